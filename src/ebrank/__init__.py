@@ -1,0 +1,1 @@
+"""Rank with user behavior without burying what is new."""

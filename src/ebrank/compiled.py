@@ -1,0 +1,142 @@
+"""Compile kernels with Numba from the same plain functions that NumPy broadcasts.
+
+`equations` and `special` are written as plain functions. Importing this module makes them callable
+from compiled code too, so a formula exists once. `kernel` compiles a function without the GIL and
+caches the machine code under `paths.cache_root()`. A cached kernel is used only while the sources of
+*everything it calls* are unchanged; Numba's own cache looks at the kernel's file alone and would go
+on serving an old equation after an upgrade.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import caching
+from numba.extending import register_jitable
+
+from ebrank import equations, paths, special
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def kernel(function: F) -> F:
+    """Compile `function` on first call: no GIL, NumPy's division, cached machine code.
+
+    Sums may be reassociated so that they use the processor's vector units; the result is still the
+    same for any number of threads, since each block is summed by one of them.
+    """
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(
+        function
+    )
+    dispatcher._cache = _KernelCache(function)
+    return cast(F, dispatcher)
+
+
+def share(module: ModuleType) -> None:
+    """Make the public plain functions of `module` callable from kernels."""
+    for function in vars(module).values():
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+            register_jitable(function)
+
+
+class _KernelLocator(caching._CacheLocator):  # type: ignore[misc]
+    """Keeps machine code in ebrank's cache folder, stamped by the sources it was made from."""
+
+    def __init__(self, function: FunctionType, source: str) -> None:
+        self._function = function
+        self._subfolder = self.get_suitable_cache_subpath(source)
+
+    def get_cache_path(self) -> str:
+        return str(paths.cache_root() / "kernels" / self._subfolder)
+
+    def get_source_stamp(self) -> str:
+        return source_stamp(self._function)
+
+    def get_disambiguator(self) -> str:
+        return str(self._function.__code__.co_firstlineno)
+
+    @classmethod
+    def from_function(cls, function: FunctionType, source: str) -> _KernelLocator | None:
+        locator = cls(function, source)
+        try:
+            locator.ensure_cache_path()
+        except OSError:
+            return None
+        return locator
+
+
+class _KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_KernelLocator,)
+
+
+class _FunctionCache(caching.FunctionCache):  # type: ignore[misc]
+    _impl_class = _KernelCacheImpl
+
+
+class _KernelCache(caching._Cache):  # type: ignore[misc]
+    """A function cache opened on first use, when all that the kernel calls has been defined."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self._opened: caching._Cache | None = None
+
+    def _cache(self) -> caching._Cache:
+        if self._opened is None:
+            try:
+                self._opened = _FunctionCache(self._function)
+            except RuntimeError:  # nowhere to write: compile anew each time
+                self._opened = caching.NullCache()
+        return self._opened
+
+    @property
+    def cache_path(self) -> str | None:
+        return cast("str | None", self._cache().cache_path)
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        return self._cache().load_overload(sig, target_context)
+
+    def save_overload(self, sig: object, data: object) -> None:
+        self._cache().save_overload(sig, data)
+
+    def enable(self) -> None:
+        self._cache().enable()
+
+    def disable(self) -> None:
+        self._cache().disable()
+
+    def flush(self) -> None:
+        self._cache().flush()
+
+
+def source_stamp(function: Callable[..., object]) -> str:
+    """Return a hash of the sources and constants that `function` and all it calls are made of."""
+    parts = sorted(set(_ingredients(function, set())))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _ingredients(function: Any, seen: set[int]) -> Iterator[str]:  # noqa: ANN401 (any callable)
+    function = getattr(function, "py_func", function)
+    if not isinstance(function, FunctionType) or id(function) in seen:
+        return
+    seen.add(id(function))
+    yield inspect.getsource(function)
+    names = function.__code__.co_names
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):
+            if value.__name__.partition(".")[0] == function.__module__.partition(".")[0]:
+                for member in names:
+                    yield from _ingredients(getattr(value, member, None), seen)
+        elif isinstance(value, bool | int | float | str | tuple):
+            yield f"{name}={value!r}"
+        else:
+            yield from _ingredients(value, seen)
+
+
+share(special)
+share(equations)

@@ -1,0 +1,150 @@
+"""The paper's formulas, each once, as plain functions of numbers or arrays.
+
+Symbols as in the paper (Yang et al., "Mitigating Exploitation Bias in Learning to Rank with an
+Uncertainty-aware Empirical Bayes Approach"): R relevance, p examination, n times shown, C weighted
+clicks, E exposure, Beta(α, β) the prior. NumPy broadcasts these functions; `ebrank.compiled` lets
+Numba call the very same ones. "eq:..." is the label of an equation in the paper's source.
+
+An item with α = 1, β = 5 that nobody has seen is given relevance 1/6, and the largest bonus:
+
+>>> relevance(0.0, 0.0, 1.0, 5.0)
+0.16666666666666666
+>>> R = relevance(3.0, 10.0, 1.0, 5.0)  # C = 3 over n = 10
+>>> R
+0.25
+>>> print(f"{ranking_score(R, marginal_certainty(R, 7.0, 1.0, 5.0), epsilon=20.0):.4f}")
+0.2796
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.special import beta_quantile, digamma, log_gamma
+
+Real = TypeVar("Real", float, npt.NDArray[np.float64])
+
+LOWEST_LOG_ALPHA = -10.0
+HIGHEST_LOG_ALPHA = 10.0
+
+
+# --- users -----------------------------------------------------------------------------------
+
+
+def examination(rank: Real, severity: float = 1.0, cutoff: float = np.inf) -> Real:
+    """Return p_k, the probability that a user examines rank k = 1, 2, ...
+
+    p_k = (1 / log2(k + 1))^severity for k ≤ cutoff, else 0 (eq:selectionBias, Sec. 5.1).
+
+    >>> examination(np.array([1.0, 3.0, 6.0]), cutoff=5.0)
+    array([1. , 0.5, 0. ])
+    """
+    return (1.0 / np.log2(rank + 1.0)) ** severity * (rank <= cutoff)
+
+
+def click_probability(examination: Real, relevance: Real) -> Real:
+    """Return P(c = 1) = P(e = 1) P(r = 1) (eq:clickProb)."""
+    return examination * relevance
+
+
+def relevance_probability(label: Real, max_label: float, noise: float = 0.1) -> Real:
+    """Return R = noise + (1 − noise) (2^y − 1)/(2^y_max − 1) for a label y (Sec. 5.1).
+
+    >>> relevance_probability(np.array([0.0, 1.0, 2.0]), 2)
+    array([0.1, 0.4, 1. ])
+    """
+    return noise + (1.0 - noise) * (2.0**label - 1.0) / (2.0**max_label - 1.0)
+
+
+# --- relevance and exploration ---------------------------------------------------------------
+
+
+def relevance(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
+    """Return R̂ = (clicks + α)/(trials + α + β), the posterior mean (eq:releEsti, eq:posteriorMean).
+
+    The `ips` estimator gives C and n for clicks and trials, the `exposure` estimator c and E.
+    """
+    return (clicks + alpha) / (trials + alpha + beta)
+
+
+def relevance_variance(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
+    """Return R̂/(E + α + β), the bound that stands for Var[R̂] (eq:varianceFormApprox)."""
+    return relevance / (exposure + alpha + beta)
+
+
+def query_uncertainty(variances: npt.NDArray[np.float64]) -> float:
+    """Return U(q) = Σ_d Var[R̂(d, q)] over a query's candidates (eq:VarianceSum)."""
+    return variances.sum()  # type: ignore[no-any-return]
+
+
+def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
+    """Return MC = R̂/(E + α + β)², certainty gained per unit of exposure (eq:MCesti, eq:MCImplem)."""
+    return relevance / (exposure + alpha + beta) ** 2
+
+
+def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> Real:
+    """Return R̂ + ε·MC, by which the list is sorted (eq:sortRankingscore)."""
+    return relevance + epsilon * marginal_certainty
+
+
+def posterior_interval(
+    clicks: Real, exposure: Real, alpha: Real, beta: Real, level: float = 0.9
+) -> tuple[Real, Real]:
+    """Return the central credible interval of Beta(c + α, max(E − c, 0) + β).
+
+    Plain clicks and exposure give a proper Beta whichever estimator ranks: C may exceed n.
+
+    >>> low, high = posterior_interval(0.0, 0.0, 1.0, 1.0)
+    >>> print(f"{low:.2f} {high:.2f}")
+    0.05 0.95
+    """
+    a = clicks + alpha
+    b = np.maximum(exposure - clicks, 0.0) + beta
+    tail = (1.0 - level) / 2.0
+    return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
+
+
+# --- the prior -------------------------------------------------------------------------------
+
+
+def prior_alpha(score: Real) -> Real:
+    """Return α = exp(score), the score clipped to [−10, 10] so that α stays positive and finite."""
+    return np.exp(np.minimum(np.maximum(score, LOWEST_LOG_ALPHA), HIGHEST_LOG_ALPHA))
+
+
+def prior_loss(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
+    """Return log B(α, β) − log B(C + α, n − C + β), up to what α cannot change (eq:PriorlossM).
+
+    log Γ(β) and log Γ(n − C + β) are constant while β is fixed, and the latter has no value where
+    C > n + β. Without them the loss is finite for every C ≥ 0.
+    """
+    return (
+        log_gamma(alpha)
+        - log_gamma(alpha + beta)
+        - log_gamma(clicks + alpha)
+        + log_gamma(trials + alpha + beta)
+    )
+
+
+def prior_loss_gradient(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
+    """Return ∂loss/∂α = ψ(α) − ψ(α + β) − ψ(C + α) + ψ(n + α + β) (eq:LossDeri)."""
+    return (
+        digamma(alpha)
+        - digamma(alpha + beta)
+        - digamma(clicks + alpha)
+        + digamma(trials + alpha + beta)
+    )
+
+
+def marginal_likelihood_loss(clicks: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
+    """Return the whole loss log B(α, β) − log B(c + α, max(E − c, 0) + β), for reports.
+
+    It is minus the log of the marginal likelihood P(c*|θ) (Sec. 4.3.3) of a proper Beta posterior.
+    """
+    misses = np.maximum(exposure - clicks, 0.0)
+    return (
+        prior_loss(clicks, clicks + misses, alpha, beta) + log_gamma(beta) - log_gamma(misses + beta)
+    )
