@@ -2,7 +2,7 @@
 
 `equations` and `special` are written as plain functions. Importing this module makes them callable
 from compiled code too, so a formula exists once. `kernel` compiles a function without the GIL and
-caches the machine code under `paths.cache_root()`. A cached kernel is used only while the sources of
+caches the machine code under `paths.kernel_cache()`. A cached kernel is used only while the sources of
 *everything it calls* are unchanged; Numba's own cache looks at the kernel's file alone and would go
 on serving an old equation after an upgrade.
 """
@@ -52,7 +52,7 @@ class _KernelLocator(caching._CacheLocator):  # type: ignore[misc]
         self._subfolder = self.get_suitable_cache_subpath(source)
 
     def get_cache_path(self) -> str:
-        return str(paths.cache_root() / "kernels" / self._subfolder)
+        return str(paths.kernel_cache() / self._subfolder)
 
     def get_source_stamp(self) -> str:
         return source_stamp(self._function)

@@ -14,3 +14,14 @@ def cache_root() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("ebrank"))
+
+
+def kernel_cache() -> Path:
+    """Return the folder of compiled kernels."""
+    return cache_root() / "kernels"
+
+
+def dataset_cache() -> Path:
+    """Return the folder of parsed datasets: `EBRANK_DATASET_CACHE` if set, else under the root."""
+    chosen = os.environ.get("EBRANK_DATASET_CACHE")
+    return Path(chosen).expanduser() if chosen else cache_root() / "datasets"
