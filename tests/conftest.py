@@ -35,9 +35,10 @@ def mslr_sample_folder() -> Path:
     return _real_data("MSLR-WEB30K-sample")
 
 
-@pytest.fixture(autouse=True)
-def fresh_dataset_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give every test a dataset cache of its own; compiled kernels keep the shared one."""
-    folder = tmp_path / "dataset-cache"
-    monkeypatch.setenv("EBRANK_DATASET_CACHE", str(folder))
-    yield folder
+@pytest.fixture(scope="session", autouse=True)
+def dataset_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep parsed datasets out of the user's cache; compiled kernels stay in the shared one."""
+    folder = tmp_path_factory.mktemp("dataset-cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EBRANK_DATASET_CACHE", str(folder))
+        yield folder
