@@ -1,0 +1,99 @@
+"""From a dataset as published to the one experiments run on.
+
+1. behavior features are removed: what users did must come from the simulated users alone;
+2. queries with at most five candidates are removed, and so are test queries without any relevant
+   item, whose NDCG says nothing;
+3. each feature is scaled to [0, 1] within each query (`ebrank.scaling`);
+4. features that are then constant over the training partition are removed.
+
+The production ranker's score (`baseline`) stays as it was, for the rows that are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from ebrank.data.catalog import recognize
+from ebrank.data.dataset import SPLITS, Dataset, Int64Array
+from ebrank.errors import DataError
+from ebrank.scaling import query_min_max, varying_features
+
+MIN_CANDIDATES = 6
+
+
+def prepare(
+    dataset: Dataset, *, drop_features: Collection[int] | None = None, threads: int | None = None
+) -> Dataset:
+    """Return the dataset filtered and scaled, ready for experiments.
+
+    Args:
+        dataset: as `ebrank.data.read` or `ebrank.data.generate` returns it; left unchanged.
+        drop_features: numbers of the behavior features to remove; by default those of the family
+            that has as many features as this dataset.
+        threads: cores to use; the result does not depend on it.
+    """
+    queries = kept_queries(dataset)
+    train = queries[dataset.query_splits[queries] == SPLITS.index("train")]
+    if len(train) == 0:
+        raise DataError(
+            f"no training query of {dataset.name!r} has more than {MIN_CANDIDATES - 1} candidates",
+            remedy="Preparation keeps larger queries only; a run needs some of them to learn from.",
+        )
+    features, pointers = dataset.features, dataset.query_pointers
+    varying = varying_features(features, pointers, queries=train, threads=threads)
+    columns = np.flatnonzero(varying & ~_dropped(dataset, drop_features))
+    if len(columns) == 0:
+        raise DataError(
+            f"every feature of {dataset.name!r} is constant within each training query",
+            remedy="There is nothing to learn from; check that the files have the right columns.",
+        )
+    rows = np.repeat(_mask(dataset.n_queries, queries), dataset.candidates)
+    names = dataset.feature_names
+    return replace(
+        dataset,
+        features=query_min_max(
+            features, pointers, queries=queries, columns=columns, threads=threads
+        ),
+        labels=dataset.labels[rows],
+        query_pointers=np.concatenate(([0], np.cumsum(dataset.candidates[queries]))),
+        query_ids=dataset.query_ids[queries],
+        query_splits=dataset.query_splits[queries],
+        baseline=dataset.baseline[rows],
+        feature_ids=dataset.feature_ids[columns],
+        feature_names=tuple(names[column] for column in columns) if names else (),
+    )
+
+
+def kept_queries(dataset: Dataset) -> Int64Array:
+    """Return the indices of the queries that preparation keeps."""
+    if dataset.n_queries == 0:
+        return np.zeros(0, dtype=np.int64)
+    large = dataset.candidates >= MIN_CANDIDATES
+    relevant = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1]) > 0
+    is_test = dataset.query_splits == SPLITS.index("test")
+    return np.flatnonzero(large & (relevant | ~is_test))
+
+
+def _dropped(dataset: Dataset, drop_features: Collection[int] | None) -> np.ndarray:
+    """Return for each feature whether it is one of the behavior features to remove."""
+    if drop_features is None:
+        family = recognize(dataset.n_features)
+        drop_features = family.behavior_features if family else ()
+        return np.isin(dataset.feature_ids, list(drop_features))
+    absent = sorted(set(drop_features) - set(dataset.feature_ids.tolist()))
+    if absent:
+        raise DataError(
+            f"{dataset.name!r} has no feature {', '.join(map(str, absent))} to drop",
+            remedy=f"Its features are numbered {dataset.feature_ids.min()} to "
+            f"{dataset.feature_ids.max()}.",
+        )
+    return np.isin(dataset.feature_ids, list(drop_features))
+
+
+def _mask(size: int, chosen: Int64Array) -> np.ndarray:
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[chosen] = True
+    return mask
