@@ -1,1 +1,64 @@
-"""Rank with user behavior without burying what is new."""
+"""Rank with user behavior without burying what is new.
+
+The public names are imported when first used, so `import ebrank` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ebrank.behavior import BehaviorStats
+    from ebrank.data import Dataset, load
+    from ebrank.errors import DataError, EBRankError, ModelFileError, ParameterError
+    from ebrank.examination import Examination
+    from ebrank.priors import LinearPrior, Prior
+    from ebrank.ranker import EBRanker, Ranking
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BehaviorStats": "ebrank.behavior",
+    "DataError": "ebrank.errors",
+    "Dataset": "ebrank.data",
+    "EBRankError": "ebrank.errors",
+    "EBRanker": "ebrank.ranker",
+    "Examination": "ebrank.examination",
+    "LinearPrior": "ebrank.priors",
+    "ModelFileError": "ebrank.errors",
+    "ParameterError": "ebrank.errors",
+    "Prior": "ebrank.priors",
+    "Ranking": "ebrank.ranker",
+    "load": "ebrank.data",
+}
+
+__all__ = [
+    "BehaviorStats",
+    "DataError",
+    "Dataset",
+    "EBRankError",
+    "EBRanker",
+    "Examination",
+    "LinearPrior",
+    "ModelFileError",
+    "ParameterError",
+    "Prior",
+    "Ranking",
+    "__version__",
+    "load",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ebrank' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,9 +2,9 @@
 
 `equations` and `special` are written as plain functions. Importing this module makes them callable
 from compiled code too, so a formula exists once. `kernel` compiles a function without the GIL and
-caches the machine code under `paths.kernel_cache()`. A cached kernel is used only while the sources of
-*everything it calls* are unchanged; Numba's own cache looks at the kernel's file alone and would go
-on serving an old equation after an upgrade.
+caches the machine code under `paths.kernel_cache()`. A cached kernel is used only while the sources
+of *everything it calls* are unchanged; Numba's own cache looks at the kernel's file alone and would
+go on serving an old equation after an upgrade.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import caching
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 from ebrank import equations, paths, special
 
@@ -37,14 +37,15 @@ def kernel(function: F) -> F:
     return cast(F, dispatcher)
 
 
-def share(module: ModuleType) -> None:
-    """Make the public plain functions of `module` callable from kernels."""
+def share(module: ModuleType, without: Callable[..., object] | None = None) -> None:
+    """Make the plain functions of `module` callable from kernels."""
     for function in vars(module).values():
-        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+        own = isinstance(function, FunctionType) and function.__module__ == module.__name__
+        if own and function is not without:
             register_jitable(function)
 
 
-class _KernelLocator(caching._CacheLocator):  # type: ignore[misc]
+class _KernelLocator(caching._CacheLocator):
     """Keeps machine code in ebrank's cache folder, stamped by the sources it was made from."""
 
     def __init__(self, function: FunctionType, source: str) -> None:
@@ -70,15 +71,15 @@ class _KernelLocator(caching._CacheLocator):  # type: ignore[misc]
         return locator
 
 
-class _KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+class _KernelCacheImpl(caching.CompileResultCacheImpl):
     _locator_classes = (_KernelLocator,)
 
 
-class _FunctionCache(caching.FunctionCache):  # type: ignore[misc]
+class _FunctionCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
 
-class _KernelCache(caching._Cache):  # type: ignore[misc]
+class _KernelCache(caching._Cache):
     """A function cache opened on first use, when all that the kernel calls has been defined."""
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -138,5 +139,12 @@ def _ingredients(function: Any, seen: set[int]) -> Iterator[str]:  # noqa: ANN40
             yield from _ingredients(value, seen)
 
 
-share(special)
+@overload(special.beta_quantile)
+def _compiled_beta_quantile(
+    a: float, b: float, probability: float
+) -> Callable[[float, float, float], float]:
+    return special.beta_quantile_search
+
+
+share(special, without=special.beta_quantile)
 share(equations)

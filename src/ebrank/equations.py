@@ -77,11 +77,11 @@ def relevance_variance(relevance: Real, exposure: Real, alpha: Real, beta: Real)
 
 def query_uncertainty(variances: npt.NDArray[np.float64]) -> float:
     """Return U(q) = Σ_d Var[R̂(d, q)] over a query's candidates (eq:VarianceSum)."""
-    return variances.sum()  # type: ignore[no-any-return]
+    return variances.sum()
 
 
 def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
-    """Return MC = R̂/(E + α + β)², certainty gained per unit of exposure (eq:MCesti, eq:MCImplem)."""
+    """Return MC = R̂/(E + α + β)², the certainty gained per exposure (eq:MCesti, eq:MCImplem)."""
     return relevance / (exposure + alpha + beta) ** 2
 
 
@@ -146,5 +146,7 @@ def marginal_likelihood_loss(clicks: Real, exposure: Real, alpha: Real, beta: Re
     """
     misses = np.maximum(exposure - clicks, 0.0)
     return (
-        prior_loss(clicks, clicks + misses, alpha, beta) + log_gamma(beta) - log_gamma(misses + beta)
+        prior_loss(clicks, clicks + misses, alpha, beta)
+        + log_gamma(beta)
+        - log_gamma(misses + beta)
     )

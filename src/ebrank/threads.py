@@ -1,8 +1,8 @@
 """Run compiled kernels over blocks of work on several cores, with results that never depend on it.
 
-Kernels release the GIL, so plain threads use all cores. Work is cut into blocks whose borders depend
-on the amount of work alone, and results come back in the order of the blocks: any number of threads
-gives the same bits.
+Kernels release the GIL, so plain threads use all cores. Work is cut into blocks whose borders
+depend on the amount of work alone, and results come back in the order of the blocks: any number of
+threads gives the same bits.
 
 >>> map_blocks(lambda start, stop: stop - start, total=10, block=4, threads=2)
 [4, 4, 2]

@@ -1,0 +1,54 @@
+"""Which ranks users look at: the curve that turns positions into exposure.
+
+>>> Examination(cutoff=5)(np.array([1, 3, 6]))
+array([1. , 0.5, 0. ])
+>>> Examination(curve=(1.0, 0.6, 0.3))(np.array([1, 2, 9]))
+array([1. , 0.6, 0. ])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank import equations
+from ebrank.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Examination probability by rank: the paper's curve, or one you measured.
+
+    Attributes:
+        severity: exponent of 1/log2(rank + 1); 0 means every rank is examined.
+        cutoff: the last rank users examine (k_s in the paper); None means there is none.
+        curve: measured probabilities of ranks 1, 2, ..., used in place of the formula; ranks
+            beyond it are never examined.
+    """
+
+    severity: float = 1.0
+    cutoff: int | None = None
+    curve: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a curve of probabilities."""
+        if not (np.isfinite(self.severity) and self.severity >= 0):
+            raise ParameterError(f"severity must be a number of 0 or more, not {self.severity!r}")
+        if self.cutoff is not None and self.cutoff < 1:
+            raise ParameterError(f"cutoff must be at least 1 or None, not {self.cutoff!r}")
+        if self.curve is not None:
+            object.__setattr__(self, "curve", tuple(float(p) for p in self.curve))
+            if not self.curve or not all(0 <= p <= 1 for p in self.curve):
+                raise ParameterError("curve must hold probabilities between 0 and 1, rank 1 first")
+
+    def __call__(self, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the examination probability of ranks counted from 1."""
+        ranks = np.asarray(ranks, dtype=np.float64)
+        cutoff = np.inf if self.cutoff is None else float(self.cutoff)
+        if self.curve is None:
+            return equations.examination(ranks, self.severity, cutoff)
+        table = np.append(self.curve, 0.0)
+        place = np.minimum(ranks.astype(np.int64) - 1, len(self.curve))
+        return np.asarray(table[place] * (ranks <= cutoff), dtype=np.float64)

@@ -1,0 +1,130 @@
+"""The linear prior's passes over the feature matrix, compiled.
+
+One pass computes score, loss and gradient of a row while the row is in cache. Features stay float32
+in memory; sums are float64. θ holds the weights and, last, the intercept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.compiled import kernel
+from ebrank.equations import (
+    HIGHEST_LOG_ALPHA,
+    LOWEST_LOG_ALPHA,
+    prior_alpha,
+    prior_loss,
+    prior_loss_gradient,
+)
+
+Features = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+
+@kernel
+def score(features: Features, row: int, theta: Floats) -> float:
+    """Return the linear score of one row."""
+    total = 0.0
+    for j in range(features.shape[1]):
+        total += features[row, j] * theta[j]
+    return total + theta[-1]  # type: ignore[no-any-return]
+
+
+@kernel
+def write_scores(features: Features, theta: Floats, start: int, stop: int, out: Floats) -> None:
+    """Write the scores of rows start..stop."""
+    for i in range(start, stop):
+        out[i] = score(features, i, theta)
+
+
+@kernel
+def score_slope(s: float, clicks: float, trials: float, beta: float) -> float:
+    """Return ∂loss/∂score = α ∂loss/∂α, and 0 where the score is clipped."""
+    if s < LOWEST_LOG_ALPHA or s > HIGHEST_LOG_ALPHA:
+        return 0.0
+    alpha = prior_alpha(s)
+    return alpha * prior_loss_gradient(clicks, trials, alpha, beta)
+
+
+@kernel
+def loss_sum(
+    features: Features,
+    clicks: Floats,
+    trials: Floats,
+    included: Bools,
+    theta: Floats,
+    beta: float,
+    start: int,
+    stop: int,
+) -> float:
+    """Return the summed loss (eq:PriorlossM) of the included rows among start..stop."""
+    loss = 0.0
+    for i in range(start, stop):
+        if included[i]:
+            alpha = prior_alpha(score(features, i, theta))
+            loss += prior_loss(clicks[i], trials[i], alpha, beta)
+    return loss
+
+
+@kernel
+def loss_and_gradient_sum(
+    features: Features,
+    clicks: Floats,
+    trials: Floats,
+    included: Bools,
+    theta: Floats,
+    beta: float,
+    start: int,
+    stop: int,
+) -> tuple[float, Floats]:
+    """Return the summed loss and its gradient by θ over the included rows among start..stop."""
+    n_features = features.shape[1]
+    loss = 0.0
+    gradient = np.zeros(n_features + 1)
+    for i in range(start, stop):
+        if included[i]:
+            s = score(features, i, theta)
+            loss += prior_loss(clicks[i], trials[i], prior_alpha(s), beta)
+            slope = score_slope(s, clicks[i], trials[i], beta)
+            for j in range(n_features):
+                gradient[j] += slope * features[i, j]
+            gradient[n_features] += slope
+    return loss, gradient
+
+
+@kernel
+def curvature_sum(
+    features: Features,
+    clicks: Floats,
+    trials: Floats,
+    rows: Ints,
+    theta: Floats,
+    beta: float,
+    start: int,
+    stop: int,
+) -> Floats:
+    """Return the summed second derivative by θ, lower triangle, over rows[start:stop].
+
+    The loss is not convex in the score everywhere; a row that curves down counts as flat, so that
+    the sum stays positive semi-definite and can serve as a metric.
+    """
+    n_features = features.shape[1]
+    total = np.zeros((n_features + 1, n_features + 1))
+    x = np.ones(n_features + 1)
+    step = 1e-4
+    for r in range(start, stop):
+        i = rows[r]
+        s = score(features, i, theta)
+        up = score_slope(s + step, clicks[i], trials[i], beta)
+        down = score_slope(s - step, clicks[i], trials[i], beta)
+        bend = max((up - down) / (2.0 * step), 0.0)
+        for j in range(n_features):
+            x[j] = features[i, j]
+        for j in range(n_features + 1):
+            scaled = bend * x[j]
+            for k in range(j + 1):
+                total[j, k] += scaled * x[k]
+    return total

@@ -1,0 +1,113 @@
+"""A ranked list that can say why it is ordered so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank import equations
+from ebrank.errors import ParameterError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an item stands where it stands, in four numbers.
+
+    The relevance is a blend of what the features promise and what users did; the score is relevance
+    plus bonus.
+    """
+
+    prior: float
+    """α/(α + β): what the features alone promise."""
+    observed: float
+    """Debiased click rate of its users (0 while nobody has seen it)."""
+    relevance: float
+    """R̂: both, weighed by how much was seen."""
+    bonus: float
+    """ε·MC: what showing it would teach."""
+
+    def __str__(self) -> str:
+        return (
+            f"prior {self.prior:.3f}, observed {self.observed:.3f} "
+            f"→ relevance {self.relevance:.3f} + bonus {self.bonus:.3f}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What a ranker knows of every candidate, in the caller's order."""
+
+    alpha: Floats
+    beta: Floats
+    clicks: Floats
+    trials: Floats
+    plain_clicks: Floats
+    exposure: Floats
+    relevance: Floats
+    bonus: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The top of a ranked list, best first; every array is aligned with `order`.
+
+    Attributes:
+        order: positions of the items in the features given to `rank`.
+        candidates: what was known of all candidates, for `explain`.
+    """
+
+    order: Ints
+    candidates: Candidates
+
+    @property
+    def scores(self) -> Floats:
+        """R̂ + ε·MC, the key of the order."""
+        return self.relevance + self.bonus
+
+    @property
+    def relevance(self) -> Floats:
+        """R̂, the posterior mean of the relevance."""
+        return self.candidates.relevance[self.order]
+
+    @property
+    def bonus(self) -> Floats:
+        """ε·MC, the exploration bonus."""
+        return self.candidates.bonus[self.order]
+
+    @cached_property
+    def interval(self) -> Floats:
+        """Central 90 % credible interval of the relevance, shape (k, 2)."""
+        known, order = self.candidates, self.order
+        low, high = equations.posterior_interval(
+            known.plain_clicks[order],
+            known.exposure[order],
+            known.alpha[order],
+            known.beta[order],
+            level=0.9,
+        )
+        return np.column_stack([low, high])
+
+    def explain(self, item: int) -> Explanation:
+        """Return why the candidate in this position of the input scored as it did."""
+        known = self.candidates
+        if not 0 <= item < len(known.alpha):
+            raise ParameterError(f"there are candidates 0 to {len(known.alpha) - 1}, not {item}")
+        trials = known.trials[item]
+        return Explanation(
+            prior=float(known.alpha[item] / (known.alpha[item] + known.beta[item])),
+            observed=float(known.clicks[item] / trials) if trials > 0 else 0.0,
+            relevance=float(known.relevance[item]),
+            bonus=float(known.bonus[item]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __repr__(self) -> str:
+        return f"Ranking(order={self.order.tolist()}, scores={self.scores.round(4).tolist()})"
