@@ -91,7 +91,8 @@ def varying_features(
         block=_BLOCK,
         threads=threads,
     )
-    return np.any(np.array(masks).reshape(-1, source.shape[1]), axis=0)
+    varying: BoolArray = np.any(np.array(masks).reshape(-1, source.shape[1]), axis=0)
+    return varying
 
 
 def _rows(
@@ -120,6 +121,8 @@ def _scale(
 ) -> int:
     """Fill the rows of `scaled` that end at `ends`; return the first row not finite, or −1."""
     width = source.shape[1]
+    low = np.empty(len(columns))
+    span = np.empty(len(columns))
     for query in range(len(starts)):
         start, stop = starts[query], stops[query]
         lo = source[start].copy()
@@ -133,13 +136,15 @@ def _scale(
                 hi[column] = max(hi[column], value)
             if not finite:
                 return row
+        for column in range(len(columns)):
+            low[column] = lo[columns[column]]
+            span[column] = hi[columns[column]] - low[column]
+            if span[column] == 0.0:
+                span[column] = 1.0  # then all values equal low, and 0/1 is the 0 we want
         target = ends[query] - (stop - start)
         for row in range(start, stop):
             for column in range(len(columns)):
-                low = np.float64(lo[columns[column]])
-                span = np.float64(hi[columns[column]]) - low
-                value = np.float64(source[row, columns[column]]) - low
-                scaled[target, column] = value / span if span > 0.0 else 0.0
+                scaled[target, column] = (source[row, columns[column]] - low[column]) / span[column]
             target += 1
     return -1
 

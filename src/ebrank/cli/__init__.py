@@ -1,5 +1,49 @@
-"""The command line."""
+"""The command line: `ebrank VERB`, one file per verb.
+
+A verb is a module of this package with a click command called `command`, plus its line in `VERBS`. It is
+imported only when called, and imports what is heavy inside its functions, so that `ebrank --help`
+answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from ebrank import __version__
+from ebrank.cli.lazy import LazyGroup, examples
+
+VERBS = {
+    "data": "List, describe and check datasets.",
+}
+
+
+@click.command(
+    cls=LazyGroup,
+    package=__name__,
+    verbs=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples("ebrank data list", "ebrank data check ~/datasets/MQ2008/Fold1"),
+)
+@click.version_option(__version__, prog_name="ebrank", message="%(prog)s %(version)s")
+def root() -> None:
+    """Rank with user behavior without burying what is new."""
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line and exit: 0 good, 2 bad input, 130 interrupted."""
+    try:
+        code = root.main(prog_name="ebrank", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as problem:
+        problem.show()
+        code = problem.exit_code
+    except click.Abort:
+        code = 130
+    except BrokenPipeError:
+        # The reader has left (`ebrank ... | head`): nothing to say, and nowhere to say it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

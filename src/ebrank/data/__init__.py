@@ -1,1 +1,39 @@
-"""Learning-to-rank data: reading, preparing, generating."""
+"""Learning-to-rank data: reading, preparing, generating.
+
+`load` gives a dataset ready for experiments, by name or by path:
+
+>>> import ebrank.data
+>>> ebrank.data.load("mq2007-like", scale=0.05)  # doctest: +SKIP
+Dataset('mq2007-like', ...)
+
+`read` and `generate` give the raw dataset that `load` passes to `prepare`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+# Functions named like their modules are imported at once: a module imported later would hide them.
+from ebrank.data.dataset import Dataset
+from ebrank.data.load import load
+from ebrank.data.prepare import prepare
+
+if TYPE_CHECKING:
+    from ebrank.data.letor import read as read
+    from ebrank.data.synthetic import generate as generate
+
+__all__ = ["Dataset", "generate", "load", "prepare", "read"]
+
+# The rest on first use, since what they need is compiled: `import ebrank.data` stays cheap.
+_HOMES = {"generate": "ebrank.data.synthetic", "read": "ebrank.data.letor"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

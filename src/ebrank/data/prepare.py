@@ -19,7 +19,6 @@ import numpy as np
 from ebrank.data.catalog import recognize
 from ebrank.data.dataset import SPLITS, Dataset, Int64Array
 from ebrank.errors import DataError
-from ebrank.scaling import query_min_max, varying_features
 
 MIN_CANDIDATES = 6
 
@@ -35,6 +34,8 @@ def prepare(
             that has as many features as this dataset.
         threads: cores to use; the result does not depend on it.
     """
+    from ebrank.scaling import query_min_max, varying_features  # compiled: imported when needed
+
     queries = kept_queries(dataset)
     train = queries[dataset.query_splits[queries] == SPLITS.index("train")]
     if len(train) == 0:

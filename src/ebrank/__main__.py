@@ -1,0 +1,5 @@
+"""`python -m ebrank` is `ebrank`."""
+
+from ebrank.cli import main
+
+main()

@@ -1,0 +1,98 @@
+"""What people and scripts see: tables, facts, progress and JSON.
+
+Results go to stdout, everything else to stderr; color and progress bars appear on terminals only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import click
+
+# A bar for less than this would only flicker.
+_PATIENCE_SECONDS = 0.5
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    last_is_total: bool = False,
+) -> None:
+    """Print a table: numbers to the right with thousands separated, texts to the left."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for column, name in enumerate(columns):
+        numeric = any(isinstance(row[column], int) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for index, row in enumerate(rows):
+        if last_is_total and index == len(rows) - 1:
+            table.add_section()
+        table.add_row(*(_cell(value) for value in row))
+    Console(highlight=False, emoji=False, markup=False).print(table)
+
+
+def print_facts(title: str, facts: Mapping[str, str]) -> None:
+    """Print a title and lines of `name  text`, the text wrapped beside its name."""
+    width = max(60, min(100, shutil.get_terminal_size().columns))
+    margin = max(map(len, facts)) + 4
+    click.echo(click.style(title, bold=True))
+    for name, text in facts.items():
+        lines = [
+            part
+            for line in text.splitlines()
+            for part in textwrap.wrap(
+                line, width - margin, break_long_words=False, break_on_hyphens=False
+            )
+        ]
+        label = click.style(f"  {name}".ljust(margin), dim=True)
+        click.echo(label + f"\n{' ' * margin}".join(lines))
+
+
+def warn(message: str) -> None:
+    """Print a warning to stderr."""
+    click.echo(f"warning: {message}", err=True)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a callback of (done, total) that draws a bar on stderr; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Remaining())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(label, total=None)
+    began = time.monotonic()
+
+    def update(done: int, total: int) -> None:
+        bar.update(task, completed=done, total=total)
+        if not bar.live.is_started and time.monotonic() - began > _PATIENCE_SECONDS:
+            bar.start()
+
+    try:
+        yield update
+    finally:
+        bar.stop()
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

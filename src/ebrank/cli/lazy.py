@@ -1,0 +1,90 @@
+"""A group of commands that are imported when called, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import warnings
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+import click
+
+from ebrank.cli import console
+from ebrank.errors import EBRankError
+
+
+class UserError(click.ClickException):
+    """Bad input: one line on stderr, exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:  # noqa: ANN401 (click's signature)
+        """Print the message."""
+        click.echo(f"error: {self.format_message()}", file=file, err=file is None)
+
+
+class LazyGroup(click.Group):
+    """Imports a verb's module only when the verb is called.
+
+    Args:
+        package: where the verbs' modules are.
+        verbs: the line of help of each verb, by name.
+    """
+
+    def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.package = package
+        self.verbs = verbs
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order they are declared."""
+        return list(self.verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb's module and return its command."""
+        if cmd_name not in self.verbs:
+            return None
+        command = importlib.import_module(f"{self.package}.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.verbs.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb; tell errors of the input and of the file system as one line."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except EBRankError as problem:
+                raise UserError(str(problem)) from problem
+            except OSError as problem:
+                if problem.errno == errno.EPIPE:
+                    raise
+                raise UserError(_in_words(problem)) from problem
+
+
+def examples(*commands: str) -> str:
+    """Return the end of a command's help: what people type, one per line."""
+    return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
+
+
+def _in_words(problem: OSError) -> str:
+    reason = (problem.strerror or str(problem)).lower()
+    return f"{problem.filename}: {reason}" if problem.filename else reason
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    console.warn(str(message))

@@ -1,0 +1,115 @@
+"""The front door: any dataset by name or path, ready for experiments.
+
+A *source* is the name of a synthetic preset ("mq2007-like"), the name of a dataset of the catalogue
+("MQ2007", found in the data folder), or the path of a folder with `train.txt`, `vali.txt`, `test.txt`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from ebrank.data.catalog import DatasetWarning, Size, differences, fold_of
+from ebrank.data.dataset import SPLITS, Dataset
+from ebrank.data.locate import Place, place_of, preset_named
+from ebrank.data.prepare import prepare
+from ebrank.errors import DataError, ParameterError
+
+
+def load(
+    source: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    scale: float | None = None,
+    seed: int = 0,
+    fold: int = 1,
+    baseline_feature: int | None = None,
+    drop_features: Collection[int] | None = None,
+    max_label: int | None = None,
+    cache: bool = True,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dataset:
+    """Return a dataset filtered and scaled as experiments need it.
+
+    Args:
+        source: a preset's name, a catalogue name or a fold folder.
+        data_dir: where catalogue names are looked up; by default `EBRANK_DATA` or the config file's.
+        scale: share of a preset's queries to generate, 1 by default; presets only.
+        seed: of a preset's generator.
+        fold: which fold of a published dataset.
+        baseline_feature: number of the production ranker's (BM25) feature; needed only where the
+            number of features is not that of a known dataset.
+        drop_features: numbers of the behavior features to remove; as above.
+        max_label: the largest label of the scale, by default the family's or else the largest seen.
+        cache: keep the parsed files for the next time.
+        threads: cores to use; the result does not depend on it.
+        progress: called with (bytes read, bytes in all) while files are parsed.
+    """
+    preset = preset_named(source)
+    if preset is not None:
+        from ebrank.data.synthetic import generate
+
+        for option, given in (("baseline_feature", baseline_feature), ("max_label", max_label)):
+            if given is not None:
+                raise ParameterError(f"{option} is for files; the preset {preset!r} has its own")
+        raw = generate(preset, scale=1.0 if scale is None else scale, seed=seed, threads=threads)
+        return prepare(raw, drop_features=drop_features, threads=threads)
+    if scale is not None:
+        raise ParameterError(f"scale is for synthetic presets; {os.fspath(source)} is read whole")
+    raw = read_place(
+        place_of(source, data_dir=data_dir, fold=fold),
+        baseline_feature=baseline_feature,
+        max_label=max_label,
+        cache=cache,
+        threads=threads,
+        progress=progress,
+    )
+    return prepare(raw, drop_features=drop_features, threads=threads)
+
+
+def read_place(
+    place: Place,
+    *,
+    baseline_feature: int | None = None,
+    max_label: int | None = None,
+    cache: bool = True,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dataset:
+    """Return the raw dataset of a fold folder, warning where it is not what the catalogue expects."""
+    from ebrank.data import letor
+
+    raw = letor.read(
+        place.folder,
+        max_label=max_label,
+        baseline_feature=baseline_feature,
+        cache=cache,
+        threads=threads,
+        progress=progress,
+    )
+    if place.entry is None:
+        return raw
+    for difference in count_differences(place, raw):
+        warnings.warn(difference, DatasetWarning, stacklevel=3)
+    return replace(raw, name=place.entry.name)
+
+
+def count_differences(place: Place, raw: Dataset) -> list[str]:
+    """Return what differs from the catalogue's counts: per file in fold 1, else in all."""
+    if place.entry is None:
+        return []
+    wrong = []
+    if fold_of(place.folder) == 1:
+        wrong = differences(place.entry, ((split, split_size(raw, split)) for split in SPLITS))
+    return wrong or differences(
+        place.entry, [("all", Size(queries=raw.n_queries, rows=raw.n_rows))]
+    )
+
+
+def split_size(dataset: Dataset, split: str) -> Size:
+    """Return the queries and rows of one split."""
+    queries = dataset.queries_in(split)
+    return Size(queries=len(queries), rows=int(dataset.candidates[queries].sum()))

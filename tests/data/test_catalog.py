@@ -1,0 +1,100 @@
+"""The catalogue: recognition, names, and counts that are checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ebrank.data.catalog import (
+    ENTRIES,
+    FAMILIES,
+    Entry,
+    Size,
+    differences,
+    entry_of,
+    find,
+    fold_of,
+    recognize,
+)
+
+
+@pytest.mark.parametrize(
+    ("features", "name", "baseline", "behavior", "max_label"),
+    [(46, "LETOR 4.0", 25, (), 2), (136, "MSLR-WEB", 110, (134, 135, 136), 4)],
+)
+def test_a_family_is_recognized_by_its_features(
+    features: int, name: str, baseline: int, behavior: tuple[int, ...], max_label: int
+) -> None:
+    family = recognize(features)
+    assert family is not None
+    assert (family.name, family.baseline_feature) == (name, baseline)
+    assert (family.behavior_features, family.max_label) == (behavior, max_label)
+
+
+@pytest.mark.parametrize("features", [0, 45, 47, 133, 137])
+def test_other_numbers_of_features_are_not_recognized(features: int) -> None:
+    assert recognize(features) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "queries", "rows"),
+    [
+        ("MQ2007", 1_692, 69_623),
+        ("MQ2008", 784, 15_211),
+        ("MSLR-WEB10K", 10_000, 1_200_192),
+        ("MSLR-WEB30K", 31_531, 3_771_125),
+    ],
+)
+def test_published_counts(name: str, queries: int, rows: int) -> None:
+    entry = find(name)
+    assert entry is not None
+    assert (entry.queries, entry.rows) == (queries, rows)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_is_consistent(entry: Entry) -> None:
+    assert entry.family in FAMILIES
+    assert list(entry.first_fold) == ["train", "vali", "test"]
+    assert sum(size.queries for size in entry.first_fold.values()) == entry.queries
+    assert sum(size.rows for size in entry.first_fold.values()) == entry.rows
+    assert entry.paper_queries is None or entry.paper_queries < entry.queries
+
+
+def test_names_and_aliases_are_found_in_any_case_and_are_unambiguous() -> None:
+    names = [name.casefold() for entry in ENTRIES for name in (entry.name, *entry.aliases)]
+    assert len(names) == len(set(names))
+    for entry in ENTRIES:
+        for name in (entry.name, *entry.aliases):
+            assert find(name.upper()) is find(name.lower()) is entry
+    assert find("MSLR-WEB30K-sample") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "fold"),
+    [
+        ("/data/MQ2008/Fold1", "MQ2008", 1),
+        ("/data/mslr-web10k/fold5", "MSLR-WEB10K", 5),
+        ("/MQ2007/MQ2008", "MQ2008", None),
+        ("/data/MSLR-WEB30K-sample", None, None),
+    ],
+)
+def test_a_path_tells_dataset_and_fold(path: str, name: str | None, fold: int | None) -> None:
+    entry = entry_of(Path(path))
+    assert (entry.name if entry else None) == name
+    assert fold_of(Path(path)) == fold
+
+
+def test_differences_say_what_differs() -> None:
+    entry = find("MQ2008")
+    assert entry is not None
+    sizes = [
+        ("train", Size(queries=470, rows=9_630)),
+        ("vali", Size(queries=157, rows=2_707)),
+        ("all", Size(queries=783, rows=15_210)),
+    ]
+    assert differences(entry, sizes) == [
+        "MQ2008 (train): 470 queries, expected 471",
+        "MQ2008 (all): 783 queries, expected 784",
+        "MQ2008 (all): 15,210 rows, expected 15,211",
+    ]
