@@ -1,0 +1,45 @@
+"""What reading gives, and what the cache keeps: the files' arrays, and facts about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ebrank.data.dataset import Float32Array, Int8Array, Int64Array, StrArray
+from ebrank.data.flaws import MAX_LABEL
+
+
+@dataclass
+class SourceFile:
+    """One file that was read: what identifies its content, and what is in it.
+
+    Attributes:
+        path, size, mtime_ns, content_hash: the file as it was when opened, and its bytes.
+        queries, rows: their numbers.
+        features: largest feature id.
+        label_lines: for each label from 0 on, the first line that has it, or 0.
+    """
+
+    path: str
+    size: int = 0
+    mtime_ns: int = 0
+    content_hash: str = ""
+    queries: int = 0
+    rows: int = 0
+    features: int = 0
+    label_lines: list[int] = field(default_factory=lambda: [0] * (MAX_LABEL + 1))
+
+    @property
+    def max_label(self) -> int:
+        """The largest label seen."""
+        return max(label for label, line in enumerate(self.label_lines) if line)
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """All files, parsed: the arrays of a `Dataset` before any choice is applied to them."""
+
+    features: Float32Array
+    labels: Int8Array
+    query_pointers: Int64Array
+    query_ids: StrArray
+    files: tuple[SourceFile, ...]

@@ -1,0 +1,262 @@
+"""The compiled scan over bytes of LETOR text.
+
+Values are exact: a decimal whose digits make a whole number up to 2^53 and whose power of ten is at
+most 22 is one correctly rounded product or quotient of two exact doubles. Others are marked as slow.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.compiled import kernel
+from ebrank.data.dataset import Float32Array, Int8Array, Int32Array, Int64Array
+from ebrank.data.flaws import (
+    FEATURE,
+    FEATURE_ORDER,
+    FEATURE_RANGE,
+    LABEL,
+    LABEL_RANGE,
+    MAX_FEATURE,
+    MAX_LABEL,
+    MAX_QUERY_ID,
+    NO_FEATURES,
+    NOT_TEXT,
+    QUERY,
+    QUERY_LENGTH,
+    VALUE,
+)
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+FINE, SLOW, MALFORMED = 0, 1, 2  # what became of a value
+MAX_EXACT = 2**53
+MAX_EXPONENT = 1_000_000  # beyond it every value is zero or infinite
+POWERS = np.array([float(f"1e{k}") for k in range(23)])  # all exact in double precision
+
+
+class Columns(NamedTuple):
+    """Arrays that the scan fills, long enough for any text of the given size."""
+
+    labels: Int8Array
+    row_ends: Int64Array
+    ids: Int32Array
+    values: Float32Array
+    query_rows: Int64Array
+    query_lines: Int64Array
+    query_starts: Int64Array
+    query_stops: Int64Array
+    slow_entries: Int64Array
+    slow_starts: Int64Array
+    label_lines: Int64Array
+
+
+def columns(size: int) -> Columns:
+    """Return room for `size` bytes: the shortest row is `0 qid:1 1:0`, the shortest entry ` 1:0`.
+
+    Memory that is never touched is never taken, so ample room costs nothing.
+    """
+    rows, entries = size // 12 + 1, size // 4 + 1
+    return Columns(
+        labels=np.empty(rows, np.int8),
+        row_ends=np.empty(rows, np.int64),
+        ids=np.empty(entries, np.int32),
+        values=np.empty(entries, np.float32),
+        query_rows=np.empty(rows, np.int64),
+        query_lines=np.empty(rows, np.int64),
+        query_starts=np.empty(rows, np.int64),
+        query_stops=np.empty(rows, np.int64),
+        slow_entries=np.empty(entries, np.int64),
+        slow_starts=np.empty(entries, np.int64),
+        label_lines=np.zeros(MAX_LABEL + 1, np.int64),
+    )
+
+
+@kernel
+def scan(text: Bytes, found: Columns) -> tuple[int, int, int, int, int, int, int]:
+    """Fill `found`; return (code, position of the flaw, lines, rows, entries, queries, slow)."""
+    position, line, row, entry, query, slow, code = 0, 0, 0, 0, 0, 0, 0
+    while position < len(text):
+        line += 1
+        position = _after_blanks(text, position)
+        if not _ends_content(text, position):
+            code, position, label = _label(text, position)
+            if code:
+                break
+            code, start, stop = _query(text, position)
+            if code:
+                position = start
+                break
+            code, position, entry, slow = _features(text, stop, found, entry, slow)
+            if code:
+                break
+            found.labels[row] = label
+            found.row_ends[row] = entry
+            if found.label_lines[label] == 0:
+                found.label_lines[label] = line
+            if query == 0 or not _same(
+                text, start, stop, found.query_starts[query - 1], found.query_stops[query - 1]
+            ):
+                found.query_rows[query] = row
+                found.query_lines[query] = line
+                found.query_starts[query] = start
+                found.query_stops[query] = stop
+                query += 1
+            row += 1
+        code, position = _after_line(text, position)
+        if code:
+            break
+    return code, position, line, row, entry, query, slow
+
+
+@kernel
+def _after_blanks(text: Bytes, position: int) -> int:
+    while text[position] == 32 or text[position] == 9:
+        position += 1
+    return position
+
+
+@kernel
+def _ends_content(text: Bytes, position: int) -> bool:
+    """Whether the line's content ends here: at `\\n`, `\\r\\n` or `#`."""
+    byte = text[position]
+    return bool(byte == 10 or byte == 35 or (byte == 13 and text[position + 1] == 10))
+
+
+@kernel
+def _after_line(text: Bytes, position: int) -> tuple[int, int]:
+    """Return (code, start of the next line); a comment may hold anything but a zero byte."""
+    while text[position] != 10:
+        if text[position] == 0:
+            return NOT_TEXT, position
+        position += 1
+    return 0, position + 1
+
+
+@kernel
+def _digit(text: Bytes, position: int) -> np.int64:
+    """Return the digit here as a signed number: with unsigned ones Numba would turn to floats."""
+    return np.int64(text[position]) - 48
+
+
+@kernel
+def _digits(text: Bytes, position: int, limit: int) -> tuple[int, np.int64]:
+    """Return (position after the digits, their number, or one over `limit` if it is over)."""
+    number = np.int64(0)
+    while 48 <= text[position] <= 57:
+        if number <= limit:
+            number = number * 10 + _digit(text, position)
+        position += 1
+    return position, number
+
+
+@kernel
+def _label(text: Bytes, start: int) -> tuple[int, int, np.int64]:
+    """Return (code, position, label)."""
+    position, label = _digits(text, start, MAX_LABEL)
+    separated = text[position] == 32 or text[position] == 9 or _ends_content(text, position)
+    if position == start or not separated:
+        return LABEL, start, label
+    if label > MAX_LABEL:
+        return LABEL_RANGE, start, label
+    return 0, position, label
+
+
+@kernel
+def _query(text: Bytes, position: int) -> tuple[int, int, int]:
+    """Return (code, start, stop) of the query id; start is the token's where the code is not 0."""
+    token = _after_blanks(text, position)
+    if text[token] != 113 or text[token + 1] != 105 or text[token + 2] != 100:  # q i d
+        return QUERY, token, 0
+    if text[token + 3] != 58:  # a colon
+        return QUERY, token, 0
+    start = stop = token + 4
+    while text[stop] > 32 and text[stop] != 35 and text[stop] != 127:
+        stop += 1
+    separated = text[stop] == 32 or text[stop] == 9 or _ends_content(text, stop)
+    if stop == start or not separated:
+        return QUERY, token, 0
+    if stop - start > MAX_QUERY_ID:
+        return QUERY_LENGTH, token, 0
+    return 0, start, stop
+
+
+@kernel
+def _features(
+    text: Bytes, position: int, found: Columns, entry: int, slow: int
+) -> tuple[int, int, int, int]:
+    """Store the entries of a row; return (code, position, entry, slow)."""
+    previous = np.int64(0)
+    while True:
+        start = _after_blanks(text, position)
+        if _ends_content(text, start):
+            return (0 if previous else NO_FEATURES), start, entry, slow
+        position, feature = _digits(text, start, MAX_FEATURE)
+        if position == start or text[position] != 58:
+            return FEATURE, start, entry, slow
+        if feature == 0 or feature > MAX_FEATURE:
+            return FEATURE_RANGE, start, entry, slow
+        if feature <= previous:
+            return FEATURE_ORDER, start, entry, slow
+        value_start = position + 1
+        kind, position, value = _value(text, value_start)
+        if kind == MALFORMED:
+            return VALUE, start, entry, slow
+        if kind == SLOW:
+            found.slow_entries[slow] = entry
+            found.slow_starts[slow] = value_start
+            slow += 1
+        found.ids[entry] = feature
+        found.values[entry] = value
+        entry += 1
+        previous = feature
+
+
+@kernel
+def _value(text: Bytes, position: int) -> tuple[int, int, float]:
+    """Return (kind, position after it, value) of a decimal number."""
+    negative = text[position] == 45
+    if negative or text[position] == 43:
+        position += 1
+    # Beyond 18 digits the mantissa may wrap around; the number is then left to Python.
+    first, mantissa, power = position, np.int64(0), np.int64(0)
+    while 48 <= text[position] <= 57:
+        mantissa = mantissa * 10 + _digit(text, position)
+        position += 1
+    digits = position - first
+    if text[position] == 46:
+        point = position
+        position += 1
+        while 48 <= text[position] <= 57:
+            mantissa = mantissa * 10 + _digit(text, position)
+            position += 1
+        power = np.int64(point + 1 - position)
+        digits += position - point - 1
+    if digits == 0:
+        return MALFORMED, position, 0.0
+    if text[position] == 101 or text[position] == 69:
+        sign = -1 if text[position + 1] == 45 else 1
+        start = position + (2 if sign == -1 or text[position + 1] == 43 else 1)
+        position, exponent = _digits(text, start, MAX_EXPONENT)
+        if position == start:
+            return MALFORMED, position, 0.0
+        power += sign * exponent
+    if not (text[position] == 32 or _ends_content(text, position) or text[position] == 9):
+        return MALFORMED, position, 0.0
+    if digits > 18 or mantissa > MAX_EXACT or power < -22 or power > 22:
+        return SLOW, position, 0.0
+    value = mantissa / POWERS[-power] if power < 0 else mantissa * POWERS[power]
+    return FINE, position, -value if negative else value
+
+
+@kernel
+def _same(text: Bytes, start: int, stop: int, other: int, other_stop: int) -> bool:
+    """Whether two stretches of the text are equal."""
+    if stop - start != other_stop - other:
+        return False
+    for offset in range(stop - start):  # noqa: SIM110 (kernels have no generators)
+        if text[start + offset] != text[other + offset]:
+            return False
+    return True
