@@ -7,6 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples every time, however slow the machine; HYPOTHESIS_PROFILE=explore looks further.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 PROJECT = Path(__file__).parents[1]
 

@@ -126,17 +126,23 @@ def _ingredients(function: Any, seen: set[int]) -> Iterator[str]:  # noqa: ANN40
         return
     seen.add(id(function))
     yield inspect.getsource(function)
+    for cell in function.__closure__ or ():
+        yield from _ingredients(cell.cell_contents, seen)
     names = function.__code__.co_names
     for name in names:
         value = function.__globals__.get(name)
         if isinstance(value, ModuleType):
-            if value.__name__.partition(".")[0] == function.__module__.partition(".")[0]:
+            if _package(value.__name__) in (_package(__name__), _package(function.__module__)):
                 for member in names:
                     yield from _ingredients(getattr(value, member, None), seen)
         elif isinstance(value, bool | int | float | str | tuple):
             yield f"{name}={value!r}"
         else:
             yield from _ingredients(value, seen)
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
 
 
 @overload(special.beta_quantile)

@@ -29,7 +29,7 @@ def log_gamma(x: Real) -> Real:
     series = (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z * (1 / 1680 - z / 1188)))) / y
     low = x * (x + 1.0) * (x + 2.0) * (x + 3.0)
     high = (x + 4.0) * (x + 5.0) * (x + 6.0) * (x + 7.0)
-    return (y - 0.5) * np.log(y) - y + HALF_LOG_TWO_PI + series - np.log(low) - np.log(high)
+    return (y - 0.5) * np.log(y) - y + HALF_LOG_TWO_PI + series - np.log(low * high)
 
 
 def digamma(x: Real) -> Real:

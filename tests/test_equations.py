@@ -1,0 +1,282 @@
+"""Every formula against an independent calculation, and compiled code against arrays."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, optimize, stats
+
+from ebrank import equations as eq
+from ebrank.compiled import kernel
+
+shape = st.floats(0.3, 50.0)
+count = st.integers(0, 30)
+
+
+def prior(n_items: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    return np.full(n_items, 1.0), np.full(n_items, 5.0)
+
+
+# --- users ------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 50), st.floats(0, 3), st.integers(1, 50))
+def test_examination_by_its_definition(rank: int, severity: float, cutoff: int) -> None:
+    expected = (1 / math.log2(rank + 1)) ** severity if rank <= cutoff else 0.0
+    assert eq.examination(float(rank), severity, cutoff) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("max_label", [1, 2, 4])
+def test_relevance_probability_spans_noise_to_one(max_label: int) -> None:
+    for label in range(max_label + 1):
+        graded = (2**label - 1) / (2**max_label - 1)
+        expected = 0.1 + 0.9 * graded
+        assert eq.relevance_probability(float(label), max_label) == pytest.approx(expected)
+    assert eq.relevance_probability(float(max_label), max_label) == pytest.approx(1.0)
+
+
+def test_click_probability_by_enumerating_examination_and_relevance() -> None:
+    p, r = 0.6, 0.3
+    clicked = sum(
+        (p if examined else 1 - p) * (r if relevant else 1 - r)
+        for examined, relevant in itertools.product([0, 1], repeat=2)
+        if examined and relevant
+    )
+    assert eq.click_probability(p, r) == pytest.approx(clicked)
+
+
+# --- relevance: conjugacy and unbiasedness ----------------------------------------------------
+
+
+@given(shape, shape, count, count)
+def test_posterior_mean_by_numerical_integration(
+    alpha: float, beta: float, clicks: int, misses: int
+) -> None:
+    with mpmath.workdps(30):
+        a, b = mpmath.mpf(alpha), mpmath.mpf(beta)
+
+        def posterior(r: mpmath.mpf) -> mpmath.mpf:  # likelihood times prior, unnormalized
+            return r**clicks * (1 - r) ** misses * r ** (a - 1) * (1 - r) ** (b - 1)
+
+        mass = mpmath.quad(posterior, [0, 0.25, 0.5, 0.75, 1])
+        mean = mpmath.quad(lambda r: r * posterior(r), [0, 0.25, 0.5, 0.75, 1]) / mass
+    trials = float(clicks + misses)
+    assert eq.relevance(float(clicks), trials, alpha, beta) == pytest.approx(float(mean), rel=1e-4)
+
+
+def test_weighted_clicks_over_shown_is_unbiased_for_lists_fixed_in_advance() -> None:
+    ranks, relevance = [1, 3, 2, 5], 0.37
+    p = [eq.examination(float(rank), 1.0, 5) for rank in ranks]
+    mean = 0.0
+    for clicks in itertools.product([0, 1], repeat=len(ranks)):
+        chance = math.prod(
+            pk * relevance if c else 1 - pk * relevance for c, pk in zip(clicks, p, strict=True)
+        )
+        mean += chance * sum(c / pk for c, pk in zip(clicks, p, strict=True)) / len(ranks)
+    assert mean == pytest.approx(relevance)
+
+
+def test_click_log_likelihood_is_unbiased_for_that_of_relevance() -> None:
+    ranks, judgments, guess = [1, 4, 2], [1, 0, 1], 0.42
+    p = [eq.examination(float(rank), 1.0, 5) for rank in ranks]
+    expected = 0.0
+    for examined in itertools.product([0, 1], repeat=len(ranks)):
+        chance = math.prod(pk if e else 1 - pk for e, pk in zip(examined, p, strict=True))
+        weighted = sum(
+            e * r / pk for e, r, pk in zip(examined, judgments, p, strict=True)
+        )  # C of this outcome: a click needs examination and relevance
+        expected += chance * (
+            weighted * math.log(guess) + (len(ranks) - weighted) * math.log(1 - guess)
+        )
+    direct = sum(math.log(guess if r else 1 - guess) for r in judgments)
+    assert expected == pytest.approx(direct)
+
+
+# --- exploration ------------------------------------------------------------------------------
+
+
+@given(st.floats(0.01, 1), st.floats(0, 100), shape, shape)
+def test_marginal_certainty_is_the_falling_rate_of_the_variance_bound(
+    relevance: float, exposure: float, alpha: float, beta: float
+) -> None:
+    slope = mpmath.diff(lambda e: eq.relevance_variance(relevance, e, alpha, beta), exposure)
+    assert eq.marginal_certainty(relevance, exposure, alpha, beta) == pytest.approx(-float(slope))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0, 30)), min_size=2, max_size=5),
+    st.floats(0, 50),
+)
+def test_sorting_by_score_maximizes_the_first_order_objective(
+    items: list[tuple[float, float]], epsilon: float
+) -> None:
+    relevance, exposure = np.array(items).T
+    certainty = eq.marginal_certainty(relevance, exposure, *prior(len(items)))
+    p = eq.examination(np.arange(1.0, len(items) + 1))
+
+    def objective(order: tuple[int, ...]) -> float:  # estimated DCG − ε ΔU, to first order
+        chosen = list(order)
+        gain = float(relevance[chosen] @ p)
+        uncertainty_change = float(-(certainty[chosen] @ p))
+        return gain - epsilon * uncertainty_change
+
+    best = max(objective(order) for order in itertools.permutations(range(len(items))))
+    ranked = np.argsort(-eq.ranking_score(relevance, certainty, epsilon), kind="stable")
+    assert objective(tuple(int(i) for i in ranked)) == pytest.approx(best)
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0, 30)), min_size=1, max_size=9))
+def test_query_uncertainty_sums_the_items(items: list[tuple[float, float]]) -> None:
+    relevance, exposure = np.array(items).T
+    variances = eq.relevance_variance(relevance, exposure, *prior(len(items)))
+    total = eq.query_uncertainty(variances)
+    assert total == pytest.approx(sum(r / (e + 1.0 + 5.0) for r, e in items))
+
+
+def test_variance_bound_exceeds_the_exact_variance() -> None:
+    """Var[C]/(n+α+β)² < R/p_min · 1/(n+α+β), by enumerating clicks (eq:varianceFormApprox)."""
+    p, relevance, alpha, beta = [1.0, 0.5, 0.63], 0.4, 1.0, 5.0
+    moments = np.zeros(2)
+    for clicks in itertools.product([0, 1], repeat=len(p)):
+        chance = math.prod(
+            pk * relevance if c else 1 - pk * relevance for c, pk in zip(clicks, p, strict=True)
+        )
+        estimate = eq.relevance(
+            sum(c / pk for c, pk in zip(clicks, p, strict=True)), float(len(p)), alpha, beta
+        )
+        moments += chance * np.array([estimate, estimate**2])
+    variance = moments[1] - moments[0] ** 2
+    assert 0 < variance < relevance / min(p) / (len(p) + alpha + beta)
+
+
+@given(count, st.floats(0, 40), shape, shape, st.sampled_from([0.5, 0.9, 0.99]))
+def test_posterior_interval_holds_its_share_of_the_posterior(
+    clicks: int, exposure: float, alpha: float, beta: float, level: float
+) -> None:
+    low, high = eq.posterior_interval(float(clicks), exposure, alpha, beta, level)
+    posterior = stats.beta(clicks + alpha, max(exposure - clicks, 0.0) + beta)
+    assert posterior.cdf(high) - posterior.cdf(low) == pytest.approx(level, abs=1e-6)
+    assert posterior.cdf(low) == pytest.approx((1 - level) / 2, abs=1e-6)
+
+
+# --- the prior --------------------------------------------------------------------------------
+
+
+@given(shape, shape, count, count)
+def test_loss_by_integrating_the_marginal_likelihood(
+    alpha: float, beta: float, clicks: int, misses: int
+) -> None:
+    def integrand(r: float) -> float:
+        return float(r**clicks * (1 - r) ** misses * stats.beta.pdf(r, alpha, beta))
+
+    centre = eq.relevance(float(clicks), float(clicks + misses), alpha, beta)
+    likelihood, _ = integrate.quad(integrand, 0, 1, points=[centre], limit=200, epsabs=0)
+    loss = eq.marginal_likelihood_loss(float(clicks), float(clicks + misses), alpha, beta)
+    assert loss == pytest.approx(-math.log(likelihood), rel=1e-4, abs=1e-6)
+
+
+@given(shape, shape, shape, st.floats(0, 60), st.floats(0, 60))
+def test_training_loss_differs_from_the_whole_by_what_alpha_cannot_change(
+    alpha: float, other: float, beta: float, clicks: float, more: float
+) -> None:
+    trials = clicks + more
+    trained = eq.prior_loss(clicks, trials, alpha, beta) - eq.prior_loss(
+        clicks, trials, other, beta
+    )
+    whole = eq.marginal_likelihood_loss(clicks, trials, alpha, beta) - eq.marginal_likelihood_loss(
+        clicks, trials, other, beta
+    )
+    assert trained == pytest.approx(whole, rel=1e-9, abs=1e-9)
+
+
+@given(st.floats(0.05, 50), shape, st.floats(0, 60), st.floats(0, 60))
+def test_gradient_by_finite_differences_also_where_clicks_exceed_trials(
+    alpha: float, beta: float, clicks: float, trials: float
+) -> None:
+    def loss(a: mpmath.mpf) -> mpmath.mpf:  # an independent log Γ, in high precision
+        lg = mpmath.loggamma
+        return lg(a) - lg(a + beta) - lg(clicks + a) + lg(trials + a + beta)
+
+    slope = float(mpmath.diff(loss, alpha))
+    computed = eq.prior_loss_gradient(clicks, trials, alpha, beta)
+    assert computed == pytest.approx(slope, rel=1e-8, abs=1e-10)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.4, 0.8])
+def test_large_counts_pull_the_prior_mean_to_the_click_rate(rate: float) -> None:
+    """The root of eq:LossDeri nears α/(α+β) = C/n, with an error of order 1/β."""
+    errors = []
+    for beta in (10.0, 100.0, 1000.0):
+        n = 100.0 * beta
+        alpha = optimize.brentq(
+            lambda a, n=n, beta=beta: eq.prior_loss_gradient(rate * n, n, a, beta), 1e-3, 1e6
+        )
+        errors.append(abs(alpha / (alpha + beta) - rate))
+    assert errors[2] < 1e-3
+    assert errors[2] < errors[1] / 5 < errors[0] / 25
+
+
+def test_prior_alpha_is_positive_and_finite_everywhere() -> None:
+    alpha = eq.prior_alpha(np.array([-1e30, -10.0, 0.0, 10.0, 1e30]))
+    np.testing.assert_allclose(alpha, np.exp([-10.0, -10.0, 0.0, 10.0, 10.0]))
+
+
+# --- compiled code ----------------------------------------------------------------------------
+
+CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
+    (eq.examination, (3.0, 1.5, 5.0)),
+    (eq.click_probability, (0.5, 0.3)),
+    (eq.relevance_probability, (1.0, 2.0)),
+    (eq.relevance, (2.0, 7.0, 1.3, 5.0)),
+    (eq.relevance_variance, (0.4, 7.0, 1.3, 5.0)),
+    (eq.marginal_certainty, (0.4, 7.0, 1.3, 5.0)),
+    (eq.ranking_score, (0.4, 0.01, 20.0)),
+    (eq.posterior_interval, (2.0, 7.0, 1.3, 5.0)),
+    (eq.prior_alpha, (0.7,)),
+    (eq.prior_loss, (2.0, 7.0, 1.3, 5.0)),
+    (eq.prior_loss_gradient, (2.0, 7.0, 1.3, 5.0)),
+    (eq.marginal_likelihood_loss, (2.0, 7.0, 1.3, 5.0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers"), CASES, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_compiled_equation_equals_the_array_one(
+    function: Callable[..., Any], numbers: tuple[float, ...]
+) -> None:
+    compiled = kernel(_wrapped(function))
+    arrays = [np.full(2, number) for number in numbers[:1]] + list(numbers[1:])
+    on_arrays = np.array(function(*arrays))[..., 0]
+    np.testing.assert_allclose(compiled(*numbers), on_arrays, rtol=1e-9)
+
+
+def test_compiled_query_uncertainty_equals_the_array_one() -> None:
+    variances = np.array([0.1, 0.2, 0.4])
+    compiled = kernel(_wrapped(eq.query_uncertainty))
+    assert compiled(variances) == pytest.approx(eq.query_uncertainty(variances))
+
+
+def test_every_equation_is_among_the_cases() -> None:
+    written = {
+        name
+        for name, value in vars(eq).items()
+        if callable(value) and getattr(value, "__module__", "") == eq.__name__
+    }
+    assert written == {function.__name__ for function, _ in CASES} | {"query_uncertainty"}
+
+
+def _wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*numbers: float) -> Any:  # noqa: ANN401 (whatever the equation returns)
+        return function(*numbers)
+
+    return call
