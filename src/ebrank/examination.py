@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ebrank import equations
 from ebrank.errors import ParameterError
+from ebrank.parameters import require_number, require_whole
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,8 @@ class Examination:
 
     def __post_init__(self) -> None:
         """Refuse what is not a curve of probabilities."""
-        if not (np.isfinite(self.severity) and self.severity >= 0):
-            raise ParameterError(f"severity must be a number of 0 or more, not {self.severity!r}")
-        if self.cutoff is not None and self.cutoff < 1:
-            raise ParameterError(f"cutoff must be at least 1 or None, not {self.cutoff!r}")
+        require_number(self, "severity", at_least=0)
+        require_whole(self, "cutoff", at_least=1, optional=True)
         if self.curve is not None:
             object.__setattr__(self, "curve", tuple(float(p) for p in self.curve))
             if not self.curve or not all(0 <= p <= 1 for p in self.curve):

@@ -7,6 +7,8 @@ the manner of scikit-learn; what it learns ends in an underscore.
 from __future__ import annotations
 
 import inspect
+import math
+from numbers import Integral, Real
 from typing import Self
 
 from ebrank.errors import ParameterError
@@ -59,3 +61,32 @@ def require(condition: bool, problem: str) -> None:
     """Raise `ParameterError` with this text unless the condition holds."""
     if not condition:
         raise ParameterError(problem)
+
+
+def require_number(
+    owner: object, name: str, *, above: float | None = None, at_least: float | None = None
+) -> None:
+    """Raise unless the attribute is a finite number in its range."""
+    value = getattr(owner, name)
+    number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if above is not None:
+        require(number and value > above, f"{name} must be a number above {above}, not {value!r}")
+    if at_least is not None:
+        text = f"{name} must be a number of {at_least} or more, not {value!r}"
+        require(number and value >= at_least, text)
+
+
+def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
+    """Raise unless the attribute is a whole number in its range, or None where that is allowed."""
+    value = getattr(owner, name)
+    if optional and value is None:
+        return
+    whole = isinstance(value, Integral) and not isinstance(value, bool) and value >= at_least
+    also = " or None" if optional else ""
+    require(whole, f"{name} must be a whole number of {at_least} or more{also}, not {value!r}")
+
+
+def require_flag(owner: object, name: str) -> None:
+    """Raise unless the attribute is True or False."""
+    value = getattr(owner, name)
+    require(isinstance(value, bool), f"{name} must be True or False, not {value!r}")

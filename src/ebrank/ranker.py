@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import Self, cast
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ebrank import equations
 from ebrank.behavior import BehaviorStats, Estimator, check_estimator
 from ebrank.examination import Examination
-from ebrank.parameters import Parameterized, require
+from ebrank.parameters import Parameterized, require, require_number, require_whole
 from ebrank.priors import LinearPrior, Prior
 from ebrank.priors.base import Features, check_rows
 from ebrank.ranking import Candidates, Ranking
@@ -164,17 +164,20 @@ class EBRanker(Parameterized):
         return LinearPrior(self.beta, estimator=self.estimator)
 
     def _check_params(self) -> None:
-        require(0 < self.beta < np.inf, f"beta must be a positive number, not {self.beta!r}")
-        require(0 <= self.epsilon < np.inf, f"epsilon must be 0 or more, not {self.epsilon!r}")
+        require_number(self, "beta", above=0)
+        require_number(self, "epsilon", at_least=0)
         check_estimator(self.estimator)
-        given = cast("LinearPrior", self.prior)
-        for name in ("beta", "estimator"):
-            own = getattr(given, name, getattr(self, name))
-            require(
-                own == getattr(self, name),
-                f"the prior has {name}={own!r} and the ranker {getattr(self, name)!r}; "
-                "give both the same",
-            )
+        require_whole(self, "seed", at_least=0)
+        curve = self.examination
+        require(curve is None or isinstance(curve, Examination), f"no examination: {curve!r}")
+        if self.prior is not None:
+            require(isinstance(self.prior, Prior), f"no prior, it cannot fit: {self.prior!r}")
+            for name in ("beta", "estimator"):
+                own, theirs = getattr(self, name), getattr(self.prior, name, None)
+                require(
+                    theirs in (own, None),
+                    f"the ranker has {name}={own!r}, its prior {theirs!r}; give both the same",
+                )
 
 
 def _tie_keys(seed: int, count: int) -> npt.NDArray[np.uint64]:

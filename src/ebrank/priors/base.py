@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self, TypeAlias
+from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ class BetaParameters(NamedTuple):
     beta: npt.NDArray[np.float64]
 
 
+@runtime_checkable
 class Prior(Protocol):
     """A model f_θ from non-behavior features to a Beta prior (eq:priorModel).
 

@@ -23,7 +23,13 @@ import numpy.typing as npt
 from ebrank import behavior, equations
 from ebrank.behavior import BehaviorStats, Estimator
 from ebrank.errors import ParameterError
-from ebrank.parameters import Parameterized, require
+from ebrank.parameters import (
+    Parameterized,
+    require,
+    require_flag,
+    require_number,
+    require_whole,
+)
 from ebrank.priors.base import BetaParameters, Features
 
 Floats = npt.NDArray[np.float64]
@@ -165,14 +171,17 @@ class LinearPrior(Parameterized):
         return np.append(self.weights_, self.intercept_)
 
     def _check_params(self) -> None:
-        require(0 < self.beta < np.inf, f"beta must be a positive number, not {self.beta!r}")
+        require_number(self, "beta", above=0)
         behavior.check_estimator(self.estimator)
-        require(0 <= self.l2 < np.inf, f"l2 must be 0 or more, not {self.l2!r}")
-        require(self.min_impressions >= 0, "min_impressions must be 0 or more")
-        require(self.patience >= 1, "patience must be at least 1")
-        require(self.max_iterations >= 1, "max_iterations must be at least 1")
-        require(self.tolerance > 0, "tolerance must be positive")
-        require(self.threads is None or self.threads >= 1, "threads must be at least 1 or None")
+        require_number(self, "l2", at_least=0)
+        require_whole(self, "min_impressions", at_least=0)
+        require_flag(self, "clamp")
+        require_flag(self, "early_stopping")
+        require_whole(self, "patience", at_least=1)
+        require_whole(self, "max_iterations", at_least=1)
+        require_number(self, "tolerance", above=0)
+        require_flag(self, "warm_start")
+        require_whole(self, "threads", at_least=1, optional=True)
 
 
 def _matrix(features: npt.ArrayLike) -> Features:
