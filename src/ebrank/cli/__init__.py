@@ -1,8 +1,8 @@
 """The command line: `ebrank VERB`, one file per verb.
 
-A verb is a module of this package with a click command called `command`, plus its line in `VERBS`. It is
-imported only when called, and imports what is heavy inside its functions, so that `ebrank --help`
-answers at once.
+A verb is a module of this package with a click command called `command`, and a line in `VERBS`. It
+is imported only when called, and imports what is heavy inside its functions, so that
+`ebrank --help` answers at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import click
 
 from ebrank import __version__
-from ebrank.cli.lazy import LazyGroup, examples
+from ebrank.cli.lazy import RootGroup, examples
 
 VERBS = {
     "data": "List, describe and check datasets.",
@@ -21,7 +21,7 @@ VERBS = {
 
 
 @click.command(
-    cls=LazyGroup,
+    cls=RootGroup,
     package=__name__,
     verbs=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -12,8 +12,12 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # A bar for less than this would only flicker.
 _PATIENCE_SECONDS = 0.5
@@ -28,22 +32,25 @@ def print_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
     *,
-    last_is_total: bool = False,
+    total: Sequence[object] | None = None,
 ) -> None:
     """Print a table: numbers to the right with thousands separated, texts to the left."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for column, name in enumerate(columns):
-        numeric = any(isinstance(row[column], int) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for index, row in enumerate(rows):
-        if last_is_total and index == len(rows) - 1:
-            table.add_section()
+    table = Table(
+        box=box.SIMPLE, header_style="bold", pad_edge=False, show_footer=total is not None
+    )
+    for index, name in enumerate(columns):
+        table.add_column(
+            name,
+            footer="" if total is None else _cell(total[index]),
+            justify="right" if any(isinstance(row[index], int) for row in rows) else "left",
+            overflow="fold",
+        )
+    for row in rows:
         table.add_row(*(_cell(value) for value in row))
-    Console(highlight=False, emoji=False, markup=False).print(table)
+    click.echo(_rendered(table) + "\n")
 
 
 def print_facts(title: str, facts: Mapping[str, str]) -> None:
@@ -92,6 +99,17 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
         yield update
     finally:
         bar.stop()
+
+
+def _rendered(table: Table) -> str:
+    """Return the table as text, in color if stdout is a terminal, without trailing blanks."""
+    from rich.console import Console
+
+    console = Console(highlight=False, emoji=False, markup=False)
+    with console.capture() as capture:
+        console.print(table)
+    lines = (line.rstrip() for line in capture.get().splitlines())
+    return "\n".join(line for line in lines if line)
 
 
 def _cell(value: object) -> str:

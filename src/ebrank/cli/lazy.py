@@ -54,10 +54,15 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(self.verbs.items()))
 
+
+class RootGroup(LazyGroup):
+    """The outermost group: whatever a user can cause ends as one line, not as a traceback."""
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the verb; tell errors of the input and of the file system as one line."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("default", RuntimeWarning)
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)

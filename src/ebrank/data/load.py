@@ -1,7 +1,7 @@
 """The front door: any dataset by name or path, ready for experiments.
 
 A *source* is the name of a synthetic preset ("mq2007-like"), the name of a dataset of the catalogue
-("MQ2007", found in the data folder), or the path of a folder with `train.txt`, `vali.txt`, `test.txt`.
+("MQ2007", found in the data folder), or the path of a folder with the files of a fold.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from ebrank.data.catalog import DatasetWarning, Size, differences, fold_of
+from ebrank.data.catalog import DatasetWarning, Size, recognize
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.data.locate import Place, place_of, preset_named
+from ebrank.data.locate import Place, differences_at, place_of, preset_named
 from ebrank.data.prepare import prepare
 from ebrank.errors import DataError, ParameterError
 
@@ -36,7 +36,7 @@ def load(
 
     Args:
         source: a preset's name, a catalogue name or a fold folder.
-        data_dir: where catalogue names are looked up; by default `EBRANK_DATA` or the config file's.
+        data_dir: where catalogue names are looked up; by default as `ebrank.settings` says.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         seed: of a preset's generator.
         fold: which fold of a published dataset.
@@ -79,7 +79,7 @@ def read_place(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dataset:
-    """Return the raw dataset of a fold folder, warning where it is not what the catalogue expects."""
+    """Return the raw dataset of a fold folder, warning where it is not as the catalogue expects."""
     from ebrank.data import letor
 
     raw = letor.read(
@@ -90,23 +90,20 @@ def read_place(
         threads=threads,
         progress=progress,
     )
+    if baseline_feature is None and recognize(raw.n_features) is None:
+        raise DataError(
+            f"{raw.n_features} features are those of no known dataset",
+            path=place.folder,
+            remedy="Say by --baseline-feature (baseline_feature= in Python) which one is the score "
+            "of the production ranker, such as BM25, and by --drop-features (drop_features=) which "
+            "are made from clicks, if any.",
+        )
     if place.entry is None:
         return raw
-    for difference in count_differences(place, raw):
+    sizes = {split: split_size(raw, split) for split in SPLITS}
+    for difference in differences_at(place, sizes, raw.n_features):
         warnings.warn(difference, DatasetWarning, stacklevel=3)
     return replace(raw, name=place.entry.name)
-
-
-def count_differences(place: Place, raw: Dataset) -> list[str]:
-    """Return what differs from the catalogue's counts: per file in fold 1, else in all."""
-    if place.entry is None:
-        return []
-    wrong = []
-    if fold_of(place.folder) == 1:
-        wrong = differences(place.entry, ((split, split_size(raw, split)) for split in SPLITS))
-    return wrong or differences(
-        place.entry, [("all", Size(queries=raw.n_queries, rows=raw.n_rows))]
-    )
 
 
 def split_size(dataset: Dataset, split: str) -> Size:

@@ -1,23 +1,24 @@
 """Find out what a source names, and where its files are.
 
 Under the data folder a dataset lies as `NAME/Fold1/{train,vali,test}.txt`, or as `NAME/` with the
-three files directly in it. Letter case does not matter.
+three files directly in it; the letter case of folders does not matter.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebrank.data.catalog import ENTRIES, Entry, entry_of, find
+from ebrank.data.catalog import ENTRIES, Entry, Size, differences, entry_of, find, fold_of
+from ebrank.data.dataset import SPLITS
 from ebrank.errors import DataError
 from ebrank.settings import DataDir, config_path
 from ebrank.settings import data_dir as chosen_data_dir
 
-SPLIT_FILES = ("train.txt", "vali.txt", "test.txt")
+_FILES = "train.txt, vali.txt and test.txt"
 
 
 @dataclass(frozen=True)
@@ -49,20 +50,22 @@ def place_of(
         return Place(folder, entry)
     path = Path(source).expanduser()
     if not path.exists():
-        raise DataError(f"there is no dataset, preset or folder {source!r}", remedy=_nearest(path))
+        raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
     if not path.is_dir():
-        raise DataError(
-            "this is not a folder", path=path, remedy=f"Name the one with {_listed(SPLIT_FILES)}."
-        )
+        raise DataError("this is not a folder", path=path, remedy=f"Name the one with {_FILES}.")
     folder = path if holds_splits(path) else fold_folder(path, fold)
-    if folder is None:
-        raise DataError(f"the folder lacks {_listed(_absent(path))}", path=path)
-    return Place(folder, entry_of(folder.resolve()))
+    # A folder without the files is left to the reader, which says best what is missing.
+    return Place(folder or path, entry_of((folder or path).absolute()))
 
 
 def holds_splits(folder: Path) -> bool:
     """Return whether the three files of a fold are in this folder."""
-    return not _absent(folder)
+    from ebrank.data.letor import text_files
+
+    try:
+        return folder.is_dir() and bool(text_files(folder))
+    except DataError:
+        return False
 
 
 def fold_folder(folder: Path, fold: int) -> Path | None:
@@ -87,10 +90,32 @@ def locate(entry: Entry, data_dir: DataDir | None, fold: int = 1) -> Path | None
     return None
 
 
+def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> list[str]:
+    """Return what differs from the catalogue: sizes per file in fold 1, in all elsewhere.
+
+    `sizes` are those of the files at hand, by split.
+    """
+    if place.entry is None:
+        return []
+    expected = place.entry.family.n_features
+    if n_features != expected:
+        return [f"{place.entry.name}: {n_features} features, expected {expected}"]
+    if fold_of(place.folder) == 1:
+        return differences(place.entry, sizes.items())
+    if len(sizes) < len(SPLITS):
+        return []
+    whole = Size(
+        queries=sum(size.queries for size in sizes.values()),
+        rows=sum(size.rows for size in sizes.values()),
+    )
+    return differences(place.entry, [("all", whole)])
+
+
 def missing(entry: Entry, data_dir: DataDir | None, fold: int = 1) -> DataError:
     """Return the error for a dataset that is not there: where it was sought and how to get it."""
     return DataError(
-        f"{entry.name} was not found: {sought(entry, data_dir, fold)}", remedy=how_to_get(entry)
+        f"{entry.name} was not found: {sought(entry, data_dir, fold)}",
+        remedy=f"Download it from Microsoft Research ({entry.page}); {how_to_place(entry)}",
     )
 
 
@@ -101,24 +126,15 @@ def sought(entry: Entry, data_dir: DataDir | None, fold: int = 1) -> str:
     if not data_dir.path.is_dir():
         return f"the data folder {data_dir.path} (from {data_dir.origin}) does not exist"
     place = data_dir.path / entry.name / f"Fold{fold}"
-    return f"no {' '.join(SPLIT_FILES)} in {place} (data folder from {data_dir.origin})"
+    return f"{_FILES} are not in {place} (data folder from {data_dir.origin})"
 
 
-def how_to_get(entry: Entry) -> str:
-    """Return where to download a dataset and how to tell ebrank where it is."""
+def how_to_place(entry: Entry) -> str:
+    """Return how to tell ebrank where a downloaded dataset is."""
     return (
-        f"Download it from Microsoft Research ({entry.page}), accepting its terms, unpack it to "
-        f"DATA/{entry.name}/Fold1 and name DATA by --data-dir (data_dir= in Python), by the "
-        f'environment variable EBRANK_DATA, or by data_dir = "DATA" in {config_path()}'
+        f"unpack it to DATA/{entry.name}/Fold1 and name DATA by --data-dir (data_dir= in Python), "
+        f'by the environment variable EBRANK_DATA, or by data_dir = "DATA" in {config_path()}'
     )
-
-
-def _absent(folder: Path) -> list[str]:
-    return [name for name in SPLIT_FILES if _child(folder, name) is None]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _nearest(path: Path) -> str:

@@ -1,0 +1,206 @@
+"""Loading by preset, by catalogue name and by path; and what is said when that fails."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ebrank.data
+from ebrank.data import load, prepare
+from ebrank.data.catalog import DatasetWarning
+from ebrank.data.dataset import SPLITS
+from ebrank.errors import DataError, ParameterError
+from ebrank.settings import SettingsError
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No data folder but the test's own, and no relative paths but into the test's folder."""
+    (tmp_path / "config.toml").write_text("")
+    monkeypatch.setenv("EBRANK_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.delenv("EBRANK_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def lines(rng: np.random.Generator, query: str, n_features: int) -> Iterator[str]:
+    for label in (0, 1, 2, 0, 1, 0, 2):
+        values = " ".join(f"{i + 1}:{value:.3f}" for i, value in enumerate(rng.random(n_features)))
+        yield f"{label} qid:{query} {values}\n"
+
+
+def write_fold(folder: Path, n_features: int) -> Path:
+    """Write a tiny fold: two queries of seven items per file."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(3)
+    for split in SPLITS:
+        text = "".join(line for q in "ab" for line in lines(rng, f"{split}-{q}", n_features))
+        (folder / f"{split}.txt").write_text(text)
+    return folder
+
+
+def test_a_preset_is_generated_and_prepared() -> None:
+    dataset = load("MQ2007-like", scale=0.02, seed=4)
+    again = prepare(ebrank.data.generate("mq2007-like", scale=0.02, seed=4))
+    assert dataset.n_queries == again.n_queries
+    np.testing.assert_array_equal(dataset.features, again.features)
+    assert dataset.features.min() == 0
+    assert dataset.features.max() == 1
+
+
+def test_a_path_is_recognized_without_flags(tmp_path: Path) -> None:
+    dataset = load(write_fold(tmp_path / "mine", 46))
+    raw = ebrank.data.read(tmp_path / "mine")
+    assert (dataset.n_queries, dataset.n_rows, dataset.max_label) == (6, 42, 2)
+    np.testing.assert_array_equal(dataset.baseline, raw.features[:, 24])
+
+
+def test_a_folder_of_folds_stands_for_the_chosen_one(tmp_path: Path) -> None:
+    write_fold(tmp_path / "mine" / "fold2", 46)
+    assert load(tmp_path / "mine", fold=2).n_queries == 6
+    with pytest.raises(DataError, match=r"Name one of its folds, such as .*fold2"):
+        load(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("folder", ["MQ2007/Fold1", "mq2007", "mq-2007/fold1"])
+@pytest.mark.filterwarnings("ignore::ebrank.data.catalog.DatasetWarning")
+def test_a_catalogue_name_is_found_under_the_data_folder(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_fold(tmp_path / "data" / folder, 46)
+    dataset = load("mq2007", data_dir=tmp_path / "data")
+    assert dataset.name == "MQ2007"
+    assert dataset.n_queries == 6
+    monkeypatch.setenv("EBRANK_DATA", str(tmp_path / "data"))
+    assert load("MQ2007").n_rows == dataset.n_rows
+
+
+def test_an_unnumbered_fold_is_the_first_only(tmp_path: Path) -> None:
+    write_fold(tmp_path / "MQ2007", 46)
+    with pytest.raises(DataError, match=r"not in .*MQ2007/Fold2"):
+        load("MQ2007", data_dir=tmp_path, fold=2)
+
+
+def test_counts_other_than_published_are_warned_of(tmp_path: Path) -> None:
+    write_fold(tmp_path / "MQ2008" / "Fold1", 46)
+    with pytest.warns(DatasetWarning) as caught:
+        load("MQ2008", data_dir=tmp_path)
+    told = [str(warning.message) for warning in caught]
+    assert told[:2] == [
+        "MQ2008 (train): 2 queries, expected 471",
+        "MQ2008 (train): 14 rows, expected 9,630",
+    ]
+    assert len(told) == 6
+    assert all(warning.filename == __file__ for warning in caught)
+
+
+def test_counts_in_all_are_compared_for_other_folds(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "MQ2008" / "Fold2", 46)
+    with pytest.warns(DatasetWarning) as caught:
+        load(folder)
+    assert [str(warning.message) for warning in caught] == [
+        "MQ2008 (all): 6 queries, expected 784",
+        "MQ2008 (all): 42 rows, expected 15,211",
+    ]
+
+
+def test_another_family_than_the_name_says_is_warned_of(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "MQ2008" / "Fold1", 136)
+    with pytest.warns(DatasetWarning, match="MQ2008: 136 features, expected 46"):
+        load(folder)
+
+
+def test_an_unknown_family_needs_to_be_told_its_baseline(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine", 5)
+    with pytest.raises(DataError, match=r"--baseline-feature .*--drop-features") as caught:
+        load(folder)
+    assert caught.value.path == str(folder)
+    dataset = load(folder, baseline_feature=2, drop_features=[5])
+    assert dataset.feature_ids.tolist() == [1, 2, 3, 4]
+    np.testing.assert_array_equal(dataset.baseline, ebrank.data.read(folder).features[:, 1])
+
+
+def test_a_missing_dataset_is_told_where_it_was_sought_and_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load("MSLR-10K")
+    for part in ("MSLR-WEB10K was not found", "no data folder is set", "microsoft.com"):
+        assert part in str(caught.value)
+    for part in ("--data-dir", "EBRANK_DATA", "data_dir = ", "config.toml"):
+        assert part in str(caught.value)
+    with pytest.raises(DataError, match=r"not in .*MSLR-WEB10K/Fold1 \(data folder from --data-"):
+        load("MSLR-10K", data_dir=tmp_path)
+    with pytest.raises(DataError, match=r"/nowhere \(from --data-dir\) does not exist"):
+        load("MSLR-10K", data_dir="/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("MQ2077", "Did you mean MQ2007?"),
+        ("mq2007-lik", "Did you mean mq2007-like?"),
+        ("no/such/folder", "no/such/folder: no such dataset or folder"),
+    ],
+)
+def test_an_unknown_source_is_told_the_known_ones(source: str, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        load(source)
+    assert message in str(caught.value)
+    assert "MSLR-WEB30K, mq2007-like" in str(caught.value)
+
+
+def test_a_file_is_not_a_fold(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("1 qid:1 1:1\n")
+    with pytest.raises(DataError, match=r"train\.txt: this is not a folder"):
+        load(tmp_path / "train.txt")
+
+
+def test_a_fold_that_lacks_a_file(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine", 46)
+    (folder / "vali.txt").unlink()
+    with pytest.raises(DataError, match=r"no vali\.txt"):
+        load(folder)
+
+
+def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine", 46)
+    with pytest.raises(ParameterError, match="scale is for synthetic presets"):
+        load(folder, scale=0.5)
+    with pytest.raises(ParameterError, match="baseline_feature is for files"):
+        load("mq2007-like", baseline_feature=3)
+
+
+def test_a_wrong_configuration_is_told(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("data = 1")
+    with pytest.raises(SettingsError, match="unknown key 'data'"):
+        load("MQ2007")
+
+
+def test_real_data_by_name_has_the_published_counts(mq2008_folder: Path) -> None:
+    dataset = load("mq2008", data_dir=mq2008_folder.parents[1])
+    assert repr(dataset) == "Dataset('MQ2008', queries=731, rows=14422, features=40, max_label=2)"
+
+
+def test_a_lost_row_of_real_data_is_noticed(mq2008_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "MQ2008" / "Fold1"
+    shutil.copytree(mq2008_folder, folder)
+    text = (folder / "test.txt").read_text().splitlines(keepends=True)
+    (folder / "test.txt").chmod(0o600)
+    (folder / "test.txt").write_text("".join(text[:-1]))
+    with pytest.warns(DatasetWarning) as caught:
+        load(folder)
+    assert [str(warning.message) for warning in caught] == [
+        "MQ2008 (test): 2,873 rows, expected 2,874"
+    ]
+
+
+def test_public_names_are_functions_whatever_was_imported_before() -> None:
+    import ebrank.data.load
+    import ebrank.data.prepare
+
+    assert all(callable(getattr(ebrank.data, name)) for name in ebrank.data.__all__)
+    assert set(ebrank.data.__all__) <= set(dir(ebrank.data))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        ebrank.data.nothing  # noqa: B018
