@@ -1,0 +1,158 @@
+"""The front door in real processes: what it imports, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import ebrank
+from ebrank.cli import VERBS, root
+from ebrank.cli.lazy import LazyGroup
+
+HEAVY = ("numpy", "numba", "scipy", "rich", "sklearn")
+
+
+def run(*arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `ebrank` with these arguments, or a piece of Python, as a user would."""
+    start = ["-m", "ebrank"] if code is None else ["-c", code]
+    return subprocess.run(
+        [sys.executable, *start, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+
+
+def test_help_and_version_import_nothing_heavy() -> None:
+    code = f"""
+import sys
+from ebrank.cli import root
+for arguments in (["--help"], ["--version"], ["data", "--help"], ["data", "check", "--help"]):
+    assert root.main(arguments, prog_name="ebrank", standalone_mode=False) == 0
+print([name for name in {HEAVY} if name in sys.modules])
+"""
+    done = run(code=code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_listing_datasets_compiles_nothing() -> None:
+    code = """
+import sys
+from ebrank.cli import root
+root.main(["data", "list"], standalone_mode=False)
+print([name for name in ("numba", "scipy") if name in sys.modules])
+"""
+    assert run(code=code).stdout.splitlines()[-1] == "[]"
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"ebrank {ebrank.__version__}\n")
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    done = run("dance")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "No such command 'dance'" in done.stderr
+
+
+def test_a_users_mistake_is_one_line_without_traceback(tmp_path: Path) -> None:
+    done = run("data", "check", str(tmp_path / "absent"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {tmp_path / 'absent'}: no such dataset or folder. ")
+    assert done.stderr.count("\n") == 1
+
+
+VERB_THAT = """
+import sys, types, click
+import ebrank.cli
+def verb(): {body}
+module = types.SimpleNamespace(command=click.Command("data", callback=verb))
+sys.modules["ebrank.cli.data"] = module
+sys.argv = ["ebrank", "data"]
+ebrank.cli.main()
+"""
+
+
+def test_an_interrupt_exits_quietly_with_130() -> None:
+    done = run(code=VERB_THAT.format(body="raise KeyboardInterrupt"))
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")
+
+
+def test_trouble_with_a_file_is_one_line() -> None:
+    done = run(code=VERB_THAT.format(body="open('/no/such/file')"))
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: /no/such/file: no such file or directory\n",
+    )
+
+
+def test_a_warning_is_one_line() -> None:
+    body = "import warnings; warnings.warn('odd counts')"
+    done = run(code=VERB_THAT.format(body=body))
+    assert (done.returncode, done.stderr) == (0, "warning: odd counts\n")
+
+
+def test_a_bug_is_not_hidden() -> None:
+    done = run(code=VERB_THAT.format(body="1 / 0"))
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+@pytest.mark.parametrize("amount", [1, 100_000])
+def test_a_reader_that_leaves_is_no_trouble(amount: int) -> None:
+    code = VERB_THAT.format(body=f"[click.echo('line') for _ in range({amount})]")
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == 1
+
+
+def commands(group: click.Command, *path: str) -> list[tuple[str, ...]]:
+    """Return the words that call each command, groups included."""
+    if not isinstance(group, LazyGroup):
+        return [path]
+    context = click.Context(group)
+    inner = ((name, group.get_command(context, name)) for name in group.list_commands(context))
+    return [path, *(words for name, one in inner if one for words in commands(one, *path, name))]
+
+
+@pytest.mark.parametrize("words", commands(root), ids=" ".join)
+def test_every_help_has_examples_and_fits(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(root, [*words, "--help"], prog_name="ebrank", terminal_width=80)
+    assert done.exit_code == 0
+    _, _, examples = done.stdout.partition("Examples:\n")
+    lines = [line.strip() for line in examples.splitlines()]
+    assert lines, "no examples"
+    assert all(line.startswith(" ".join(("ebrank", *words))) for line in lines)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", commands(root), ids=" ".join)
+def test_short_help_is_the_commands_own(words: tuple[str, ...]) -> None:
+    group: click.Command | None = root
+    for word in words:
+        assert isinstance(group, LazyGroup)
+        told = group.verbs[word]
+        group = group.get_command(click.Context(group), word)
+        assert group is not None
+        assert (group.help or "").splitlines()[0] == told
+
+
+def test_every_verb_is_listed() -> None:
+    folder = Path(ebrank.__file__).parent / "cli"
+    helpers = {"__init__", "console", "lazy", "options"}
+    assert {path.stem for path in folder.iterdir() if path.stem[0] != "_"} - helpers == set(VERBS)
