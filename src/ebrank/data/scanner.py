@@ -1,7 +1,7 @@
 """The compiled scan over bytes of LETOR text.
 
 Values are exact: a decimal whose digits make a whole number up to 2^53 and whose power of ten is at
-most 22 is one correctly rounded product or quotient of two exact doubles. Others are marked as slow.
+most 22 is one correctly rounded product or quotient of two exact doubles. Others are marked slow.
 """
 
 from __future__ import annotations

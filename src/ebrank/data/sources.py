@@ -84,7 +84,7 @@ class Source:
 
     def _texts(self, size: int) -> Iterator[bytes]:
         """Yield the text without its byte-order mark, in pieces of at most `size` bytes."""
-        first = self._read(size)
+        first = self._read(max(size, len(GZIP_MAGIC)))
         if first.startswith(GZIP_MAGIC):
             texts = self._unzipped(first, size)
         else:
@@ -105,8 +105,7 @@ class Source:
     def _unzipped(self, block: bytes, size: int) -> Iterator[bytes]:
         """Yield what the gzip members hold in turn; `problem` says if one is damaged."""
         member = zlib.decompressobj(wbits=31)
-        withheld = False  # a full piece means that the member may have more to give already
-        while block:
+        while True:
             try:
                 text = member.decompress(block, size)
             except zlib.error as error:
@@ -114,19 +113,18 @@ class Source:
                 return
             if text:
                 yield text
-            block, withheld = member.unconsumed_tail, len(text) == size
-            while withheld and not block and not member.eof:
-                text = member.decompress(b"", size)
-                withheld = len(text) == size
-                if text:
-                    yield text
             if member.eof:
                 block = self._next_member(member.unused_data)
                 if not block:
                     return
                 member = zlib.decompressobj(wbits=31)
-            block = block or self._read(BLOCK)
-        self.problem = "gzip data is truncated"
+            elif member.unconsumed_tail or len(text) == size:
+                block = member.unconsumed_tail  # even if empty: the member may hold text back
+            else:
+                block = self._read(BLOCK)
+                if not block:
+                    self.problem = "gzip data is truncated"
+                    return
 
     def _next_member(self, block: bytes) -> bytes:
         """Return the bytes from the next gzip member on; zeros may pad the end of one."""

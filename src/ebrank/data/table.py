@@ -91,21 +91,21 @@ class Table:
         if self._path is not None:
             wide_path = self._path.with_suffix(".wide")
         self._file = self._new_file(wide_path)
-        narrow.seek(HEADER)
-        for rows, width in self._blocks:
-            for start, stop in _stretches(rows, self.width):
-                block = np.zeros((stop - start, self.width), np.float32)
-                cells = narrow.read((stop - start) * width * ITEM)
-                block[:, :width] = np.frombuffer(cells, np.float32).reshape(-1, width)
-                self._file.write(block.data)
-        narrow.close()
+        with narrow:
+            narrow.seek(HEADER)
+            for rows, width in self._blocks:
+                for start, stop in _stretches(rows, self.width):
+                    block = np.zeros((stop - start, self.width), np.float32)
+                    cells = narrow.read((stop - start) * width * ITEM)
+                    block[:, :width] = np.frombuffer(cells, np.float32).reshape(-1, width)
+                    self._file.write(block.data)
         if self._path is not None and wide_path is not None:
             wide_path.replace(self._path)
 
     @staticmethod
     def _new_file(path: Path | None) -> BinaryIO:
         file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
-        file.write(bytes(HEADER))
+        file.seek(HEADER)  # which is written last, when the shape is known
         return file
 
     def _check_size(self) -> None:

@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebrank.data import assembly, cache, letor
+from ebrank.data.dataset import Dataset
+from ebrank.data.sources import content_hash
+from ebrank.errors import DataError
+
+TEXT = "".join(f"{i % 3} qid:{i // 4} 1:{i} 3:{i / 7}\n" for i in range(40))
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EBRANK_DATASET_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "data.txt"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def parses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often text was parsed."""
+    calls: list[int] = []
+    original = assembly.parse_files
+
+    def counted(*args: object, **options: object) -> object:
+        calls.append(1)
+        return original(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(assembly, "parse_files", counted)
+    return calls
+
+
+def same(one: Dataset, other: Dataset) -> bool:
+    names = ("features", "labels", "query_pointers", "query_ids", "query_splits", "baseline")
+    return one.name == other.name and all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        and getattr(one, name).dtype == getattr(other, name).dtype
+        for name in names
+    )
+
+
+def entry(root: Path) -> Path:
+    (folder,) = root.iterdir()
+    return folder
+
+
+def test_the_second_read_parses_nothing(root: Path, file: Path, parses: list[int]) -> None:
+    plain = letor.read(file, cache=False)
+    assert not root.exists()
+    first, second = letor.read(file), letor.read(file)
+    assert len(parses) == 2
+    assert same(plain, first)
+    assert same(first, second)
+    assert not any(data.features.flags.writeable for data in (plain, first, second))
+    assert sorted(path.name for path in entry(root).iterdir()) == [
+        "features.npy",
+        "labels.npy",
+        "manifest.json",
+        "query_ids.npy",
+        "query_pointers.npy",
+    ]
+    np.testing.assert_array_equal(np.load(entry(root) / "features.npy"), plain.features)
+
+
+def test_the_second_read_does_not_load_the_compiler(root: Path, file: Path) -> None:
+    letor.read(file)
+    code = (
+        "import sys; from ebrank.data import letor; letor.read(sys.argv[1]);"
+        "sys.exit('numba' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(file)], check=True)
+
+
+def test_options_do_not_matter_to_the_cache(root: Path, file: Path, parses: list[int]) -> None:
+    letor.read(file)
+    assert letor.read(file, baseline_feature=3, max_label=7).baseline[7] == 1
+    assert letor.summarize(file)[0].rows == 40
+    assert len(parses) == 1
+
+
+def test_a_touched_file_is_hashed_once_and_not_parsed(
+    root: Path, file: Path, parses: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letor.read(file)
+    os.utime(file, ns=(1, 1))
+    letor.read(file)
+    monkeypatch.setattr(cache, "content_hash", lambda path: pytest.fail("hashed again"))
+    letor.read(file)
+    assert len(parses) == 1
+
+
+def test_a_changed_file_is_parsed_anew(root: Path, file: Path, parses: list[int]) -> None:
+    letor.read(file)
+    status = file.stat()
+    file.write_text(TEXT.replace("1:17 ", "1:71 "))  # of equal size
+    assert file.stat().st_size == status.st_size
+    os.utime(file, ns=(1, status.st_mtime_ns + 1))
+    assert letor.read(file).features[17, 0] == 71
+    file.write_text(TEXT + TEXT.replace("qid:", "qid:x"))
+    os.utime(file, ns=(1, status.st_mtime_ns))
+    assert letor.read(file).n_rows == 80
+    assert letor.read(file).n_rows == 80
+    assert len(parses) == 3
+    entry(root)  # the old one was replaced
+
+
+def test_the_time_of_change_is_taken_before_reading(root: Path, file: Path) -> None:
+    def change(done: int, total: int) -> None:
+        file.write_text(TEXT.replace("1:17 ", "1:71 "))
+        os.utime(file, ns=(1, 1))
+
+    assert letor.read(file, progress=change).features[17, 0] == 17
+    assert letor.read(file).features[17, 0] == 71
+
+
+def flip(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 4
+    path.write_bytes(content)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "first byte of features": lambda folder: flip(folder / "features.npy", 0),
+    "header of features": lambda folder: flip(folder / "features.npy", 70),
+    "last byte of features": lambda folder: flip(folder / "features.npy", -1),
+    "a label": lambda folder: flip(folder / "labels.npy", -3),
+    "a query id": lambda folder: flip(folder / "query_ids.npy", -4),
+    "a pointer": lambda folder: flip(folder / "query_pointers.npy", -8),
+    "truncated features": lambda folder: os.truncate(folder / "features.npy", 200),
+    "emptied features": lambda folder: os.truncate(folder / "features.npy", 0),
+    "longer features": lambda folder: os.truncate(folder / "features.npy", 9999),
+    "no features": lambda folder: (folder / "features.npy").unlink(),
+    "no manifest": lambda folder: (folder / "manifest.json").unlink(),
+    "empty manifest": lambda folder: (folder / "manifest.json").write_text(""),
+    "manifest of bytes": lambda folder: (folder / "manifest.json").write_bytes(b"\xff\0"),
+    "manifest without content": lambda folder: (folder / "manifest.json").write_text("{}"),
+    "manifest of a list": lambda folder: (folder / "manifest.json").write_text("[1]"),
+    "truncated manifest": lambda folder: os.truncate(folder / "manifest.json", 300),
+    "another format": lambda folder: edit(folder, '"format": 1', '"format": 0'),
+    "another count": lambda folder: edit(folder, '"rows": 40', '"rows": 41'),
+    "no labels": lambda folder: (folder / "labels.npy").replace(folder / "x"),
+    "a file for the entry": lambda folder: swap(folder),
+}
+
+
+def swap(folder: Path) -> None:
+    folder.rename(folder.parent.parent / "away")
+    folder.write_text("not a folder")
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    text = (folder / "manifest.json").read_text()
+    assert old in text
+    (folder / "manifest.json").write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_entry_is_made_again(
+    root: Path, file: Path, parses: list[int], damage: str
+) -> None:
+    whole = letor.read(file, cache=False)
+    letor.read(file)
+    DAMAGES[damage](entry(root))
+    assert same(letor.read(file), whole)
+    assert len(parses) == 3
+    assert same(letor.read(file), whole)
+    assert len(parses) == 3
+    entry(root)
+
+
+@pytest.mark.parametrize("text", ["0 qid:1 1:1\n5 qid:1 46:1\n", "0 qid:1 1:1\n0 qid:1\n", ""])
+def test_nothing_is_kept_of_bad_text(root: Path, file: Path, text: str) -> None:
+    file.write_text(text)
+    with pytest.raises(DataError):
+        letor.read(file)
+    assert list(root.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a-file").touch()
+    monkeypatch.setenv("EBRANK_DATASET_CACHE", str(tmp_path / "a-file" / "cache"))
+    with pytest.warns(RuntimeWarning, match="not kept: .*EBRANK_DATASET_CACHE"):
+        data = letor.read(file)
+    assert same(data, letor.read(file, cache=False))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_done_without(
+    root: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.mkdir()
+    original = Path.open
+
+    def opened(path: Path, mode: str, buffering: int = -1) -> object:
+        return original(Path("/dev/full") if mode == "w+b" else path, mode, buffering)
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.warns(RuntimeWarning, match=os.strerror(errno.ENOSPC)):
+        data = letor.read(file)
+    assert data.n_rows == 40
+    assert list(root.iterdir()) == []
+
+
+def test_a_cache_that_can_only_be_read_serves(
+    root: Path, file: Path, parses: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letor.read(file)
+    os.utime(file, ns=(1, 1))
+
+    def refuse(folder: Path, content: object) -> None:
+        raise PermissionError(errno.EACCES, "read-only")
+
+    monkeypatch.setattr(cache, "_write_manifest", refuse)
+    letor.read(file)
+    assert len(parses) == 1
+
+
+def test_several_writers_all_end_well(root: Path, file: Path) -> None:
+    parsed = assembly.parse_files([file], None)
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            for _ in range(15):
+                with cache.staging([file]) as folder:
+                    np.save(folder / cache.FEATURES, parsed.features)
+                    cache.publish(parsed, folder, threads=1)
+                found = cache.load([file], threads=1)
+                assert found is None or np.array_equal(found.features, parsed.features)
+        except BaseException as error:
+            failures.append(error)
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert failures == []
+    assert cache.load([file]) is not None
+    entry(root)  # and nothing else is left
+
+
+def test_two_processes_that_write_at_once(root: Path, file: Path) -> None:
+    code = (
+        "import sys; from ebrank.data import letor; print(letor.read(sys.argv[1]).features.sum())"
+    )
+    command = [sys.executable, "-c", code, str(file)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    outputs = {process.communicate()[0] for process in processes}
+    assert [process.returncode for process in processes] == [0, 0]
+    assert len(outputs) == 1
+    entry(root)
+
+
+def test_a_writer_that_is_killed_leaves_nothing_that_counts(
+    root: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "import os, signal, sys; from ebrank.data import letor;"
+        "letor.read(sys.argv[1], progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    process = subprocess.run([sys.executable, "-c", code, str(file)], check=False)
+    assert process.returncode == -signal.SIGKILL
+    assert entry(root).suffix == ".part"
+    assert cache.load([file]) is None
+    letor.read(file)
+    assert len(list(root.iterdir())) == 2
+    monkeypatch.setattr(cache, "ABANDONED", -1)
+    file.write_text(TEXT + "0 qid:last 1:1\n")
+    letor.read(file)
+    assert entry(root).suffix == "", "the leftovers are swept up in time"
+
+
+def test_the_manifest_names_what_it_was_made_from(root: Path, file: Path) -> None:
+    letor.read(file)
+    manifest = json.loads((entry(root) / "manifest.json").read_text())
+    (source,) = manifest["content"]["sources"]
+    assert source["size"] == file.stat().st_size
+    assert source["mtime_ns"] == file.stat().st_mtime_ns
+    assert source["content_hash"] == content_hash(file)

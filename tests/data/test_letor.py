@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebrank.data.assembly import parse_files
+from ebrank.data.letor import FileSummary, read, summarize
+from ebrank.errors import DataError, ParameterError
+
+GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
+
+
+def refusal(path: Path, data: bytes, **options: int) -> DataError:
+    path.write_bytes(data)
+    with pytest.raises(DataError) as error:
+        read(path, **options)
+    assert error.value.path == str(path)
+    assert error.value.remedy
+    return error.value
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "data.txt"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"qid:2 1:1", "label is missing"),
+        (b"x qid:2 1:1", "label 'x' is not a whole number from 0"),
+        (b"1.0 qid:2 1:1", "label '1.0' is not a whole number from 0"),
+        (b"-1 qid:2 1:1", "label '-1' is not a whole number from 0"),
+        (b"31 qid:2 1:1", "label '31' is over 30"),
+        (b"99999999999999999999999 qid:2 1:1", "label '99999999999999999999999' is over 30"),
+        (b"1", "query id is missing"),
+        (b"1 1:1", "query id is missing: found '1:1' after the label"),
+        (b"1 qid: 1:1", "query id 'qid:' is malformed"),
+        (b"1 qid:a\x01 1:1", "query id 'qid:a\\x01' is malformed"),
+        (b"1 qid:" + b"a" * 257 + b" 1:1", "is longer than 256 bytes"),
+        (b"1 qid:2", "row has no features"),
+        (b"1 qid:2 # 1:1", "row has no features"),
+        (b"1 qid:2 :5", "feature ':5' is malformed"),
+        (b"1 qid:2 a:5", "feature 'a:5' is malformed"),
+        (b"1 qid:2 5", "feature '5' is malformed"),
+        (b"1 qid:2 -1:5", "feature '-1:5' is malformed"),
+        (b"1 qid:2 0:5", "feature id 0 is not from 1 to 100000"),
+        (b"1 qid:2 100001:5", "feature id 100001 is not from 1 to 100000"),
+        (b"1 qid:2 1:5 1:6", "feature id 1 does not come after the one before it"),
+        (b"1 qid:2 2:5 1:6", "feature id 1 does not come after the one before it"),
+        (b"1 qid:2 7: 8:1", "value of feature 7 is missing"),
+        (b"1 qid:2 7:x", "value 'x' of feature 7 is not a number"),
+        (b"1 qid:2 7:1.2.3", "value '1.2.3' of feature 7 is not a number"),
+        (b"1 qid:2 7:0x10", "value '0x10' of feature 7 is not a number"),
+        (b"1 qid:2 7:1_0", "value '1_0' of feature 7 is not a number"),
+        (b"1 qid:2 7:nan", "value 'nan' of feature 7 is not finite"),
+        (b"1 qid:2 7:-Inf", "value '-Inf' of feature 7 is not finite"),
+        (b"1 qid:2 7:1e39", "value '1e39' is too large for a 32-bit float"),
+        (b"1 qid:2 7:1\0", "not text: byte 0x00 in column 12"),
+        (b"1 qid:2 7:1 # \0", "not text: byte 0x00 in column 15"),
+        (b"1 qid:\xff 7:1", "not text: byte 0xff in column 7"),
+        (b"\x89PNG\r", "not text: byte 0x89 in column 1"),
+    ],
+)
+@pytest.mark.parametrize("follow", [b"\n", b"\r\n", b"", b"\n0 qid:3 x\n"])
+def test_a_bad_line_is_named(file: Path, line: bytes, problem: str, follow: bytes) -> None:
+    error = refusal(file, GOOD + line + follow)
+    assert problem in error.problem
+    assert error.line == 5
+    zipped = refusal(file, gzip.compress(GOOD + line + follow))
+    assert (zipped.problem, zipped.line) == (error.problem, 5)
+
+
+def test_a_query_that_comes_back_is_named_with_both_places(file: Path) -> None:
+    error = refusal(file, GOOD + b"0 qid:2 1:1\n0 qid:1 1:3\n")
+    assert error.line == 6
+    assert error.problem == "query '1' comes back after others; it began at line 1"
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "problem"),
+    [
+        (b"", 1, "file is empty"),
+        (b"\n\n# nothing\n", 3, "file has no rows"),
+        (gzip.compress(b""), 1, "file has no rows"),
+        (gzip.compress(GOOD)[:-8], 5, "gzip data is truncated"),
+        (gzip.compress(GOOD)[:5], 1, "gzip data is truncated"),
+        (gzip.compress(GOOD + b"x\n")[:-8], 5, "label 'x'"),
+        (gzip.compress(GOOD)[:-8] + b"12345678", 1, "gzip data is damaged"),
+        (b"\x1f\x8bnothing like gzip", 1, "gzip data is damaged"),
+        ("0 qid:1 1:1\n".encode("utf-16"), 1, "not text: byte 0xff in column 1"),
+    ],
+    ids=range(9),
+)
+def test_a_bad_file_is_named(file: Path, data: bytes, line: int, problem: str) -> None:
+    error = refusal(file, data)
+    assert error.line == line
+    assert problem in error.problem
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone\.txt: cannot be read: No such file"):
+        read(tmp_path / "gone.txt")
+
+
+def test_labels_over_the_maximum(file: Path) -> None:
+    text = b"0 qid:1 1:1\n\n3 qid:1 1:1\n4 qid:1 1:1\n3 qid:1 1:1\n"
+    assert refusal(file, text, max_label=2).line == 3
+    assert refusal(file, text, max_label=3).line == 4
+    assert read(file, max_label=10).max_label == 10
+    assert read(file).max_label == 4
+    assert refusal(file, text, max_label=2).line == 3, "also from the cache"
+    with pytest.raises(ParameterError, match="max_label"):
+        read(file, max_label=31)
+
+
+def test_labels_over_the_maximum_of_the_family(file: Path) -> None:
+    error = refusal(file, b"2 qid:1 1:1\n3 qid:1 46:1\n")
+    assert (error.line, error.problem) == (2, "label 3 is over the maximum, 2")
+    assert read(file, max_label=3).max_label == 3
+
+
+def test_the_baseline_is_a_feature(file: Path) -> None:
+    file.write_bytes(b"2 qid:1 1:1 2:5\n3 qid:1 1:7\n")
+    assert read(file).baseline.tolist() == [0, 0]
+    assert read(file, baseline_feature=2).baseline.tolist() == [5, 0]
+    for wrong in (0, 3):
+        with pytest.raises(ParameterError, match="baseline_feature must be from 1 to 2"):
+            read(file, baseline_feature=wrong)
+    file.write_bytes(b"2 qid:1 25:3 46:1\n")
+    assert read(file).baseline.tolist() == [3], "the family's"
+
+
+def test_one_file_is_the_training_split(file: Path) -> None:
+    file.write_bytes(b"\xef\xbb\xbf2\tqid:x/1   1:1 \t3:-2.5e-1 # c\r\n 0 qid:\xc3\xa9 2:+.5 3:3.")
+    data = read(str(file))
+    assert data.features.tolist() == [[1, 0, -0.25], [0, 0.5, 3]]
+    assert data.labels.tolist() == [2, 0]
+    assert data.query_ids.tolist() == ["x/1", "é"]
+    assert data.query_pointers.tolist() == [0, 1, 2]
+    assert data.query_splits.tolist() == [0, 0]
+    assert data.feature_ids.tolist() == [1, 2, 3]
+    assert data.name == "data"
+    dtypes = [data.features.dtype, data.labels.dtype, data.query_pointers.dtype]
+    assert dtypes == [np.float32, np.int8, np.int64]
+
+
+def write_fold(folder: Path, train: bytes, vali: bytes, test: bytes) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "train.txt").write_bytes(train)
+    (folder / "vali.txt.gz").write_bytes(gzip.compress(vali))
+    (folder / "test.txt").write_bytes(test)
+    return folder
+
+
+def test_a_folder_has_three_splits(tmp_path: Path) -> None:
+    fold = write_fold(
+        tmp_path / "Mine" / "Fold3",
+        b"0 qid:1 1:1\n1 qid:2 2:2\n",
+        b"3 qid:3 1:3\n0 qid:3 1:1\n",
+        b"1 qid:4 4:4\n",
+    )
+    data = read(fold)
+    assert data.name == "Mine/Fold3"
+    assert data.query_splits.tolist() == [0, 0, 1, 2]
+    assert data.features[:, :2].tolist() == [[1, 0], [0, 2], [3, 0], [1, 0], [0, 0]]
+    assert data.features[:, 2:].tolist() == [[0, 0]] * 4 + [[0, 4]]
+    assert data.rows_in("vali") == slice(2, 4)
+    assert summarize(fold) == [
+        FileSummary(fold / "train.txt", queries=2, rows=2, features=2, max_label=1),
+        FileSummary(fold / "vali.txt.gz", queries=1, rows=2, features=1, max_label=3),
+        FileSummary(fold / "test.txt", queries=1, rows=1, features=4, max_label=1),
+    ]
+
+
+def test_a_query_in_two_splits_is_named_with_both_places(tmp_path: Path) -> None:
+    fold = write_fold(
+        tmp_path / "Fold1", b"0 qid:1 1:1\n0 qid:2 1:1\n", b"0 qid:3 1:1\n", b"\n0 qid:2 1:1\n"
+    )
+    with pytest.raises(DataError) as error:
+        read(fold)
+    assert (error.value.path, error.value.line) == (str(fold / "test.txt"), 2)
+    assert error.value.problem == f"query '2' is already in {fold / 'train.txt'}:2"
+
+
+def test_a_folder_without_its_files_is_refused(tmp_path: Path) -> None:
+    fold = write_fold(tmp_path / "Fold1", GOOD, GOOD, GOOD)
+    (fold / "vali.txt.gz").unlink()
+    with pytest.raises(DataError, match=r"no vali\.txt in this folder.*plain or as \.txt\.gz"):
+        read(fold)
+    with pytest.raises(DataError, match=rf"Name one of its folds, such as {fold}"):
+        read(tmp_path)
+
+
+def test_progress_counts_bytes_of_all_files(tmp_path: Path) -> None:
+    fold = write_fold(tmp_path / "f", b"0 qid:1 1:1\n", b"0 qid:2 1:1\n", b"0 qid:3 1:1\n")
+    total = sum(path.stat().st_size for path in fold.iterdir())
+    calls: list[tuple[int, int]] = []
+    read(fold, progress=lambda done, all_: calls.append((done, all_)))
+    assert [of for _, of in calls] == [total] * 3
+    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+    assert calls[-1][0] == total
+
+
+@pytest.mark.parametrize("chunk_size", [100, 5_000, 1 << 20])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_neither_chunks_nor_threads_matter(file: Path, chunk_size: int, threads: int) -> None:
+    rows = (f"{i % 5} qid:{i // 7} {1 + i % 3}:{i} {9 + i % 5}:{i / 7}\n" for i in range(700))
+    file.write_text("# head\n" + "\n".join(rows))
+    one = parse_files([file], None)
+    other = parse_files([file], None, threads=threads, chunk_size=chunk_size)
+    for name in ("features", "labels", "query_pointers", "query_ids"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.files == other.files
+    assert one.files[0].label_lines[:5] == [2, 4, 6, 8, 10]
+
+
+@pytest.mark.parametrize(
+    ("fold", "queries", "rows", "features", "max_label"),
+    [
+        ("mq2008_folder", (471, 157, 156), (9_630, 2_707, 2_874), 46, 2),
+        ("mslr_sample_folder", (125, 18, 30), (14_164, 1_734, 3_074), 136, 4),
+    ],
+)
+def test_real_data(
+    fold: str,
+    queries: tuple[int, ...],
+    rows: tuple[int, ...],
+    features: int,
+    max_label: int,
+    request: pytest.FixtureRequest,
+) -> None:
+    from sklearn.datasets import load_svmlight_file
+
+    folder: Path = request.getfixturevalue(fold)
+    summaries = summarize(folder)
+    assert tuple(file.queries for file in summaries) == queries
+    assert tuple(file.rows for file in summaries) == rows
+    assert {(file.features, file.max_label) for file in summaries} == {(features, max_label)}
+    data = read(folder)
+    assert (data.n_queries, data.n_rows, data.n_features) == (sum(queries), sum(rows), features)
+    assert data.max_label == max_label
+    test = data.rows_in("test")
+    theirs, labels, ids = load_svmlight_file(
+        str(folder / "test.txt"), query_id=True, n_features=features, zero_based=False
+    )
+    np.testing.assert_array_equal(data.features[test], theirs.toarray().astype(np.float32))
+    np.testing.assert_array_equal(data.labels[test], labels)
+    np.testing.assert_array_equal(np.repeat(data.query_ids.astype(int), data.candidates)[test], ids)
+    column = {46: 25, 136: 110}[features] - 1
+    np.testing.assert_array_equal(data.baseline, data.features[:, column])
