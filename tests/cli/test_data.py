@@ -230,6 +230,15 @@ def test_check_of_a_bad_line(line: str, told: str, tmp_path: Path) -> None:
     assert done.stderr == f"error: {error['message']}\n"
 
 
+def test_check_takes_another_scale_of_labels(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine")
+    with (folder / "train.txt").open("a") as file:
+        file.write("3 qid:train 1:1\n")
+    code, document = run_json("check", folder, "--max-label", "4")
+    assert (code, document["all"]["max_label"]) == (0, 3)
+    assert document["prepared"]["max_label"] == 4
+
+
 @pytest.mark.parametrize("path", ["absent", "MQ2007", "mq2007-like", "."])
 def test_check_of_what_is_not_there_is_json_too(path: str) -> None:
     code, document = run_json("check", path)

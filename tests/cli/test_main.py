@@ -110,9 +110,14 @@ def test_a_bug_is_not_hidden() -> None:
 
 @pytest.mark.parametrize("amount", [1, 100_000])
 def test_a_reader_that_leaves_is_no_trouble(amount: int) -> None:
-    code = VERB_THAT.format(body=f"[click.echo('line') for _ in range({amount})]")
+    code = VERB_THAT.format(body=f"[print('line') for _ in range({amount})]")
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=buffered,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
