@@ -1,0 +1,126 @@
+"""Does a good new item get found? Watch three rankers serve the same simulated users.
+
+Users search the embedded dataset. So far every list was made by BM25; then, for each test query, a
+relevant item arrives that nobody has ever seen. `python examples/new_item.py` shows how soon each
+ranker puts it among the top five.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import ebrank
+from ebrank import BehaviorStats, Dataset, EBRanker, Examination
+from ebrank.equations import relevance_probability
+
+SHOWN = 5  # users see five results
+HISTORY = 20  # BM25 sessions per query before the new item arrives
+CHECKPOINTS = (0, 5, 10, 20, 50)  # sessions since its arrival
+USERS = Examination(cutoff=SHOWN)
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Rank: TypeAlias = Callable[[npt.NDArray[np.float32], BehaviorStats], Ints]
+
+console = Console()
+
+
+def main() -> None:
+    """Fit a prior on the train queries, then serve the test queries with each ranker."""
+    data = ebrank.load("mq2007-like", scale=0.25)
+    relevance = relevance_probability(data.labels.astype(np.float64), data.max_label)
+    arrivals = new_items(data)
+    history = bm25_history(data, relevance, absent=arrivals)
+    train = data.rows_in("train")
+    ranker = EBRanker(epsilon=20.0, estimator="exposure", examination=USERS)
+    ranker.fit(data.features[train], history[train])
+
+    rankers: dict[str, Rank] = {
+        "clicks alone": lambda _, stats: by_click_rate(stats),
+        "EBRank": lambda features, stats: ranker.rank(features, stats, k=SHOWN).order,
+    }
+    table = Table(title=f"A relevant new item is among the top {SHOWN} of its query", expand=False)
+    table.add_column("ranked by")
+    for sessions in CHECKPOINTS:
+        table.add_column(f"after {sessions}" if sessions else "on arrival", justify="right")
+    for name, rank in rankers.items():
+        waits = [
+            list(found(data, relevance, history, query, item, rank))
+            for query, item in progress(arrivals, name)
+        ]
+        table.add_row(name, *(f"{share:.0%}" for share in np.mean(waits, axis=0)))
+    console.print(table)
+    console.print(f"{len(arrivals)} test queries; columns count user sessions since the arrival.\n")
+
+    query, item = next(iter(arrivals.items()))
+    rows = data.rows_of(query)
+    why = ranker.rank(data.features[rows], history[rows]).explain(item - rows.start)
+    console.print(f"Why EBRank tries an item nobody has clicked: {why}")
+
+
+def progress(arrivals: dict[int, int], name: str) -> Iterable[tuple[int, int]]:
+    """Return the queries and their new items, with a bar where someone watches."""
+    quiet = not console.is_terminal
+    return track(arrivals.items(), name, console=console, transient=True, disable=quiet)
+
+
+def new_items(data: Dataset) -> dict[int, int]:
+    """Return the row of a relevant item for each test query that has one: it will arrive late."""
+    arrivals = {}
+    for query in data.queries_in("test").tolist():
+        rows = data.rows_of(query)
+        best = rows.start + int(np.argmax(data.labels[rows]))
+        if data.labels[best] > 0:
+            arrivals[query] = best
+    return arrivals
+
+
+def bm25_history(data: Dataset, relevance: Floats, absent: dict[int, int]) -> BehaviorStats:
+    """Return what users did with the lists BM25 made of all items but the absent ones."""
+    stats = BehaviorStats.zeros(data.n_rows)
+    for query in range(data.n_queries):
+        rows = data.rows_of(query)
+        scores = data.baseline[rows].copy()
+        if query in absent:
+            scores[absent[query] - rows.start] = -np.inf
+        order = np.argsort(-scores, kind="stable")[:SHOWN]
+        rng = np.random.default_rng([1, query])
+        for _ in range(HISTORY):
+            stats[rows].record(order, clicks(order, relevance[rows], rng), USERS)
+    return stats
+
+
+def clicks(order: Ints, relevance: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Return what one user clicks: what is examined and found relevant."""
+    return rng.random(len(order)) < USERS(np.arange(1, len(order) + 1)) * relevance[order]
+
+
+def by_click_rate(stats: BehaviorStats) -> Ints:
+    """Return the items most clicked per showing, debiased; an unseen item has no clicks."""
+    rate = stats.weighted_clicks / np.maximum(stats.shown, 1)
+    return np.argsort(-rate, kind="stable")[:SHOWN]
+
+
+def found(
+    data: Dataset, relevance: Floats, history: BehaviorStats, query: int, item: int, rank: Rank
+) -> Iterator[bool]:
+    """Yield at each checkpoint whether the new item stands in the list users see."""
+    rows = data.rows_of(query)
+    stats = BehaviorStats.from_arrays(history[rows].to_arrays())  # each ranker starts afresh
+    rng = np.random.default_rng([2, query])
+    for session in range(max(CHECKPOINTS) + 1):
+        order = rank(data.features[rows], stats)
+        if session in CHECKPOINTS:
+            yield bool(np.any(order == item - rows.start))
+        stats.record(order, clicks(order, relevance[rows], rng), USERS)
+
+
+if __name__ == "__main__":
+    main()
