@@ -13,10 +13,10 @@ from ebrank.errors import DataError, ParameterError
 GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
 
 
-def refusal(path: Path, data: bytes, **options: int) -> DataError:
+def refusal(path: Path, data: bytes, max_label: int | None = None) -> DataError:
     path.write_bytes(data)
     with pytest.raises(DataError) as error:
-        read(path, **options)
+        read(path, max_label=max_label)
     assert error.value.path == str(path)
     assert error.value.remedy
     return error.value
