@@ -97,6 +97,14 @@ def test_counts_other_than_published_are_warned_of(tmp_path: Path) -> None:
     assert all(warning.filename == __file__ for warning in caught)
 
 
+def test_the_working_directory_tells_the_fold_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write_fold(tmp_path / "MQ2008" / "Fold1", 46))
+    with pytest.warns(DatasetWarning, match=r"MQ2008 \((train|vali|test)\)"):
+        load(".")
+
+
 def test_counts_in_all_are_compared_for_other_folds(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "MQ2008" / "Fold2", 46)
     with pytest.warns(DatasetWarning) as caught:

@@ -3,8 +3,8 @@
 `load` gives a dataset ready for experiments, by name or by path:
 
 >>> import ebrank.data
->>> ebrank.data.load("mq2007-like", scale=0.05)  # doctest: +SKIP
-Dataset('mq2007-like', ...)
+>>> ebrank.data.load("mq2007-like", scale=0.01)
+Dataset('mq2007-like×0.01', queries=16, rows=..., features=..., max_label=2)
 
 `read` and `generate` give the raw dataset that `load` passes to `prepare`.
 """

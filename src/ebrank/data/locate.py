@@ -100,7 +100,7 @@ def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> 
     expected = place.entry.family.n_features
     if n_features != expected:
         return [f"{place.entry.name}: {n_features} features, expected {expected}"]
-    if fold_of(place.folder) == 1:
+    if fold_of(place.folder.absolute()) == 1:
         return differences(place.entry, sizes.items())
     if len(sizes) < len(SPLITS):
         return []
