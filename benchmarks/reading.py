@@ -1,7 +1,7 @@
 """Reading LETOR text: against scikit-learn on one core, and a set of MSLR-WEB30K's size twice.
 
 Real files are read where they are at hand (../shared/data or `EBRANK_DATA`), else text generated in
-the same shape. The large set is always generated, in the temporary folder: 6 GB, removed at the end.
+the same shape. The large set is always generated, in the temporary folder: 6 GB, removed after.
 """
 
 from __future__ import annotations
