@@ -1,0 +1,223 @@
+"""Datasets made from nothing: the embedded default, with the look of MQ2007 and the MSLR sets.
+
+A document's relevance is a weighted sum of hidden factors, an interaction of two that linear models
+cannot see, and a part that is in no feature at all. With the ease of its query it sets the label.
+Features are noisy, skewed, often zero views of the factors (`synthetic_features`). How much of the
+relevance they show, and how clearly the BM25-like one does, was fitted (`presets`) so that a linear
+model and BM25 rank about as well as on the real sets.
+
+>>> dataset = generate("mq2007-like", scale=0.01)
+>>> dataset
+Dataset('mq2007-like×0.01', queries=16, rows=..., features=46, max_label=2)
+
+The same preset, scale and seed give the same bits, whatever the number of threads: each block of
+queries draws from a stream of its own.
+"""
+
+from __future__ import annotations
+
+import zlib
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.data.dataset import SPLITS, Dataset, Float32Array, Int8Array, Int64Array
+from ebrank.data.presets import PRESETS, Preset
+from ebrank.data.synthetic_features import FACTORS, INTERACTION, RELEVANCE, Feature
+from ebrank.errors import ParameterError
+from ebrank.threads import map_blocks
+
+__all__ = ["PRESETS", "Preset", "generate"]
+
+LARGEST_SCALE = 10.0
+FEWEST_QUERIES = 5
+SPLIT_SHARES = (0.6, 0.2)
+QUERIES_PER_BLOCK = 32
+QUERY_FACTOR_SPREAD = 0.8
+"""Standard deviation of a query's shift of each factor: features lie at different levels in
+different queries, and may be zero throughout one."""
+
+
+def generate(
+    preset: str, *, scale: float = 1.0, seed: int = 0, threads: int | None = None
+) -> Dataset:
+    """Return a synthetic dataset with raw features, constant ones included.
+
+    Args:
+        preset: a name in `PRESETS`.
+        scale: how many queries, as a multiple of the preset's; queries keep their size.
+        seed: a whole number ≥ 0; each gives a dataset of its own.
+        threads: how many threads draw; all cores if None. The result does not depend on it.
+
+    Every query has more than 5 candidates and every test query a relevant one, so preparation keeps
+    them all. Queries are in the order train (60 %), vali (20 %), test (20 %).
+    """
+    chosen = _known(preset)
+    _check(scale, seed)
+    splits = _splits(max(FEWEST_QUERIES, round(chosen.queries * scale)))
+    plan = _plan(chosen, splits, seed)
+    features, labels = _documents(chosen, plan, seed, threads)
+    return Dataset(
+        name=chosen.name if scale == 1.0 else f"{chosen.name}×{scale:g}",
+        features=features,
+        labels=labels,
+        query_pointers=plan.pointers,
+        query_ids=np.arange(1, len(splits) + 1).astype(np.str_),
+        query_splits=splits,
+        baseline=features[:, chosen.baseline_feature - 1].copy(),
+        feature_ids=np.arange(1, chosen.n_features + 1, dtype=np.int32),
+        max_label=chosen.max_label,
+        feature_names=tuple(feature.name for feature in chosen.features),
+    )
+
+
+def _known(preset: str) -> Preset:
+    if preset not in PRESETS:
+        raise ParameterError(f"no preset {preset!r}; choose one of {', '.join(PRESETS)}")
+    return PRESETS[preset]
+
+
+def _check(scale: float, seed: int) -> None:
+    if not 0.0 < scale <= LARGEST_SCALE:
+        raise ParameterError(f"scale must be above 0 and at most {LARGEST_SCALE:g}, not {scale}")
+    if seed < 0:
+        raise ParameterError(f"seed must be 0 or more, not {seed}")
+
+
+def _splits(queries: int) -> Int8Array:
+    """Return the split of each query: contiguous, none of them empty."""
+    train, vali = (max(1, round(share * queries)) for share in SPLIT_SHARES)
+    return np.repeat(np.arange(3, dtype=np.int8), [train, vali, queries - train - vali])
+
+
+def _stream(preset: Preset, seed: int, *key: int) -> np.random.Generator:
+    """Return the random stream of one part of a dataset."""
+    name = zlib.crc32(preset.name.encode())
+    sequence = np.random.SeedSequence(seed, spawn_key=(name, *key))
+    return np.random.Generator(np.random.SFC64(sequence))
+
+
+# --- queries ---------------------------------------------------------------------------------
+
+
+class _Plan(NamedTuple):
+    """What is settled about the queries before any document is drawn."""
+
+    pointers: Int64Array
+    ease: Float32Array
+    needs_relevant: npt.NDArray[np.bool_]
+
+
+def _plan(preset: Preset, splits: Int8Array, seed: int) -> _Plan:
+    rng = _stream(preset, seed, 0)
+    sizes = np.bincount(splits)
+    probability, candidates = np.array(preset.candidate_quantiles).T
+    quantiles = np.concatenate([_stratified(rng, size) for size in sizes])
+    counts = np.rint(np.exp(np.interp(quantiles, probability, np.log(candidates))))
+    normal = NormalDist(sigma=preset.query_spread)
+    ease = [normal.inv_cdf(u) for size in sizes for u in _stratified(rng, size)]
+    return _Plan(
+        pointers=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        ease=np.array(ease, np.float32),
+        needs_relevant=splits == SPLITS.index("test"),
+    )
+
+
+def _stratified(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
+    """Return n numbers in (0, 1), one in each n-th of it, in random order.
+
+    Even a small set then has easy and hard, short and long queries in the right proportion.
+    """
+    return (rng.permutation(n) + 1.0 - rng.random(n)) / (n + 1e-9)
+
+
+# --- documents -------------------------------------------------------------------------------
+
+
+def _documents(
+    preset: Preset, plan: _Plan, seed: int, threads: int | None
+) -> tuple[Float32Array, Int8Array]:
+    """Return the features and labels of all documents."""
+    from ebrank.data.synthetic_kernel import express, grade  # Numba takes a while to import
+
+    rows = int(plan.pointers[-1])
+    features = np.empty((rows, preset.n_features), np.float32)
+    labels = np.empty(rows, np.int8)
+    weights, noise, shapes = _recipe(preset)
+    thresholds = _thresholds(preset)
+
+    def fill(start: int, stop: int) -> None:
+        rng = _stream(preset, seed, 1, start // QUERIES_PER_BLOCK)
+        pointers = plan.pointers[start : stop + 1]
+        block, local = slice(int(pointers[0]), int(pointers[-1])), pointers - pointers[0]
+        factors, shifts = _factors(rng, documents=int(local[-1]), queries=stop - start)
+        relevance = _relevance(preset, factors, rng)
+        ease, needs_relevant = plan.ease[start:stop], plan.needs_relevant[start:stop]
+        grade(local, ease, needs_relevant, relevance, thresholds, labels[block])
+        rng.standard_normal(dtype=np.float32, out=features[block])  # noise, worked on in place
+        express(local, factors, shifts, weights, noise, shapes, features[block])
+
+    map_blocks(fill, total=len(plan.ease), block=QUERIES_PER_BLOCK, threads=threads)
+    return features, labels
+
+
+def _factors(
+    rng: np.random.Generator, *, documents: int, queries: int
+) -> tuple[Float32Array, Float32Array]:
+    """Return the factors of each document within its query, and each query's shift of them."""
+    factors = rng.standard_normal((documents, len(FACTORS)), np.float32)
+    factors[:, FACTORS.index("rarity")] = 0.0
+    shifts = rng.standard_normal((queries, len(FACTORS)), np.float32)
+    shifts *= QUERY_FACTOR_SPREAD
+    return factors, shifts
+
+
+def _relevance(preset: Preset, factors: Float32Array, rng: np.random.Generator) -> Float32Array:
+    """Return the relevance of each document: of unit variance, and normal by construction.
+
+    The interaction a·sign(b) of two normal factors is normal and uncorrelated with both.
+    """
+    relevance = rng.standard_normal(len(factors), np.float32)
+    relevance *= (1.0 - preset.linear - preset.interaction) ** 0.5
+    a, b = (factors[:, FACTORS.index(name)] for name in INTERACTION)
+    relevance += preset.interaction**0.5 * np.copysign(1.0, b, dtype=np.float32) * a
+    norm = sum(weight**2 for weight in RELEVANCE.values()) ** 0.5
+    for name, weight in RELEVANCE.items():
+        relevance += (preset.linear**0.5 * weight / norm) * factors[:, FACTORS.index(name)]
+    return relevance
+
+
+def _thresholds(preset: Preset) -> Float32Array:
+    """Return the levels of relevance + ease from which labels 1, 2, ... start."""
+    normal = NormalDist(sigma=(1.0 + preset.query_spread**2) ** 0.5)
+    below = np.cumsum(preset.label_shares)[:-1]
+    return np.array([normal.inv_cdf(share) for share in below], np.float32)
+
+
+def _recipe(preset: Preset) -> tuple[Float32Array, Float32Array, Float32Array]:
+    """Return the features' weights of the factors, of their own noise, and their shapes."""
+    weights = np.zeros((len(FACTORS), preset.n_features), np.float32)
+    noise = np.zeros(preset.n_features, np.float32)
+    shapes = np.empty((6, preset.n_features), np.float32)
+    for column, feature in enumerate(preset.features):
+        loadings, noise[column] = _loadings(feature)
+        for name, weight in loadings.items():
+            weights[FACTORS.index(name), column] = weight
+        shapes[:, column] = (
+            *(feature.cut, feature.tail, feature.scale),
+            *(feature.step, feature.ceiling, feature.offset),
+        )
+    baseline = preset.baseline_feature - 1
+    match = (weights[:, baseline] ** 2).sum() ** 0.5
+    weights[:, baseline] *= preset.baseline_clarity / match
+    noise[baseline] = (1.0 - preset.baseline_clarity**2) ** 0.5
+    return weights, noise, shapes
+
+
+def _loadings(feature: Feature) -> tuple[dict[str, float], float]:
+    """Return the weights of the factors and of the noise, scaled to unit variance in a query."""
+    own = [weight for name, weight in feature.factors if name != "rarity"]
+    norm = (sum(weight**2 for weight in own) + feature.noise**2) ** 0.5 or 1.0
+    return {name: weight / norm for name, weight in feature.factors}, feature.noise / norm

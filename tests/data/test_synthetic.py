@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ebrank.data.dataset import SPLITS, Dataset
+from ebrank.data.prepare import prepare
+from ebrank.data.synthetic import PRESETS, generate
+from ebrank.equations import relevance_probability
+from ebrank.errors import ParameterError
+from ebrank.evaluation.ndcg import ndcg
+
+QUICK = {"mq2007-like": 1.0, "mslr10k-like": 0.1, "mslr30k-like": 0.05}
+"""A scale for each preset at which a dataset takes a fraction of a second."""
+
+TARGETS = {
+    "mq2007-like": (0.474, 0.591),
+    "mslr10k-like": (0.449, 0.510),
+    "mslr30k-like": (0.451, 0.506),
+}
+"""NDCG@5 of BM25 and of CFTopK without behavior in the paper's table of results."""
+
+presets = pytest.mark.parametrize("name", PRESETS)
+
+
+@cache
+def raw(name: str, seed: int = 0) -> Dataset:
+    return generate(name, scale=QUICK[name], seed=seed)
+
+
+@cache
+def prepared(name: str, seed: int = 0) -> Dataset:
+    return prepare(raw(name, seed))
+
+
+def relevance(dataset: Dataset) -> npt.NDArray[np.float64]:
+    return relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
+
+
+def mean_ndcg(dataset: Dataset, scores: npt.ArrayLike) -> float:
+    """NDCG@5 over the test queries, ties broken at random."""
+    return float(
+        ndcg(
+            relevance(dataset),
+            scores,
+            dataset.query_pointers,
+            queries=dataset.queries_in("test"),
+            tie_keys=np.random.default_rng(0).random(dataset.n_rows),
+        ).mean()
+    )
+
+
+def least_squares_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
+    """Predictions of ordinary least squares with intercept, fitted on the training rows."""
+    design = np.column_stack([dataset.features, np.ones(dataset.n_rows, np.float32)])
+    train = dataset.rows_in("train")
+    return design @ np.linalg.lstsq(design[train], relevance(dataset)[train])[0]
+
+
+def same_bits(a: Dataset, b: Dataset) -> bool:
+    return all(
+        np.array_equal(getattr(a, field), getattr(b, field))
+        for field in ("features", "labels", "query_pointers", "query_splits", "baseline")
+    )
+
+
+# --- sizes and guarantees --------------------------------------------------------------------
+
+
+@presets
+def test_has_the_real_numbers_of_queries_candidates_and_features(name: str) -> None:
+    preset, dataset = PRESETS[name], raw(name)
+    assert dataset.n_queries == round(preset.queries * QUICK[name])
+    assert dataset.n_features == {"mq2007-like": 46}.get(name, 133)
+    assert dataset.candidates.mean() == pytest.approx(preset.mean_candidates, abs=0.6)
+    assert dataset.candidates.min() in range(6, 12)
+    assert dataset.candidates.max() > 3 * preset.mean_candidates
+    assert dataset.max_label == {"mq2007-like": 2}.get(name, 4)
+    assert dataset.feature_ids.tolist() == list(range(1, dataset.n_features + 1))
+    assert dataset.query_ids.tolist() == [str(q + 1) for q in range(dataset.n_queries)]
+
+
+def test_most_queries_of_mq2007_have_40_candidates() -> None:
+    assert np.mean(raw("mq2007-like").candidates == 40) > 0.6
+
+
+@presets
+def test_splits_are_contiguous_and_60_20_20(name: str) -> None:
+    splits = raw(name).query_splits
+    assert (np.diff(splits) >= 0).all()
+    shares = np.bincount(splits) / len(splits)
+    np.testing.assert_allclose(shares, [0.6, 0.2, 0.2], atol=0.002)
+
+
+@presets
+def test_label_shares_are_the_real_ones(name: str) -> None:
+    dataset, expected = raw(name), np.array(PRESETS[name].label_shares)
+    shares = np.bincount(dataset.labels, minlength=len(expected)) / dataset.n_rows
+    np.testing.assert_allclose(shares, expected, atol=0.01)
+    np.testing.assert_allclose(shares, expected, rtol=0.12)
+
+
+def test_queries_differ_in_how_much_is_relevant() -> None:
+    dataset = raw("mslr10k-like")
+    share = np.add.reduceat(dataset.labels > 0, dataset.query_pointers[:-1]) / dataset.candidates
+    low, high = np.quantile(share, [0.1, 0.9])
+    assert low < 0.3
+    assert high > 0.65
+
+
+@presets
+def test_preparation_drops_constant_features_and_no_query(name: str) -> None:
+    dataset = prepared(name)
+    assert dataset.n_queries == raw(name).n_queries
+    constant = {"mq2007-like": {6, 7, 8, 9, 10, 43}}.get(name, {16, 17, 18, 19, 20})
+    assert set(raw(name).feature_ids) - set(dataset.feature_ids) == constant
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_test_query_has_something_relevant_even_in_tiny_sets(seed: int) -> None:
+    dataset = generate("mq2007-like", scale=0.02, seed=seed)
+    assert dataset.candidates.min() > 5
+    best = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1])
+    assert (best[dataset.queries_in("test")] > 0).all()
+
+
+def test_training_queries_may_have_nothing_relevant_as_in_the_real_set() -> None:
+    dataset = raw("mq2007-like")
+    best = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1])
+    assert 0.01 < np.mean(best[dataset.queries_in("train")] == 0) < 0.2
+
+
+def test_the_smallest_scale_still_has_all_splits() -> None:
+    dataset = generate("mq2007-like", scale=1e-9)
+    assert [len(dataset.queries_in(split)) for split in SPLITS] == [3, 1, 1]
+
+
+def test_scale_is_part_of_the_name() -> None:
+    assert raw("mq2007-like").name == "mq2007-like"
+    assert generate("mslr10k-like", scale=0.002).name == "mslr10k-like×0.002"
+
+
+# --- determinism -----------------------------------------------------------------------------
+
+
+@presets
+def test_same_bits_for_any_number_of_threads_and_in_every_run(name: str) -> None:
+    scale = QUICK[name] / 5
+    alone = generate(name, scale=scale, seed=3, threads=1)
+    assert same_bits(alone, generate(name, scale=scale, seed=3, threads=5))
+    assert same_bits(alone, generate(name, scale=scale, seed=3))
+
+
+def test_seeds_and_presets_have_draws_of_their_own() -> None:
+    datasets = [
+        generate("mslr10k-like", scale=0.003, seed=0),
+        generate("mslr10k-like", scale=0.003, seed=1),
+        generate("mslr30k-like", scale=0.001, seed=0),
+    ]
+    firsts = {dataset.features[0].tobytes() for dataset in datasets}
+    assert len(firsts) == 3
+    assert len({dataset.labels[:100].tobytes() for dataset in datasets}) == 3
+
+
+# --- features --------------------------------------------------------------------------------
+
+
+@presets
+def test_the_baseline_is_the_bm25_column(name: str) -> None:
+    dataset = raw(name)
+    column = {"mq2007-like": 25}.get(name, 110) - 1
+    assert dataset.feature_names[column] == "BM25, whole document"
+    np.testing.assert_array_equal(dataset.baseline, dataset.features[:, column])
+
+
+@presets
+def test_features_are_on_scales_of_their_own(name: str) -> None:
+    features = raw(name).features
+    assert np.isfinite(features).all()
+    spread = features.std(axis=0, dtype=np.float64)
+    spread = spread[spread > 0]
+    assert spread.max() / spread.min() > 1e3
+    zeros = np.mean(features == 0, axis=0)
+    assert np.mean((zeros > 0.5) & (zeros < 0.995)) > 0.15  # many features are mostly zero
+    whole = np.all(features == np.floor(features), axis=0)
+    assert np.mean(whole) > 0.2  # and many are counts
+
+
+@presets
+def test_features_are_correlated_in_groups(name: str) -> None:
+    correlation = np.corrcoef(prepared(name).features[:50_000], rowvar=False)
+    off_diagonal = np.abs(correlation[np.triu_indices(len(correlation), 1)])
+    assert np.median(off_diagonal) < 0.2
+    assert np.mean(off_diagonal > 0.8) > 0.01
+    share = np.cumsum(np.linalg.eigvalsh(correlation)[::-1]) / len(correlation)
+    assert share[10 - 1] > 0.65  # ten dimensions say most of it
+
+
+@presets
+def test_some_features_tell_much_and_others_nothing(name: str) -> None:
+    dataset = prepared(name)
+    target = relevance(dataset)
+    told = np.array([abs(np.corrcoef(column, target)[0, 1]) for column in dataset.features.T])
+    assert told.max() > 0.1
+    assert np.mean(told < 0.02) > 0.08
+
+
+# --- calibration -----------------------------------------------------------------------------
+
+
+@presets
+def test_bm25_and_a_linear_model_rank_as_well_as_on_the_real_set(name: str) -> None:
+    datasets = [prepared(name, seed) for seed in range(2)]
+    bm25 = np.mean([mean_ndcg(dataset, dataset.baseline) for dataset in datasets])
+    linear = np.mean([mean_ndcg(dataset, least_squares_scores(dataset)) for dataset in datasets])
+    assert (bm25, linear) == pytest.approx(TARGETS[name], abs=0.03)
+
+
+# --- bad arguments ---------------------------------------------------------------------------
+
+
+def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ParameterError, match=r"'mq2007'.*mq2007-like, mslr10k-like, mslr30k-like"):
+        generate("mq2007")
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 11.0, float("nan"), float("inf")])
+def test_a_scale_out_of_range_is_refused(scale: float) -> None:
+    with pytest.raises(ParameterError, match="scale"):
+        generate("mq2007-like", scale=scale)
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(ParameterError, match="seed"):
+        generate("mq2007-like", seed=-1)
