@@ -130,14 +130,14 @@ class MemoryMeter:
 
 
 def anonymous_memory() -> int:
-    """Return the bytes of memory this process uses for itself, or 0 where the system does not tell."""
+    """Return the bytes of memory this process uses, or 0 where the system does not tell."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon")), 0)
 
 
 def write_text(path: Path, rows: int, width: int) -> None:
-    """Write rows in the likeness of MSLR: one block over and over, each time with fresh query ids."""
+    """Write rows in the likeness of MSLR: one block over and over, each time with new query ids."""
     block_rows = min(rows, BLOCK_ROWS)
     block = np.frombuffer(block_text(block_rows, width), np.uint8).copy()
     line_ends = np.flatnonzero(block == ord("\n"))

@@ -40,6 +40,7 @@ def file(tmp_path: Path) -> Path:
         (b"1 1:1", "query id is missing: found '1:1' after the label"),
         (b"1 qid: 1:1", "query id 'qid:' is malformed"),
         (b"1 qid:a\x01 1:1", "query id 'qid:a\\x01' is malformed"),
+        (b"1 qid:a\x7f 1:1", "query id 'qid:a\\x7f' is malformed"),
         (b"1 qid:" + b"a" * 257 + b" 1:1", "is longer than 256 bytes"),
         (b"1 qid:2", "row has no features"),
         (b"1 qid:2 # 1:1", "row has no features"),
@@ -132,6 +133,12 @@ def test_the_baseline_is_a_feature(file: Path) -> None:
             read(file, baseline_feature=wrong)
     file.write_bytes(b"2 qid:1 25:3 46:1\n")
     assert read(file).baseline.tolist() == [3], "the family's"
+
+
+def test_threads_are_counted_from_one(file: Path) -> None:
+    file.write_bytes(GOOD)
+    with pytest.raises(ParameterError, match="threads must be at least 1, not 0"):
+        read(file, threads=0)
 
 
 def test_one_file_is_the_training_split(file: Path) -> None:

@@ -107,6 +107,7 @@ def agree(path: Path, data: bytes, chunk_size: int, threads: int) -> None:
 
 FRAGMENTS = [
     *(b" ", b"\t", b"\n", b"\r\n", b"\r", b"#", b":", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf"),
+    *(b"\x7f", b"\x1f", b"\x0b"),
     *(b"0", b"2", b"31", b"-1", b"1.0", b"qid:1", b"qid:2", b"qid:", b"qid", b"q", b"qid:\xff"),
     *(b"1:", b"1:0.5", b"2:-3e2", b"3:1e40", b"4:.5", b"5:5.", b"6:.", b"7:1e", b"8:+1e-50"),
     *(b"0:1", b"100000:1", b"100001:1", b"9:nan", b"9:inf", b"9:0x1", b"9:1_0", b"9:1e+", b"x"),
@@ -160,6 +161,7 @@ anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_t
 @example(data=b"0 qid:1 1:1 #\0", chunk_size=50, threads=1)
 @example(data=b"0 qid:1 1:1e40\n0 qid:1 1:x\n", chunk_size=50, threads=1)
 @example(data=b"0 qid:\xff 1:1\n0 qid:1 1:x\n", chunk_size=50, threads=1)
+@example(data=b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", chunk_size=50, threads=1)
 @settings(max_examples=600, deadline=None)
 def test_rows_or_refusal_are_those_of_a_slow_parser(
     data: bytes, chunk_size: int, threads: int, path: Path
@@ -188,6 +190,18 @@ def test_every_float32_comes_back(value: float) -> None:
     chunk = parse(f"0 qid:1 1:{value!r} 2:{value:.8e}".encode())
     assert chunk.flaw is None
     assert chunk.values.tobytes() == np.array([value, value], np.float32).tobytes()
+
+
+@given(st.floats(2.0**-40, 2.0**40, width=32), st.integers(-3, 3))
+@settings(max_examples=300, deadline=None)
+def test_values_halfway_between_two_floats_are_exact(value: float, nudge: int) -> None:
+    """Here one unit in the last place of a double decides which float32 is next."""
+    halfway = (float(np.nextafter(np.float32(value), np.float32(np.inf))) + value) / 2
+    tokens = [f"{halfway:.{digits}e}" for digits in (14, 15, 16, 17, 18, 25)]
+    whole, _, exponent = tokens[3].partition("e")
+    tokens += [f"{int(whole.replace('.', '')) + nudge}e{int(exponent) - 17}", f"{halfway:.15f}"]
+    chunk = parse(("0 qid:1 " + " ".join(f"{i}:{t}" for i, t in enumerate(tokens, 1))).encode())
+    assert chunk.values.tolist() == [np.float32(float(token)) for token in tokens]
 
 
 @pytest.mark.parametrize("count", [1, 7, 1000])

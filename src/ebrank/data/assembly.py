@@ -7,7 +7,7 @@ and the error if a line is bad, are the same for any number of threads and any c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.data.dataset import Int8Array, Int64Array
-from ebrank.data.parsed import Parsed, SourceFile
+from ebrank.data.parsed import Parsed, Progress, SourceFile
 from ebrank.data.parser import Chunk, parse
 from ebrank.data.sources import CHUNK, Source
 from ebrank.data.table import Table
@@ -25,7 +25,6 @@ from ebrank.threads import available_threads
 
 MAX_THREADS = 8  # more would wait for the one that assembles
 
-Progress = Callable[[int, int], None]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 

@@ -41,11 +41,10 @@ import numpy as np
 from ebrank.data import cache as caching
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.flaws import MAX_LABEL
-from ebrank.data.parsed import Parsed, SourceFile
+from ebrank.data.parsed import Parsed, Progress, SourceFile
 from ebrank.data.sources import unreadable
 from ebrank.errors import DataError, ParameterError
 
-Progress = Callable[[int, int], None]
 Result = TypeVar("Result")
 
 
@@ -156,6 +155,8 @@ def _parsed(
     progress: Progress | None,
 ) -> Result:
     """Return what `use` makes of the parsed files; they are cached only if it accepts them."""
+    if threads is not None and threads < 1:
+        raise ParameterError(f"threads must be at least 1, not {threads}")
     cache = cache and all(path.is_file() for path in files)  # a pipe cannot be read again
     kept = caching.load(files, threads=threads) if cache else None
     if kept is not None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ebrank.data.dataset import Float32Array, Int8Array, Int64Array, StrArray
 from ebrank.data.flaws import MAX_LABEL
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told the bytes read and the bytes in all."""
 
 
 @dataclass

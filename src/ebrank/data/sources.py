@@ -118,10 +118,8 @@ class Source:
                 if not block:
                     return
                 member = zlib.decompressobj(wbits=31)
-            elif member.unconsumed_tail or len(text) == size:
-                block = member.unconsumed_tail  # even if empty: the member may hold text back
             else:
-                block = self._read(BLOCK)
+                block = member.unconsumed_tail or self._read(BLOCK)
                 if not block:
                     self.problem = "gzip data is truncated"
                     return
