@@ -38,7 +38,10 @@ def figures() -> Iterator[Figure]:
     yield from _cost()
     for name, targets in TARGETS.items():
         dataset = prepare(generate(name))
-        scores = {"BM25": dataset.baseline, "least squares": least_squares_scores(dataset)}
+        scores: dict[str, npt.ArrayLike] = {
+            "BM25": dataset.baseline,
+            "least squares": least_squares_scores(dataset),
+        }
         for target, (ranker, values) in zip(targets, scores.items(), strict=True):
             reached = mean_ndcg(dataset, values)
             yield Figure(

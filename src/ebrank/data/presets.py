@@ -65,8 +65,8 @@ class Preset:
 #     mslr10k-like  BM25 .449, least squares .515   (paper .449, .510; random order .380)
 #     mslr30k-like  BM25 .451, least squares .511   (paper .451, .506; random order .380)
 #
-# Small sets teach a linear model less, and measure it less well: on mq2007-like×0.05, with 49 training
-# and 17 test queries, least squares reaches .55 on average over seeds, with a deviation of .05.
+# Small sets teach a linear model less, and measure it less well: on mq2007-like×0.05, with 49
+# training and 17 test queries, least squares reaches .55 on average, with a deviation of .05.
 
 MQ2007_LIKE = Preset(
     name="mq2007-like",

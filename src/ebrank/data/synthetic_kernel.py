@@ -77,4 +77,4 @@ def _shaped(latent: np.float32, shape: Float32Array) -> np.float32:
     value = min(scale * value, ceiling)
     if step > 0:
         value = np.floor(value / step) * step
-    return offset + value
+    return np.float32(offset + value)

@@ -78,5 +78,5 @@ def _dcg(
 def _precedes(scores: Floats, keys: Floats, row: int, earlier: int) -> bool:
     """Return whether a row is listed before one that comes earlier in the data."""
     if scores[row] != scores[earlier] or len(keys) == 0:
-        return scores[row] > scores[earlier]
-    return keys[row] < keys[earlier]
+        return bool(scores[row] > scores[earlier])
+    return bool(keys[row] < keys[earlier])
