@@ -72,7 +72,7 @@ class Source:
         for text in self._texts(size):
             cut = text.rfind(b"\n") + 1
             if cut:
-                yield rest + text[:cut]
+                yield b"".join((rest, memoryview(text)[:cut]))  # one copy, not two
                 rest = text[cut:]
             else:
                 rest += text
