@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchmarks.figure import Figure, best_seconds
 from ebrank.data.dataset import Dataset
-from ebrank.data.prepare import prepare
+from ebrank.data.preparation import prepare
 from ebrank.data.synthetic import generate
 from ebrank.equations import relevance_probability
 from ebrank.evaluation.ndcg import ndcg

@@ -12,11 +12,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import caching
+from numba.core import caching, sigutils
+from numba.core.ccallback import CFunc
 from numba.extending import overload, register_jitable
 
 from ebrank import equations, paths, special
@@ -35,6 +37,31 @@ def kernel(function: F) -> F:
     )
     dispatcher._cache = _KernelCache(function)
     return cast(F, dispatcher)
+
+
+class FirstClass:
+    """A plain function that kernels can be handed as an argument.
+
+    A kernel that takes it is compiled once for the signature, not once for each function: adding a
+    formula costs a fraction of a second of compilation. It is compiled when first handed over.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: str) -> None:
+        self.function = function
+        self._signature = signature
+
+    def __call__(self, *args: Any) -> Any:  # noqa: ANN401 (whatever the function takes)
+        """Call the plain function."""
+        return self.function(*args)
+
+    @cached_property
+    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The compiled function, for passing to kernels."""
+        arguments, returned = sigutils.normalize_signature(self._signature)
+        callback: Any = CFunc(self.function, (arguments, returned), {}, {"error_model": "numpy"})
+        callback._cache = _KernelCache(self.function)
+        callback.compile()
+        return callback
 
 
 def share(module: ModuleType, without: Callable[..., object] | None = None) -> None:

@@ -81,7 +81,7 @@ def require_whole(owner: object, name: str, *, at_least: int, optional: bool = F
     value = getattr(owner, name)
     if optional and value is None:
         return
-    whole = isinstance(value, Integral) and not isinstance(value, bool) and value >= at_least
+    whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least
     also = " or None" if optional else ""
     require(whole, f"{name} must be a whole number of {at_least} or more{also}, not {value!r}")
 

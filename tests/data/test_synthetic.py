@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.data.prepare import prepare
+from ebrank.data.preparation import prepare
 from ebrank.data.synthetic import PRESETS, generate
 from ebrank.equations import relevance_probability
 from ebrank.errors import ParameterError

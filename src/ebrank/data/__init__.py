@@ -14,19 +14,23 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-# Functions named like their modules are imported at once: a module imported later would hide them.
-from ebrank.data.dataset import Dataset
-from ebrank.data.load import load
-from ebrank.data.prepare import prepare
-
 if TYPE_CHECKING:
+    from ebrank.data.dataset import Dataset as Dataset
     from ebrank.data.letor import read as read
+    from ebrank.data.loading import load as load
+    from ebrank.data.preparation import prepare as prepare
     from ebrank.data.synthetic import generate as generate
 
 __all__ = ["Dataset", "generate", "load", "prepare", "read"]
 
-# The rest on first use, since what they need is compiled: `import ebrank.data` stays cheap.
-_HOMES = {"generate": "ebrank.data.synthetic", "read": "ebrank.data.letor"}
+# On first use, since what they need is compiled: `import ebrank.data` stays cheap.
+_HOMES = {
+    "Dataset": "ebrank.data.dataset",
+    "generate": "ebrank.data.synthetic",
+    "load": "ebrank.data.loading",
+    "prepare": "ebrank.data.preparation",
+    "read": "ebrank.data.letor",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -36,4 +40,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

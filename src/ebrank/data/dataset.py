@@ -1,7 +1,8 @@
 """A learning-to-rank dataset as flat arrays: rows are items, runs of rows are queries.
 
-Query `q` owns the rows `query_pointers[q] : query_pointers[q + 1]`. Nothing is padded, nothing is an
-object array, and every array may be memory-mapped: a set larger than memory is used like any other.
+Query `q` owns the rows `query_pointers[q] : query_pointers[q + 1]`. Nothing is padded, nothing is
+an object array, and every array may be memory-mapped: a set larger than memory is used like any
+other.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Number of (query, item) pairs."""
-        return self.features.shape[0]
+        return len(self.features)
 
     @property
     def n_queries(self) -> int:
@@ -82,7 +83,7 @@ class Dataset:
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.features.shape[1]
+        return len(self.feature_ids)
 
     @property
     def candidates(self) -> Int64Array:

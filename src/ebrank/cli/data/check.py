@@ -134,7 +134,7 @@ def recognize_in(report: dict[str, Any], place: Place, files: list[FileSummary])
 def prepared(raw: Dataset, drop_features: tuple[int, ...] | None) -> dict[str, Any]:
     """Return what preparation leaves."""
     from ebrank.data.dataset import SPLITS
-    from ebrank.data.prepare import prepare
+    from ebrank.data.preparation import prepare
 
     dataset = prepare(raw, drop_features=drop_features)
     return {

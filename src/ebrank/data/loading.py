@@ -14,7 +14,7 @@ from dataclasses import replace
 from ebrank.data.catalog import DatasetWarning, Size, recognize
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.locate import Place, differences_at, place_of, preset_named
-from ebrank.data.prepare import prepare
+from ebrank.data.preparation import prepare
 from ebrank.errors import DataError, ParameterError
 
 

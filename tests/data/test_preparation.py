@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.data.prepare import MIN_CANDIDATES, prepare
+from ebrank.data.preparation import MIN_CANDIDATES, prepare
 from ebrank.errors import DataError
 
 

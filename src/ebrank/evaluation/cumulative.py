@@ -1,0 +1,20 @@
+"""Cum-NDCG: the discounted sum of the NDCG of all lists served so far (eq:cumDCG)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def cum_ndcg(served: Floats, discount: float, before: float = 0.0) -> float:
+    """Return Σ_τ γ^(t−τ)·NDCG_τ after the lists `served`, given the value before them.
+
+    >>> cum_ndcg(np.array([1.0, 0.5, 1.0]), discount=0.5)
+    1.5
+    >>> cum_ndcg(np.array([1.0]), discount=0.5, before=cum_ndcg(np.array([1.0, 0.5]), 0.5))
+    1.5
+    """
+    ages = np.arange(len(served) - 1, -1, -1)
+    return float(served @ discount**ages + before * discount ** len(served))

@@ -1,0 +1,111 @@
+"""EBRank (Algorithm 1): posterior relevance by empirical Bayes, plus marginal certainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ebrank.behavior import Estimator
+from ebrank.equations import marginal_certainty, ranking_score, relevance
+from ebrank.priors import LinearPrior
+from ebrank.rankers.base import Learner, Ranker, Trial, param
+from ebrank.rankers.model import Formula, ScoreModel
+
+
+def ips_score(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    epsilon: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return R̂ + ε·MC with R̂ = (C + α)/(n + α + β)."""
+    estimate = relevance(weighted, n, a, b)
+    return ranking_score(estimate, marginal_certainty(estimate, e, a, b), epsilon)
+
+
+def exposure_score(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    epsilon: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return R̂ + ε·MC with R̂ = (c + α)/(E + α + β)."""
+    estimate = relevance(c, e, a, b)
+    return ranking_score(estimate, marginal_certainty(estimate, e, a, b), epsilon)
+
+
+FORMULAS = {"ips": Formula(ips_score), "exposure": Formula(exposure_score)}
+
+
+@dataclass(frozen=True)
+class EBRank(Ranker):
+    """The paper's ranker."""
+
+    name = "ebrank"
+    help = "Posterior relevance from an empirical Bayes prior, plus a bonus for marginal certainty."
+    settings = ("non-concate",)
+
+    epsilon: float = param(20.0, "weight of the exploration bonus", at_least=0)
+    estimator: Estimator = param(
+        "ips", "evidence: C of n (ips) or c of E (exposure)", choices=("ips", "exposure")
+    )
+    beta: float = param(5.0, "β of the prior", at_least=1e-6)
+    min_impressions: int = param(0, "train on rows shown more often than this", at_least=0)
+    clamp: bool = param(False, "limit debiased clicks to the trials when training")
+    early_stopping: bool = param(True, "let the validation loss decide when to stop")
+
+    def learner(self, trial: Trial) -> Learner:
+        """Return a learner that refits the prior at every update."""
+        return EBRankLearner(self, trial)
+
+
+@dataclass
+class EBRankLearner:
+    """Fits the prior on train queries; validation queries decide when to stop."""
+
+    ranker: EBRank
+    trial: Trial
+    prior: LinearPrior = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set the prior up, to be refitted from where it was."""
+        self.prior = LinearPrior(
+            self.ranker.beta,
+            estimator=self.ranker.estimator,
+            min_impressions=self.ranker.min_impressions,
+            clamp=self.ranker.clamp,
+            early_stopping=self.ranker.early_stopping,
+            warm_start=True,
+            threads=self.trial.threads,
+        )
+
+    def update(self) -> ScoreModel:
+        """Refit, and give every item its α and β."""
+        data, stats = self.trial.dataset, self.trial.stats
+        train, vali = data.rows_in("train"), data.rows_in("vali")
+        self.prior.fit(
+            data.features[train], stats[train], validation=(data.features[vali], stats[vali])
+        )
+        alpha, beta = self.prior.predict(data.features)
+        formula = FORMULAS[self.ranker.estimator]
+        return ScoreModel(
+            a=alpha,
+            b=beta,
+            serve=formula,
+            offline=formula,
+            serve_parameters=(float(self.ranker.epsilon), 0.0, 0.0),
+            weights=self.prior.weights_,
+        )

@@ -1,0 +1,49 @@
+"""Rankers by name: `ebrank`, `cftopk:features=concate`, `ebrank:epsilon=20,estimator=exposure`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+
+from ebrank import rankers
+from ebrank.errors import ParameterError
+from ebrank.rankers.base import REGISTRY, Ranker, parameters
+
+
+def known() -> dict[str, type[Ranker]]:
+    """Return every ranker by name; each lives in a file of the package `ebrank.rankers`."""
+    for module in pkgutil.iter_modules(rankers.__path__):
+        importlib.import_module(f"{rankers.__name__}.{module.name}")
+    return dict(sorted(REGISTRY.items()))
+
+
+def parse(text: str) -> Ranker:
+    """Return the ranker that a text such as `ebrank:epsilon=20` names.
+
+    >>> parse("ebrank:epsilon=20,estimator=exposure").epsilon
+    20.0
+    >>> str(parse("ebrank:epsilon=3"))
+    'ebrank:epsilon=3.0'
+    """
+    name, _, settings = text.partition(":")
+    all_known = known()
+    if name not in all_known:
+        raise ParameterError(f"no ranker is called {name!r}{_near(name, list(all_known))}")
+    ranker = all_known[name]
+    declared = {parameter.name: parameter for parameter in parameters(ranker)}
+    values = {}
+    for setting in filter(None, settings.split(",")):
+        key, equals, value = setting.partition("=")
+        if key not in declared or not equals:
+            raise ParameterError(f"{name} has no parameter {setting!r}{_near(key, list(declared))}")
+        if key in values:
+            raise ParameterError(f"{name}: {key} is given twice")
+        values[key] = declared[key].read(value)
+    return ranker(**values)
+
+
+def _near(name: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"{hint} Known: {', '.join(names)}." if names else "; it has none."

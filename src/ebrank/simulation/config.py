@@ -1,0 +1,68 @@
+"""What an experiment fixes: the paper's protocol, every number a parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ebrank.data.dataset import Dataset
+from ebrank.errors import ParameterError
+from ebrank.examination import Examination
+from ebrank.parameters import require, require_whole
+from ebrank.simulation.users import PositionBased, UserModel
+
+
+@dataclass(frozen=True)
+class SimulationConfig:
+    """The paper's simulated cold-start search (Sec. 5.1).
+
+    Attributes:
+        entering_probability: η, with which a masked item enters at a session of its query.
+        initial_candidates: smallest and largest number of candidates a query begins with.
+        warmup_sessions: BM25 sessions per query before serving.
+        updates: model updates, evenly spread over the served sessions.
+        sessions: served sessions; None for the paper's formula (eq:SimNumSess).
+        list_length: items shown.
+        discount: γ of Cum-NDCG.
+        cutoffs: at which Cold- and Warm-NDCG are measured; the first is the headline.
+        users: who looks and clicks.
+        believed: the examination curve that rankers debias clicks with; None for the users' own.
+    """
+
+    entering_probability: float = 1.0
+    initial_candidates: tuple[int, int] = (5, 10)
+    warmup_sessions: int = 20
+    updates: int = 20
+    sessions: int | None = None
+    list_length: int = 5
+    discount: float = 0.995
+    cutoffs: tuple[int, ...] = (5, 1, 3, 10)
+    users: UserModel = field(default_factory=PositionBased)
+    believed: Examination | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no experiment."""
+        require(0 < self.entering_probability <= 1, "entering_probability must lie in (0, 1]")
+        require(0 < self.discount < 1, "discount must lie in (0, 1)")
+        require_whole(self, "warmup_sessions", at_least=0)
+        require_whole(self, "updates", at_least=1)
+        require_whole(self, "sessions", at_least=1, optional=True)
+        require_whole(self, "list_length", at_least=1)
+        low, high = self.initial_candidates
+        require(1 <= low <= high, "initial_candidates must be (smallest, largest), 1 or more")
+        require(len(self.cutoffs) > 0 and min(self.cutoffs) >= 1, "cutoffs must be 1 or more")
+
+    def session_count(self, dataset: Dataset) -> int:
+        """Return the number of served sessions: ⌊(rows − 5·queries)/η⌋ unless given.
+
+        Every update must be preceded by at least one session.
+        """
+        count = self.sessions
+        if count is None:
+            masked = dataset.n_rows - 5 * dataset.n_queries
+            count = int(masked / self.entering_probability)
+        if count < self.updates:
+            raise ParameterError(
+                f"{count} sessions are too few for {self.updates} model updates; "
+                "give more sessions or fewer updates"
+            )
+        return count

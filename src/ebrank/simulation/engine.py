@@ -1,0 +1,179 @@
+"""The loop: warm up, then serve and update twenty times, measuring as it goes (Algorithm 1).
+
+>>> import ebrank
+>>> from ebrank.rankers import registry
+>>> data = ebrank.load("mq2007-like", scale=0.02)
+>>> result = simulate(data, registry.parse("bm25"), seed=1)
+>>> result.trials[0].cold_ndcg.shape  # 20 updates, 4 cutoffs
+(20, 4)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ebrank import streams
+from ebrank.data.dataset import Dataset
+from ebrank.evaluation.cumulative import cum_ndcg
+from ebrank.evaluation.ndcg import ndcg
+from ebrank.rankers.base import Ranker, Trial
+from ebrank.rankers.bm25 import fixed_model
+from ebrank.rankers.model import ScoreModel
+from ebrank.simulation import play, schedule, scored
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import Result, TrialResult
+from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.world import AGES, Floats, Ints, World, new_world, stats_of
+
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    dataset: Dataset,
+    ranker: Ranker,
+    config: SimulationConfig | None = None,
+    seed: int = 0,
+    *,
+    trials: int = 1,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Run some trials of a ranker on a prepared dataset.
+
+    The outcome is a pure function of the dataset, the ranker, the config and the seed. `progress`
+    is called with the model updates done and to be done.
+    """
+    config = config or SimulationConfig()
+    done = tuple(
+        run_trial(dataset, ranker, config, seed, trial, threads=threads, progress=progress)
+        for trial in range(trials)
+    )
+    return Result(dataset.name, str(ranker), config, seed, done)
+
+
+def run_trial(
+    dataset: Dataset,
+    ranker: Ranker,
+    config: SimulationConfig,
+    seed: int,
+    trial: int,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> TrialResult:
+    """Run one trial: BM25 sessions, a first model, then serve and update in turn."""
+    started = time.perf_counter()
+    run = _Run(dataset, config, streams.trial_key(seed, trial), threads)
+    learner = ranker.learner(
+        Trial(dataset, run.world.relevance, stats_of(run.world), run.key, threads)
+    )
+    run.warm_up()
+    model = learner.update()
+    for update in range(config.updates):
+        run.serve(model, update)
+        model = learner.update()
+        run.measure(model)
+        if progress is not None:
+            progress(update + 1, config.updates)
+    return run.result(model, time.perf_counter() - started)
+
+
+class _Run:
+    """A trial under way: the world, and what was measured of it so far."""
+
+    def __init__(
+        self, dataset: Dataset, config: SimulationConfig, key: np.uint64, threads: int | None
+    ) -> None:
+        self.dataset = dataset
+        self.config = config
+        self.key = key
+        self.threads = threads
+        self.world: World = new_world(dataset, config, key)
+        self.borders: Ints = np.linspace(
+            0, config.session_count(dataset), config.updates + 1, dtype=np.int64
+        )
+        self.test = dataset.queries_in("test")
+        self.is_test = dataset.query_splits == 2
+        self.is_vali = dataset.query_splits == 1
+        self.asked: list[Ints] = []
+        self.ndcg: list[Floats] = []
+        self.cum: list[float] = []
+        self.cold: list[list[Floats]] = []
+        self.warm: list[list[Floats]] = []
+        self.by_age = np.zeros((2, AGES))
+
+    def warm_up(self) -> None:
+        """Let BM25 serve every query, before anything enters."""
+        plan = schedule.everyone(self.config.warmup_sessions, self.dataset.n_queries)
+        self._play(fixed_model(self.dataset.baseline.astype(np.float64)), plan, eta=0.0)
+
+    def serve(self, model: ScoreModel, update: int) -> None:
+        """Run the sessions before an update."""
+        first, stop = int(self.borders[update]), int(self.borders[update + 1])
+        key = np.uint64(streams.child(self.key, streams.QUERIES))
+        asked, plan = schedule.epoch(key, first, stop, self.dataset.n_queries)
+        served, by_age = self._play(model, plan, eta=self.config.entering_probability)
+        self.by_age += by_age
+        self.asked.append(asked)
+        self.ndcg.append(served)
+        before = self.cum[-1] if self.cum else 0.0
+        self.cum.append(cum_ndcg(served[self.is_test[asked]], self.config.discount, before))
+
+    def measure(self, model: ScoreModel) -> None:
+        """Evaluate a model on the test queries, cold and warm."""
+        self.cold.append(self._offline(model, cold=True))
+        self.warm.append(self._offline(model, cold=False))
+
+    def result(self, model: ScoreModel, seconds: float) -> TrialResult:
+        """Return what was measured."""
+        asked, served = np.concatenate(self.asked), np.concatenate(self.ndcg)
+        on_test = self.is_test[asked]
+        late = np.arange(len(asked)) >= len(asked) // 2
+        return TrialResult(
+            sessions=self.borders[1:],
+            cold_ndcg=np.array([[cut.mean() for cut in cuts] for cuts in self.cold]),
+            warm_ndcg=np.array([[cut.mean() for cut in cuts] for cuts in self.warm]),
+            cum_ndcg=np.array(self.cum),
+            cold_by_query=self.cold[-1][0],
+            warm_by_query=self.warm[-1][0],
+            test_queries=asked[on_test],
+            test_ndcg=served[on_test],
+            validation_ndcg=float(served[self.is_vali[asked] & late].mean()),
+            exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
+            clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
+            weights=model.weights,
+            seconds=seconds,
+        )
+
+    def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:
+        """Run the planned sessions; return their NDCG in order of time, and tallies by age."""
+        click = self.config.users.click.compiled
+        return play.play(self.world, model, plan, click, eta, self.key, self.threads)
+
+    def _offline(self, model: ScoreModel, *, cold: bool) -> list[Floats]:
+        """Return the NDCG of each test query at each cutoff, ranked without exploration."""
+        scores = np.full(self.dataset.n_rows, -np.inf)
+        scored.write_scores(
+            self.world,
+            model.offline.compiled,
+            model.a,
+            model.b,
+            model.offline_parameters,
+            cold,
+            self.test,
+            scores,
+        )
+        return [
+            ndcg(
+                self.world.relevance,
+                scores,
+                self.world.pointers,
+                cutoff=cutoff,
+                queries=self.test,
+                tie_keys=self.world.tie_keys,
+            )
+            for cutoff in self.config.cutoffs
+        ]

@@ -1,0 +1,78 @@
+"""What a simulation measured, trial by trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.simulation.config import SimulationConfig
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrialResult:
+    """One trial. Rows of the checkpoint arrays are model updates, columns the config's cutoffs.
+
+    Attributes:
+        sessions: served sessions at each checkpoint, shape (updates,).
+        cold_ndcg: mean NDCG of test queries as if nobody had clicked, shape (updates, cutoffs).
+        warm_ndcg: the same with the behavior so far.
+        cum_ndcg: discounted sum of the NDCG of the lists served to test queries, shape (updates,).
+        cold_by_query, warm_by_query: NDCG of each test query, first cutoff, last checkpoint.
+        test_queries: query served at each session on a test query, in order of time.
+        test_ndcg: NDCG of the list it was served.
+        validation_ndcg: mean NDCG of the lists of validation queries in the second half of the run.
+        exposure_by_age, clicks_by_age: shares by age of the item; first the initial candidates,
+            then 0, 1, 2–3, 4–7, ... sessions of its query since it entered.
+        weights: the last linear model's weights, that of x^b last if it has one; None if none.
+        seconds: run time, compilation left out.
+    """
+
+    sessions: Ints
+    cold_ndcg: Floats
+    warm_ndcg: Floats
+    cum_ndcg: Floats
+    cold_by_query: Floats
+    warm_by_query: Floats
+    test_queries: Ints
+    test_ndcg: Floats
+    validation_ndcg: float
+    exposure_by_age: Floats
+    clicks_by_age: Floats
+    weights: Floats | None
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Several trials of one ranker on one dataset."""
+
+    dataset: str
+    ranker: str
+    config: SimulationConfig
+    seed: int
+    trials: tuple[TrialResult, ...]
+
+    @property
+    def cold_ndcg(self) -> Floats:
+        """Cold-NDCG of each trial at the last checkpoint."""
+        return np.array([trial.cold_ndcg[-1, 0] for trial in self.trials])
+
+    @property
+    def warm_ndcg(self) -> Floats:
+        """Warm-NDCG of each trial at the last checkpoint."""
+        return np.array([trial.warm_ndcg[-1, 0] for trial in self.trials])
+
+    @property
+    def cum_ndcg(self) -> Floats:
+        """Cum-NDCG of each trial at the last checkpoint."""
+        return np.array([trial.cum_ndcg[-1] for trial in self.trials])
+
+    @property
+    def seconds(self) -> float:
+        """Run time of all trials, compilation left out."""
+        return sum(trial.seconds for trial in self.trials)

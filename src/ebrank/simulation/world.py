@@ -1,0 +1,121 @@
+"""The state of a trial: who has entered, what was shown, what was clicked, as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank import streams
+from ebrank.behavior import BehaviorStats
+from ebrank.compiled import kernel
+from ebrank.data.dataset import Dataset
+from ebrank.equations import examination, relevance_probability
+from ebrank.simulation.config import SimulationConfig
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Compiled: TypeAlias = Callable[..., Any]  # a function handed to a kernel as an argument
+
+AGES = 16
+"""Buckets of age: 0 for initial candidates, then 0, 1, 2-3, 4-7, ... sessions since entering."""
+
+
+class World(NamedTuple):
+    """Everything a session reads and writes. Rows are items; `arrivals` puts them in order.
+
+    Query q owns the rows pointers[q] to pointers[q + 1]. `arrivals` holds these rows in the order
+    in which they enter, so that the candidates are its first `entered[q]`. `entered_at` is the
+    session of its query at which an item entered, −1 for those that were there at the start.
+    """
+
+    pointers: Ints
+    arrivals: Ints
+    tie_keys: Floats
+    relevance: Floats
+    ideal: Floats
+    initial: Ints
+    entered: Ints
+    entered_at: Ints
+    sessions_done: Ints
+    shown: Ints
+    clicks: Ints
+    weighted_clicks: Floats
+    exposure: Floats
+    user_curve: Floats
+    believed_curve: Floats
+    discounts: Floats
+
+
+def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> World:
+    """Return the state before anything was shown."""
+    ranks = np.arange(1.0, config.list_length + 1)
+    relevance = relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
+    pointers = np.asarray(dataset.query_pointers)
+    discounts = examination(ranks)
+    arrivals, initial = _arrivals(
+        pointers, np.uint64(streams.child(key, streams.ARRIVALS)), *config.initial_candidates
+    )
+    return World(
+        pointers=pointers,
+        arrivals=arrivals,
+        tie_keys=_tie_keys(pointers, np.uint64(streams.child(key, streams.TIES))),
+        relevance=relevance,
+        ideal=_ideal_dcg(pointers, relevance, discounts),
+        initial=initial,
+        entered=initial.copy(),
+        entered_at=np.full(dataset.n_rows, -1),
+        sessions_done=np.zeros(dataset.n_queries, np.int64),
+        shown=np.zeros(dataset.n_rows, np.int64),
+        clicks=np.zeros(dataset.n_rows, np.int64),
+        weighted_clicks=np.zeros(dataset.n_rows),
+        exposure=np.zeros(dataset.n_rows),
+        user_curve=config.users.examination(ranks),
+        believed_curve=(config.believed or config.users.examination)(ranks),
+        discounts=discounts,
+    )
+
+
+def stats_of(world: World) -> BehaviorStats:
+    """Return the behavior statistics, sharing memory with the world."""
+    return BehaviorStats(world.shown, world.clicks, world.weighted_clicks, world.exposure)
+
+
+@kernel
+def _arrivals(pointers: Ints, key: np.uint64, fewest: int, most: int) -> tuple[Ints, Ints]:
+    """Return each query's rows in the order of entering, and how many are there at the start."""
+    order = np.arange(pointers[-1])
+    initial = np.empty(len(pointers) - 1, np.int64)
+    for q in range(len(initial)):
+        first, n = pointers[q], pointers[q + 1] - pointers[q]
+        query = streams.child(key, q)
+        start = fewest + streams.below(streams.child(query, 0), most - fewest + 1)
+        initial[q] = min(start, n)
+        for i in range(n - 1, 0, -1):  # Fisher and Yates
+            j = streams.below(streams.child(query, i), i + 1)
+            order[first + i], order[first + j] = order[first + j], order[first + i]
+    return order, initial
+
+
+@kernel
+def _tie_keys(pointers: Ints, key: np.uint64) -> Floats:
+    """Return a random number for each item, by which equal scores are ordered."""
+    keys = np.empty(pointers[-1])
+    for q in range(len(pointers) - 1):
+        query = streams.child(key, q)
+        for row in range(pointers[q], pointers[q + 1]):
+            keys[row] = streams.uniform(streams.child(query, row - pointers[q]))
+    return keys
+
+
+@kernel
+def _ideal_dcg(pointers: Ints, relevance: Floats, discounts: Floats) -> Floats:
+    """Return the best DCG of each query, over all of its items."""
+    ideal = np.zeros(len(pointers) - 1)
+    for q in range(len(ideal)):
+        best = np.sort(relevance[pointers[q] : pointers[q + 1]])[::-1]
+        for i in range(min(len(best), len(discounts))):
+            ideal[q] += best[i] * discounts[i]
+    return ideal
