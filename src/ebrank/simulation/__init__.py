@@ -1,0 +1,1 @@
+"""Simulated cold-start search: users, arrivals, sessions, and the loop that runs them."""
