@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -47,7 +48,62 @@ def exposure_score(
     return ranking_score(estimate, marginal_certainty(estimate, e, a, b), epsilon)
 
 
-FORMULAS = {"ips": Formula(ips_score), "exposure": Formula(exposure_score)}
+def prior_score(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    p: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return α/(α + β), what the features alone promise."""
+    return a / (a + b)
+
+
+def ips_behavior_score(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    p: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return C/n, what users alone say; 0 for what nobody has seen."""
+    return weighted / max(n, 1.0)
+
+
+def exposure_behavior_score(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    p: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return c/E, what users alone say; 0 for what nobody has seen."""
+    return c / e if e > 0.0 else 0.0
+
+
+FORMULAS = {
+    ("both", "ips"): Formula(ips_score),
+    ("both", "exposure"): Formula(exposure_score),
+    ("prior", "ips"): Formula(prior_score),
+    ("prior", "exposure"): Formula(prior_score),
+    ("behavior", "ips"): Formula(ips_behavior_score),
+    ("behavior", "exposure"): Formula(exposure_behavior_score),
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +117,11 @@ class EBRank(Ranker):
     epsilon: float = param(20.0, "weight of the exploration bonus", at_least=0)
     estimator: Estimator = param(
         "ips", "evidence: C of n (ips) or c of E (exposure)", choices=("ips", "exposure")
+    )
+    part: Literal["both", "prior", "behavior"] = param(
+        "both",
+        "ablation: rank by the prior's or by behavior's part of the estimate alone, unexplored",
+        choices=("both", "prior", "behavior"),
     )
     beta: float = param(5.0, "β of the prior", at_least=1e-6)
     min_impressions: int = param(0, "train on rows shown more often than this", at_least=0)
@@ -100,7 +161,7 @@ class EBRankLearner:
             data.features[train], stats[train], validation=(data.features[vali], stats[vali])
         )
         alpha, beta = self.prior.predict(data.features)
-        formula = FORMULAS[self.ranker.estimator]
+        formula = FORMULAS[self.ranker.part, self.ranker.estimator]
         return ScoreModel(
             a=alpha,
             b=beta,

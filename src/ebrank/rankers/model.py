@@ -7,9 +7,10 @@ tested and broadcast; kernels call its compiled form.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +27,22 @@ class Formula:
     """A score of one item: `f(a, b, shown, clicks, weighted_clicks, exposure, p, q, r, key)`.
 
     `a` and `b` are the model's two numbers for the item, `p`, `q`, `r` its parameters, and `key`
-    addresses the random draws of this item in this session (see `ebrank.streams`).
+    addresses the random draws of this item in this session (see `ebrank.streams`). A formula that
+    draws needs compiled code, which is slow to import: it lives in `rankers.kernels` and is given
+    by name, as "module:function".
     """
 
-    def __init__(self, function: Callable[..., float]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., float] | str) -> None:
+        self._function = function
         self._compiled: FirstClass | None = None
+
+    @property
+    def function(self) -> Callable[..., float]:
+        """The plain function; one given as "module:name" is imported when first needed."""
+        if isinstance(self._function, str):
+            module, _, name = self._function.partition(":")
+            self._function = getattr(importlib.import_module(module), name)
+        return cast("Callable[..., float]", self._function)
 
     @property
     def compiled(self) -> Callable[..., float]:

@@ -1,0 +1,1 @@
+"""Compiled parts of rankers, imported when first needed."""

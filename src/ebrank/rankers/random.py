@@ -1,0 +1,38 @@
+"""Random: every order is as likely as any other. The honest floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.bm25 import FIXED
+from ebrank.rankers.model import Formula, ScoreModel
+
+RANDOM = Formula("ebrank.rankers.kernels.noise:random_score")
+
+
+@dataclass(frozen=True)
+class Random(Ranker):
+    """Shuffles."""
+
+    name = "random"
+    help = "Shuffle the candidates: the floor."
+    settings = ("none",)
+
+    def learner(self, trial: Trial) -> Learner:
+        """Return a learner that never learns."""
+        return RandomLearner(trial.dataset.n_rows)
+
+
+@dataclass
+class RandomLearner:
+    """Has nothing to learn."""
+
+    n_rows: int
+
+    def update(self) -> ScoreModel:
+        """Return a model that draws. Offline, all scores are equal: tie keys shuffle them."""
+        nothing = np.zeros(self.n_rows)
+        return ScoreModel(a=nothing, b=nothing, serve=RANDOM, offline=FIXED, noisy=True)
