@@ -94,13 +94,14 @@ class Ranker:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a ranker: its default, its range, its help."""
+    """One parameter of a ranker: its default, its range, its help, and what `tune` tries."""
 
     name: str
     default: Any
     help: str
     at_least: float | None
     choices: tuple[str, ...]
+    grid: tuple[Any, ...]
 
     def read(self, text: str) -> Any:  # noqa: ANN401 (of the default's type)
         """Return the value that a text stands for."""
@@ -143,9 +144,10 @@ def param(
     *,
     at_least: float | None = None,
     choices: tuple[str, ...] = (),
+    grid: tuple[Any, ...] = (),
 ) -> Any:  # noqa: ANN401 (stands in for the field's own type)
-    """Declare a parameter of a ranker."""
-    about = {"help": help, "at_least": at_least, "choices": choices}
+    """Declare a parameter of a ranker; `grid` is what `ebrank tune` tries unless told otherwise."""
+    about = {"help": help, "at_least": at_least, "choices": choices, "grid": grid}
     return dataclasses.field(default=default, metadata=about)
 
 

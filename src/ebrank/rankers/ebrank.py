@@ -114,7 +114,12 @@ class EBRank(Ranker):
     help = "Posterior relevance from an empirical Bayes prior, plus a bonus for marginal certainty."
     settings = ("non-concate",)
 
-    epsilon: float = param(20.0, "weight of the exploration bonus", at_least=0)
+    epsilon: float = param(
+        20.0,
+        "weight of the exploration bonus",
+        at_least=0,
+        grid=(0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0),
+    )
     estimator: Estimator = param(
         "ips", "evidence: C of n (ips) or c of E (exposure)", choices=("ips", "exposure")
     )
