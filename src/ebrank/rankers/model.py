@@ -66,6 +66,7 @@ class ScoreModel:
         serve: score that lists are made by, exploration included.
         offline: score of the learned model alone, by which Cold- and Warm-NDCG are measured.
         serve_parameters, offline_parameters: p, q, r of each.
+        cold: what Cold-NDCG is measured by where it is not `offline`; takes its parameters.
         noisy: whether `serve` uses its key, so that every candidate has a new score every session.
         weights: the linear model's weights, that of x^b last if it has one; None if there is none.
     """
@@ -76,5 +77,6 @@ class ScoreModel:
     offline: Formula
     serve_parameters: Parameters = (0.0, 0.0, 0.0)
     offline_parameters: Parameters = (0.0, 0.0, 0.0)
+    cold: Formula | None = None
     noisy: bool = False
     weights: Floats | None = field(default=None)

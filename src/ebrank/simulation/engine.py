@@ -155,10 +155,11 @@ class _Run:
 
     def _offline(self, model: ScoreModel, *, cold: bool) -> list[Floats]:
         """Return the NDCG of each test query at each cutoff, ranked without exploration."""
+        formula = model.cold if cold and model.cold is not None else model.offline
         scores = np.full(self.dataset.n_rows, -np.inf)
         scored.write_scores(
             self.world,
-            model.offline.compiled,
+            formula.compiled,
             model.a,
             model.b,
             model.offline_parameters,
