@@ -62,4 +62,4 @@ def gamma(key: np.uint64, shape: float) -> float:
         draw += 2
     if shape >= 1.0:
         return d * cube
-    return d * cube * streams.open_uniform(streams.child(key, 0)) ** (1.0 / shape)
+    return float(d * cube * streams.open_uniform(streams.child(key, 0)) ** (1.0 / shape))
