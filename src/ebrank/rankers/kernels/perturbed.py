@@ -1,0 +1,39 @@
+"""CFEpsilon's formulas: those of CFTopK plus a draw for each item in each session."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebrank import streams
+
+
+def exposure_perturbed(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    w: float,
+    q: float,
+    noise: float,
+    key: np.uint64,
+) -> float:
+    """Return a + w·x^b + noise·U with x^b = c/E, or b where the item was never shown."""
+    return a + w * (c / e if n > 0.0 else b) + noise * streams.uniform(key)
+
+
+def ips_perturbed(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    w: float,
+    q: float,
+    noise: float,
+    key: np.uint64,
+) -> float:
+    """Return a + w·x^b + noise·U with x^b = C/n, or b where the item was never shown."""
+    return a + w * (weighted / n if n > 0.0 else b) + noise * streams.uniform(key)

@@ -1,0 +1,89 @@
+"""PRIOR (Gupta et al. 2020): predicts the behavior feature of items nobody has seen.
+
+Two least-squares models are fitted to C/n on the rows shown: the predictor f(x) = v·x + v_0, and
+the concatenated model w·x + w_b·x^b + w_0. An item is scored by
+
+| situation | score |
+|---|---|
+| shown before | w·x + w_b·x^b + w_0 |
+| never shown, beside items that were | w·x + w_b·f(x) + w_0: the predicted x^b stands in |
+| Cold-NDCG: behavior is missing for all | f(x) |
+
+In the second row the score must be comparable with the first, so it comes from the same model. In
+the third there is nothing to compare with: the authors' code ranks by the predictor alone, which
+was fitted to rank without behavior. The two orders differ a little, because w is the effect of x
+beside x^b and not instead of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.counterfactual import CONCATENATED, LeastSquaresParameters
+from ebrank.rankers.least_squares import LeastSquares
+from ebrank.rankers.model import Formula, ScoreModel
+
+
+def predicted_behavior(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    p: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return b, the predicted x^b, whatever users do."""
+    return b
+
+
+PREDICTED = Formula(predicted_behavior)
+
+
+@dataclass(frozen=True)
+class PRIOR(LeastSquaresParameters, Ranker):
+    """Fills x^b in where it is missing."""
+
+    name = "prior"
+    help = "CFTopK with the behavior feature, predicted from the others where it is missing."
+    settings = ("concate",)
+
+    def learner(self, trial: Trial) -> Learner:
+        """Return a learner that refits both models at every update."""
+        return PriorLearner(self, trial)
+
+
+@dataclass
+class PriorLearner:
+    """Fits the predictor and the concatenated model from the same sums."""
+
+    parameters: LeastSquaresParameters
+    trial: Trial
+    squares: LeastSquares = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with no rows."""
+        self.squares = LeastSquares(self.trial, self.parameters.behavior, self.parameters.weight)
+
+    def update(self) -> ScoreModel:
+        """Return the concatenated model: a is w·x + w_0, b the predicted x^b, p its weight w_b."""
+        self.squares.see()
+        predictor = self.squares.solve(concatenate=False)
+        model = self.squares.solve(concatenate=True)
+        formula = CONCATENATED[self.parameters.behavior]
+        return ScoreModel(
+            a=self.squares.scores(model),
+            b=self.squares.scores(predictor),
+            serve=formula,
+            offline=formula,
+            serve_parameters=(model.behavior, 0.0, 0.0),
+            offline_parameters=(model.behavior, 0.0, 0.0),
+            cold=PREDICTED,
+            weights=np.append(model.weights, model.behavior),
+        )
