@@ -1,0 +1,207 @@
+"""Is one ranker better than another, or was it luck? Fisher's randomization test over test queries.
+
+If two rankers were equally good, a query's difference might as well have had the other sign. So the
+signs are flipped at random many times: the p-value is the share of flips whose sum is at least as
+far from zero as the one observed. The unit is the test query, since queries are what a test set
+samples; trials only make a query's difference more precise, and are added up.
+
+Seven queries, all for the better, could go that far by 2 of the 2⁷ ways to choose the signs:
+
+>>> fisher_randomization([0.1, 0.2, 0.1, 0.3, 0.2, 0.1, 0.4])
+0.015625
+>>> holm([0.01, 0.04, 0.03])
+array([0.03, 0.06, 0.06])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.errors import ParameterError
+from ebrank.threads import map_blocks
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg"]
+
+FLIPS = 100_000
+FLIPS_PER_BLOCK = 4096
+ROUNDING = 1e-12
+"""Sums that differ by less than this share of all there is to add up are taken as equal."""
+
+
+class MeasuredTrial(Protocol):
+    """What a comparison reads of a trial (see `simulation.result.TrialResult`)."""
+
+    @property
+    def cold_by_query(self) -> Floats: ...  # noqa: D102
+    @property
+    def warm_by_query(self) -> Floats: ...  # noqa: D102
+    @property
+    def test_queries(self) -> Ints: ...  # noqa: D102
+    @property
+    def test_ndcg(self) -> Floats: ...  # noqa: D102
+
+
+class Discounted(Protocol):
+    """What a comparison reads of a config."""
+
+    @property
+    def discount(self) -> float: ...  # noqa: D102
+
+
+class Measured(Protocol):
+    """What a comparison reads of a ranker's trials (see `simulation.result.Result`)."""
+
+    @property
+    def ranker(self) -> str: ...  # noqa: D102
+    @property
+    def config(self) -> Discounted: ...  # noqa: D102
+    @property
+    def trials(self) -> Sequence[MeasuredTrial]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two rankers by one metric.
+
+    Attributes:
+        metric: what was compared.
+        a, b: the rankers.
+        difference: by how much the mean of `a` over trials exceeds that of `b`.
+        p_value: of Fisher's randomization test, two-sided; before `holm`.
+        queries: test queries with a difference.
+    """
+
+    metric: Metric
+    a: str
+    b: str
+    difference: float
+    p_value: float
+    queries: int
+
+
+def fisher_randomization(
+    differences: npt.ArrayLike,
+    *,
+    flips: int = FLIPS,
+    seed: int = 0,
+    threads: int | None = None,
+) -> float:
+    """Return the two-sided p-value of paired differences, shape (queries,).
+
+    All 2ⁿ ways to choose the signs are counted where they are no more than `flips`. Else `flips`
+    of them are drawn, and p = (b + 1)/(flips + 1), where b of them went as far as the observed one:
+    the +1 is that one itself, without which p could be 0. Queries without a difference do not
+    matter and are left out.
+    """
+    values = np.asarray(differences, np.float64)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise ParameterError("differences must be a list of finite numbers")
+    if flips < 1:
+        raise ParameterError(f"flips must be 1 or more, not {flips}")
+    values = values[values != 0.0]
+    exact = 2 ** len(values) <= flips
+    drawn = 2 ** len(values) if exact else flips
+    reached = _as_far(values, drawn, seed, exact, threads)
+    return reached / drawn if exact else (reached + 1) / (drawn + 1)
+
+
+def holm(p_values: npt.ArrayLike) -> Floats:
+    """Return p-values adjusted for making several comparisons at once (Holm 1979).
+
+    The smallest of m is multiplied by m, the next by m − 1, and so on; none may fall below one that
+    was smaller, or rise above 1.
+    """
+    given = np.asarray(p_values, np.float64)
+    if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
+        raise ParameterError("p_values must be a list of numbers between 0 and 1")
+    order = np.argsort(given, kind="stable")
+    steps = given[order] * np.arange(len(given), 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def compare(
+    a: Measured, b: Measured, metric: Metric, *, flips: int = FLIPS, seed: int = 0
+) -> Comparison:
+    """Return how two rankers differ that met the same queries, and how sure that is.
+
+    Cold- and Warm-NDCG of a query are averaged over trials. Cum-NDCG's share of a query is the sum
+    of its sessions' discounted differences; these add up to the difference of the two Cum-NDCG.
+    """
+    differences = query_differences(a, b, metric)
+    whole = differences.sum() if metric == "cum_ndcg" else differences.mean()
+    return Comparison(
+        metric=metric,
+        a=a.ranker,
+        b=b.ranker,
+        difference=float(whole),
+        p_value=fisher_randomization(differences, flips=flips, seed=seed),
+        queries=int(np.count_nonzero(differences)),
+    )
+
+
+def query_differences(a: Measured, b: Measured, metric: Metric) -> Floats:
+    """Return by how much `a` exceeds `b` on each test query, averaged over trials."""
+    if metric not in get_args(Metric):
+        raise ParameterError(f"no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
+    pairs = _paired_trials(a, b)
+    if metric == "cum_ndcg":
+        return _served_differences(pairs, a.config.discount)
+    name = "cold_by_query" if metric == "cold_ndcg" else "warm_by_query"
+    total = np.sum([getattr(x, name) - getattr(y, name) for x, y in pairs], axis=0)
+    return np.asarray(total / len(pairs))
+
+
+def _paired_trials(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
+    """Return the trials of both, if they met the same queries at the same times."""
+    paired = len(a.trials) == len(b.trials) > 0 and a.config.discount == b.config.discount
+    if not paired or not all(
+        np.array_equal(x.test_queries, y.test_queries)
+        and len(x.cold_by_query) == len(y.cold_by_query)
+        for x, y in zip(a.trials, b.trials, strict=True)
+    ):
+        raise ParameterError(
+            f"{a.ranker} and {b.ranker} did not meet the same queries; compare runs with the same "
+            "dataset, config, seed and number of trials"
+        )
+    return list(zip(a.trials, b.trials, strict=True))
+
+
+def _served_differences(
+    pairs: list[tuple[MeasuredTrial, MeasuredTrial]], discount: float
+) -> Floats:
+    """Return each query's discounted difference in the lists it was served."""
+    size = 1 + max((int(x.test_queries.max(initial=-1)) for x, _ in pairs), default=-1)
+    total = np.zeros(size)
+    for x, y in pairs:
+        ages = np.arange(len(x.test_ndcg) - 1, -1, -1)
+        gained = discount**ages * (x.test_ndcg - y.test_ndcg)
+        total += np.bincount(x.test_queries, gained, minlength=size)
+    return total / len(pairs)
+
+
+def _as_far(values: Floats, drawn: int, seed: int, exact: bool, threads: int | None) -> int:
+    """Return how many ways to choose the signs go as far from zero as the values do."""
+    from ebrank import streams
+    from ebrank.evaluation.significance_kernel import count_as_far, octet_sums
+
+    sums = octet_sums(values)
+    whole = float(values.sum())
+    border = abs(whole) - ROUNDING * float(np.abs(values).sum())
+    key = np.uint64(streams.child(np.uint64(0), seed))
+    return sum(
+        map_blocks(
+            lambda start, stop: count_as_far(sums, whole, border, key, exact, start, stop),
+            total=drawn,
+            block=FLIPS_PER_BLOCK,
+            threads=threads,
+        )
+    )

@@ -1,0 +1,216 @@
+"""Fisher's randomization test against enumeration and SciPy; Holm against its definition."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import permutation_test
+
+from ebrank.errors import ParameterError
+from ebrank.evaluation.cumulative import cum_ndcg
+from ebrank.evaluation.significance import compare, fisher_randomization, holm, query_differences
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def enumerated(differences: list[int]) -> float:
+    """Return the p-value by going through all signs, in whole numbers."""
+    observed = abs(sum(differences))
+    signs = list(itertools.product((-1, 1), repeat=len(differences)))
+    sums = [sum(s * d for s, d in zip(choice, differences, strict=True)) for choice in signs]
+    return sum(abs(total) >= observed for total in sums) / len(signs)
+
+
+@given(st.lists(st.integers(-4, 4), max_size=10))
+def test_small_samples_are_enumerated(differences: list[int]) -> None:
+    assert fisher_randomization(differences) == enumerated(differences)
+
+
+@given(st.lists(st.integers(-30, 30), min_size=1, max_size=10))
+def test_rounding_does_not_split_ties(tenths: list[int]) -> None:
+    # 0.1 + 0.2 is not 0.3: sums that are equal but for rounding must count as equal
+    assert fisher_randomization(np.array(tenths) / 10) == enumerated(tenths)
+
+
+def test_sixteen_queries_are_the_most_that_100_000_flips_enumerate() -> None:
+    assert fisher_randomization(np.ones(16)) == 2 / 2**16
+    assert fisher_randomization(np.full(17, 2.0), seed=1) >= 1 / 100_001
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1, 0.2, 0.3])
+def test_agrees_with_scipy(shift: float) -> None:
+    differences = np.random.default_rng(1).normal(shift, 1.0, 150)
+    theirs = permutation_test(
+        (differences,),
+        lambda x, axis: x.sum(axis=axis),
+        permutation_type="samples",
+        n_resamples=20_000,
+        vectorized=True,
+        batch=2000,
+        rng=np.random.default_rng(2),
+    ).pvalue
+    noise = math.sqrt(theirs * (1 - theirs) * (1 / 20_000 + 1 / 100_000))
+    assert abs(fisher_randomization(differences) - theirs) < 4 * noise + 1e-4
+
+
+@given(st.integers(17, 70), st.integers(0, 2**32))
+def test_many_queries_agree_with_the_normal_approximation(n: int, seed: int) -> None:
+    differences = np.random.default_rng(seed).uniform(0.5, 1.5, n)
+    differences[: n // 2] *= -1
+    z = abs(differences.sum()) / math.sqrt((differences**2).sum())
+    p = fisher_randomization(differences, flips=4000, seed=seed)
+    assert abs(p - math.erfc(z / math.sqrt(2))) < 0.06
+
+
+def test_false_alarms_are_as_rare_as_the_level_says() -> None:
+    rng = np.random.default_rng(3)
+    runs = 800
+    p_values = np.array(
+        [
+            fisher_randomization(rng.standard_t(3, 40), flips=2000, seed=run, threads=1)
+            for run in range(runs)
+        ]
+    )
+    for level in (0.05, 0.2, 0.5):
+        deviation = math.sqrt(level * (1 - level) / runs)
+        assert abs((p_values <= level).mean() - level) < 4 * deviation
+
+
+def test_a_clear_difference_gets_the_smallest_p_value() -> None:
+    assert fisher_randomization(np.linspace(0.1, 1, 100), flips=5000) == 1 / 5001
+
+
+@pytest.mark.parametrize("flips", [1, 4096, 4097, 50_000])
+def test_threads_do_not_matter_and_the_seed_does(flips: int) -> None:
+    differences = np.random.default_rng(4).normal(0.1, 1, 130)
+    one, two = (fisher_randomization(differences, flips=flips, threads=n) for n in (1, 2))
+    assert one == two
+    if flips > 1:
+        assert one != fisher_randomization(differences, flips=flips, seed=1)
+
+
+def test_sign_scale_order_and_zeros_do_not_matter() -> None:
+    differences = np.random.default_rng(5).normal(0.2, 1, 60)
+    p = fisher_randomization(differences)
+    assert fisher_randomization(-differences) == p
+    assert fisher_randomization(differences * 1e-9) == p
+    assert fisher_randomization(np.insert(differences, [0, 7, 60], 0.0)) == p
+    assert fisher_randomization(differences[::-1]) == pytest.approx(p, abs=0.01)
+    assert fisher_randomization([]) == fisher_randomization([0.0, 0.0]) == 1.0
+
+
+@pytest.mark.parametrize("bad", [[np.nan], [np.inf, 1.0], [[1.0]]])
+def test_bad_differences_are_refused(bad: list[float]) -> None:
+    with pytest.raises(ParameterError, match="finite"):
+        fisher_randomization(bad)
+    with pytest.raises(ParameterError, match="flips"):
+        fisher_randomization([1.0], flips=0)
+
+
+# --- Holm --------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_holm_rejects_what_its_procedure_rejects(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    for level in (0.01, 0.05, 0.3, 0.9):
+        rejected = set()
+        left = len(p_values)
+        for index in sorted(range(len(p_values)), key=lambda i: p_values[i]):
+            if p_values[index] * left > level:  # the first that stands ends the procedure
+                break
+            rejected.add(index)
+            left -= 1
+        assert {i for i, p in enumerate(adjusted) if p <= level} == rejected
+
+
+def test_holm_refuses_what_is_no_probability() -> None:
+    for bad in ([0.5, 1.1], [-0.1], [np.nan]):
+        with pytest.raises(ParameterError, match="between 0 and 1"):
+            holm(bad)
+
+
+# --- comparisons of results --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FakeTrial:
+    cold_by_query: Floats
+    warm_by_query: Floats
+    test_queries: Ints
+    test_ndcg: Floats
+
+
+@dataclass(frozen=True)
+class FakeConfig:
+    discount: float = 0.9
+
+
+@dataclass(frozen=True)
+class FakeResult:
+    ranker: str
+    trials: tuple[FakeTrial, ...]
+    config: FakeConfig = FakeConfig()
+
+
+def fake_result(ranker: str, seed: int, trials: int = 3) -> FakeResult:
+    """Return a result with values of its own; all meet the same queries."""
+    rng = np.random.default_rng(seed)
+
+    def trial(i: int) -> FakeTrial:
+        asked = np.random.default_rng(i).integers(20, 32, 50)
+        return FakeTrial(rng.random(12), rng.random(12), asked, rng.random(50))
+
+    return FakeResult(ranker, tuple(map(trial, range(trials))))
+
+
+def test_cold_and_warm_are_averaged_over_trials() -> None:
+    a, b = fake_result("a", 1), fake_result("b", 2)
+    for metric, name in (("cold_ndcg", "cold_by_query"), ("warm_ndcg", "warm_by_query")):
+        expected = [
+            sum(getattr(a.trials[t], name)[q] - getattr(b.trials[t], name)[q] for t in range(3)) / 3
+            for q in range(12)
+        ]
+        np.testing.assert_allclose(query_differences(a, b, metric), expected)  # type: ignore[arg-type]
+    compared = compare(a, b, "cold_ndcg")
+    assert (compared.a, compared.b, compared.queries) == ("a", "b", 12)
+    assert compared.p_value == fisher_randomization(query_differences(a, b, "cold_ndcg"))
+    means = [np.mean([trial.cold_by_query.mean() for trial in r.trials]) for r in (a, b)]
+    assert compared.difference == pytest.approx(means[0] - means[1])
+
+
+def test_cum_adds_up_to_the_difference_of_the_cum_ndcg() -> None:
+    a, b = fake_result("a", 1), fake_result("b", 2)
+    by_query: dict[int, float] = {}
+    for x, y in zip(a.trials, b.trials, strict=True):
+        for time, query in enumerate(x.test_queries):
+            gained = 0.9 ** (50 - 1 - time) * (x.test_ndcg[time] - y.test_ndcg[time])
+            by_query[query] = by_query.get(query, 0.0) + gained / 3
+    differences = query_differences(a, b, "cum_ndcg")
+    assert {q: d for q, d in enumerate(differences) if d} == pytest.approx(by_query)
+    totals = [np.mean([cum_ndcg(trial.test_ndcg, 0.9) for trial in r.trials]) for r in (a, b)]
+    compared = compare(a, b, "cum_ndcg")
+    assert compared.difference == pytest.approx(totals[0] - totals[1])
+    assert compared.p_value == fisher_randomization(list(by_query.values()))
+
+
+def test_only_runs_with_the_same_queries_are_compared() -> None:
+    a, b = fake_result("a", 1), fake_result("b", 2)
+    other = (replace(b.trials[0], test_queries=b.trials[0].test_queries[::-1]), *b.trials[1:])
+    for unlike in (
+        replace(b, trials=b.trials[:2]),
+        replace(b, trials=other),
+        replace(b, config=FakeConfig(0.5)),
+    ):
+        with pytest.raises(ParameterError, match="a and b did not meet the same queries"):
+            compare(a, unlike, "warm_ndcg")
+    with pytest.raises(ParameterError, match="no metric 'ndcg'"):
+        compare(a, b, "ndcg")  # type: ignore[arg-type]
