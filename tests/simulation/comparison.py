@@ -1,0 +1,124 @@
+"""The compiled engine beside the slow reference, one session at a time and as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from ebrank.data.dataset import Dataset
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker, Trial
+from ebrank.rankers.model import ScoreModel
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial
+from ebrank.simulation.play import play
+from ebrank.simulation.result import TrialResult
+from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.world import World, new_world, stats_of
+from tests.simulation.reference import Item, Reference, Session
+from tests.simulation.tiny import watched
+
+SEED = 3
+
+
+@dataclass
+class Stepwise:
+    """The compiled engine's parts, made to run one session at a time, in order of time."""
+
+    dataset: Dataset
+    ranker: Ranker
+    config: SimulationConfig
+    key: np.uint64
+
+    def __post_init__(self) -> None:
+        self.world: World = new_world(self.dataset, self.config, self.key)
+        self.learner = self.ranker.learner(
+            Trial(self.dataset, self.world.relevance, stats_of(self.world), self.key, threads=1)
+        )
+
+    def session(self, q: int, model: ScoreModel, eta: float) -> Session:
+        """Run one session; tell list and clicks by what they changed."""
+        shown, clicks = self.world.shown.copy(), self.world.clicks.copy()
+        exposure = self.world.exposure.copy()
+        starts = (np.arange(self.dataset.n_queries + 1) > q).astype(np.int64)
+        plan = Schedule(starts, np.zeros(1, np.int64))
+        ndcg, _ = play(
+            self.world, model, plan, self.config.users.click.compiled, eta, self.key, threads=1
+        )
+        gained = self.world.exposure - exposure
+        rows = sorted(np.flatnonzero(self.world.shown - shown).tolist(), key=lambda r: -gained[r])
+        clicked = [bool(self.world.clicks[row] - clicks[row]) for row in rows]
+        return Session(q, rows, clicked, float(ndcg[0]))
+
+
+def assert_same_session(got: Session, expected: Session, believed: list[float]) -> None:
+    """Lists and clicks agree wherever users are believed to look; NDCG counts all ranks."""
+    seen = [rank for rank in range(len(expected.rows)) if believed[rank] > 0]
+    assert got.query == expected.query
+    assert got.rows == [expected.rows[rank] for rank in seen]
+    assert got.clicked == [expected.clicked[rank] for rank in seen]
+    assert got.ndcg == pytest.approx(expected.ndcg, rel=1e-12)
+
+
+def assert_same_statistics(world: World, reference: Reference) -> None:
+    """Bit by bit, also who has entered when."""
+    items = [item for query in reference.queries for item in query.items]
+    assert world.shown.tolist() == [item.n for item in items]
+    assert world.clicks.tolist() == [item.c for item in items]
+    assert world.weighted_clicks.tolist() == [item.C for item in items]
+    assert world.exposure.tolist() == [item.E for item in items]
+    assert world.entered.tolist() == [len(query.candidates) for query in reference.queries]
+    entered_at = [-1 if item.entered_at is None else item.entered_at for item in items]
+    assert world.entered_at.tolist() == entered_at
+
+
+def assert_same_measures(got: TrialResult, reference: Reference) -> None:
+    """Everything a trial reports, at every checkpoint and for every session."""
+    points = reference.checkpoints
+    on_test = [session for session in reference.log if reference.split(session) == "test"]
+    assert got.sessions.tolist() == [point.sessions for point in points]
+    assert got.test_queries.tolist() == [session.query for session in on_test]
+    np.testing.assert_allclose(got.test_ndcg, [session.ndcg for session in on_test], rtol=1e-11)
+    np.testing.assert_allclose(got.cum_ndcg, [point.cum_ndcg for point in points], rtol=1e-11)
+    for mine, theirs in (("cold_ndcg", "cold"), ("warm_ndcg", "warm")):
+        by_query = np.array([getattr(point, theirs) for point in points])
+        np.testing.assert_allclose(getattr(got, mine), by_query.mean(axis=1), rtol=1e-11)
+        last = getattr(got, f"{theirs}_by_query")
+        np.testing.assert_allclose(last, by_query[-1, :, 0], rtol=1e-11)
+    assert got.validation_ndcg == pytest.approx(reference.validation_ndcg(), rel=1e-11)
+    for shares, sums in (
+        (got.exposure_by_age, reference.exposure_by_age),
+        (got.clicks_by_age, reference.clicks_by_age),
+    ):
+        np.testing.assert_allclose(shares * sum(sums), sums, rtol=1e-11)
+    if reference.model.weights is None:
+        assert got.weights is None
+    else:
+        np.testing.assert_array_equal(got.weights, reference.model.weights)
+
+
+def assert_whole_run_agrees(
+    text: str,
+    config: SimulationConfig,
+    dataset: Dataset,
+    *,
+    trial: int = 0,
+    threads: int = 2,
+    spell_out: Callable[[ScoreModel, Item], float] | None = None,
+) -> None:
+    """Run the engine, epochs grouped by query, and the reference in order of time."""
+    ranker, watch = watched(text)
+    got = run_trial(dataset, ranker, config, SEED, trial, threads=threads)
+    reference = Reference(
+        dataset, registry.parse(text), config, SEED, trial, spell_out=spell_out
+    ).run()
+    assert_same_measures(got, reference)
+    assert watch.trial is not None
+    items = [item for query in reference.queries for item in query.items]
+    assert watch.trial.stats.shown.tolist() == [item.n for item in items]
+    assert watch.trial.stats.clicks.tolist() == [item.c for item in items]
+    assert watch.trial.stats.weighted_clicks.tolist() == [item.C for item in items]
+    assert watch.trial.stats.exposure.tolist() == [item.E for item in items]

@@ -1,0 +1,300 @@
+"""A slow, obvious simulator: the paper's Algorithm 1 and Sec. 5.1, one session after the other.
+
+Whole numbers, floats and lists only. A session draws a query, lets an item in, scores every
+candidate anew, sorts them, and asks the user. Nothing is grouped, kept in order or remembered from
+the session before. Two things are taken as given: the curves of examination, since their last
+digits decide ties, and what a learner makes of the statistics it is fed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ebrank.behavior import BehaviorStats
+from ebrank.data.dataset import Dataset
+from ebrank.rankers.base import Ranker, Trial
+from ebrank.rankers.model import ScoreModel
+from ebrank.simulation.config import SimulationConfig
+from tests.simulation import plain
+
+
+@dataclass
+class Item:
+    """A (query, item) pair; n, c, C and E are what the paper's log says about it."""
+
+    row: int
+    place: int  # within its query
+    relevance: float
+    baseline: float
+    tie_key: float
+    entered_at: int | None = None
+    n: int = 0
+    c: int = 0
+    C: float = 0.0
+    E: float = 0.0
+
+
+@dataclass
+class Query:
+    """A query, its candidates D_q, and the masked items in the order in which they enter."""
+
+    split: str
+    items: list[Item]
+    candidates: list[Item]
+    masked: list[Item]
+    sessions: int = 0
+
+
+class Session(NamedTuple):
+    """A line of the log: a list, its clicks, and how good it was."""
+
+    query: int
+    rows: list[int]
+    clicked: list[bool]
+    ndcg: float
+
+
+class Checkpoint(NamedTuple):
+    """What is measured after a model update; NDCG of each test query at each cutoff."""
+
+    sessions: int
+    cum_ndcg: float
+    cold: list[list[float]]
+    warm: list[list[float]]
+
+
+Score = Callable[[Item, int], float]
+
+
+@dataclass
+class Reference:
+    """One trial. `spell_out` replaces the model's own formula: (model, item) → score."""
+
+    dataset: Dataset
+    ranker: Ranker
+    config: SimulationConfig
+    seed: int
+    trial: int = 0
+    spell_out: Callable[[ScoreModel, Item], float] | None = None
+    log: list[Session] = field(default_factory=list)
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    exposure_by_age: list[float] = field(default_factory=lambda: [0.0] * 16)
+    clicks_by_age: list[float] = field(default_factory=lambda: [0.0] * 16)
+
+    def __post_init__(self) -> None:
+        """Draw who is there at the start, and set the learner up."""
+        self.key = plain.trial_key(self.seed, self.trial)
+        ranks = range(1, self.config.list_length + 1)
+        users = self.config.users.examination
+        self.examined = users(ranks).tolist()
+        self.believed = (self.config.believed or users)(ranks).tolist()
+        self.queries = [self._query(q) for q in range(self.dataset.n_queries)]
+        self.stats = BehaviorStats.zeros(self.dataset.n_rows)
+        relevance = np.array([item.relevance for query in self.queries for item in query.items])
+        self.learner = self.ranker.learner(
+            Trial(self.dataset, relevance, self.stats, np.uint64(self.key), threads=1)
+        )
+
+    def run(self) -> Reference:
+        """Warm up, then serve, update and measure."""
+        self.warm_up()
+        self.update()
+        for t in range(self.session_count):
+            self.serve(t)
+            if t + 1 in self.update_times:
+                self.update()
+                self.measure(t + 1)
+        return self
+
+    # --- the protocol ----------------------------------------------------------------------------
+
+    @property
+    def session_count(self) -> int:
+        """#Session = #Queries × (#AverDocs − 5)/η, unless given."""
+        masked = self.dataset.n_rows - 5 * self.dataset.n_queries
+        return self.config.sessions or math.floor(masked / self.config.entering_probability)
+
+    @property
+    def update_times(self) -> list[int]:
+        """Numbers of sessions after which the model is updated: evenly spread."""
+        updates = self.config.updates
+        return [self.session_count * (i + 1) // updates for i in range(updates)]
+
+    def warm_up(self) -> None:
+        """Let BM25 serve every query before anything enters."""
+        for _ in range(self.config.warmup_sessions):
+            for q in range(len(self.queries)):
+                self.session(q, lambda item, key: item.baseline)
+
+    def update(self) -> None:
+        """Train the model with the statistics so far."""
+        for item in (item for query in self.queries for item in query.items):
+            self.stats.shown[item.row], self.stats.clicks[item.row] = item.n, item.c
+            self.stats.weighted_clicks[item.row], self.stats.exposure[item.row] = item.C, item.E
+        model = self.learner.update()
+        assert isinstance(model, ScoreModel)
+        self.model = model
+
+    def asked(self, t: int) -> int:
+        """Return the query that is issued at time t."""
+        return plain.below(plain.child(self.stream(plain.QUERIES), t), len(self.queries))
+
+    def serve(self, t: int) -> Session:
+        """Answer the query of time t by the ranker's model, and log the session."""
+        q = self.asked(t)
+        self.enter(q)
+        self.log.append(self.session(q, self.serving_score(), tally=True))
+        return self.log[-1]
+
+    def enter(self, q: int) -> None:
+        """With probability η, take one masked item into the candidates."""
+        query = self.queries[q]
+        coin = plain.child(
+            plain.child(self.stream(plain.ARRIVALS), q), len(query.items) + query.sessions
+        )
+        if query.masked and plain.uniform(coin) < self.config.entering_probability:
+            item = query.masked.pop(0)
+            item.entered_at = query.sessions
+            query.candidates.append(item)
+
+    def session(self, q: int, score: Score, tally: bool = False) -> Session:
+        """Present a list to the next user of a query and collect the clicks."""
+        query = self.queries[q]
+        noise = plain.child(plain.child(self.stream(plain.RANKER), q), query.sessions)
+        shown = ranking(query.candidates, lambda item: score(item, plain.child(noise, item.place)))
+        shown = shown[: self.config.list_length]
+        user = plain.child(plain.child(self.stream(plain.USERS), q), query.sessions)
+        clicked: list[bool] = []
+        for rank, item in enumerate(shown):
+            mind = plain.uniform(plain.child(user, item.place))
+            p, earlier = self.examined[rank], sum(clicked)
+            clicked.append(self.config.users.click(p, item.relevance, earlier, mind))
+        for item, click, p in zip(shown, clicked, self.believed, strict=False):
+            if p > 0:
+                item.n += 1
+                item.c += click
+                item.C += click / p
+                item.E += p
+                if tally:
+                    self.exposure_by_age[age(query, item)] += p
+                    self.clicks_by_age[age(query, item)] += click
+        query.sessions += 1
+        ndcg = ndcg_of(shown, query, self.config.list_length)
+        return Session(q, [item.row for item in shown], clicked, ndcg)
+
+    # --- scores ----------------------------------------------------------------------------------
+
+    def serving_score(self) -> Score:
+        """Return what the ranker sorts by when it serves."""
+        model, spell_out = self.model, self.spell_out
+        if spell_out is not None:
+            return lambda item, key: spell_out(model, item)
+        formula = plain.plain(model.serve.function)
+        return lambda item, key: formula(
+            float(model.a[item.row]), float(model.b[item.row]),
+            float(item.n), float(item.c), item.C, item.E, *model.serve_parameters, key,
+        )  # fmt: skip
+
+    def offline_score(self, item: Item, cold: bool) -> float:
+        """Return the learned model's score of an item, as if nobody had seen it where `cold`."""
+        behavior = (0.0,) * 4 if cold else (float(item.n), float(item.c), item.C, item.E)
+        numbers = float(self.model.a[item.row]), float(self.model.b[item.row])
+        formula = (cold and self.model.cold) or self.model.offline
+        score = plain.plain(formula.function)
+        return float(score(*numbers, *behavior, *self.model.offline_parameters, 0))
+
+    # --- what is measured ------------------------------------------------------------------------
+
+    def measure(self, sessions: int) -> None:
+        """Evaluate the model on the test queries, and the lists served to them so far."""
+        self.checkpoints.append(
+            Checkpoint(sessions, self.cum_ndcg(), self.offline(cold=True), self.offline(cold=False))
+        )
+
+    def cum_ndcg(self) -> float:
+        """Return Σ_τ γ^(t−τ)·NDCG_τ over the sessions on test queries (eq:cumDCG)."""
+        served = [session.ndcg for session in self.log if self.split(session) == "test"]
+        t = len(served)
+        return math.fsum(
+            self.config.discount ** (t - tau) * ndcg for tau, ndcg in enumerate(served, start=1)
+        )
+
+    def offline(self, cold: bool) -> list[list[float]]:
+        """Return the NDCG of each test query at each cutoff, without exploration."""
+        measured = []
+        for query in self.queries:
+            if query.split == "test":
+                best = ranking(query.candidates, lambda item: self.offline_score(item, cold))
+                measured.append([ndcg_of(best, query, cutoff) for cutoff in self.config.cutoffs])
+        return measured
+
+    def validation_ndcg(self) -> float:
+        """Return the mean NDCG of the validation queries' lists in the second half of the run."""
+        late = self.log[len(self.log) // 2 :]
+        chosen = [session.ndcg for session in late if self.split(session) == "vali"]
+        return sum(chosen) / len(chosen)
+
+    def split(self, session: Session) -> str:
+        """Return the partition that a session's query belongs to."""
+        return self.queries[session.query].split
+
+    # --- the start -------------------------------------------------------------------------------
+
+    def stream(self, number: int) -> int:
+        """Return the key of one of the trial's random streams."""
+        return plain.child(self.key, number)
+
+    def _query(self, q: int) -> Query:
+        """Return a query with its initial candidates; the order of entering is a random one."""
+        first, end = (int(row) for row in self.dataset.query_pointers[q : q + 2])
+        items = [self._item(q, row, row - first) for row in range(first, end)]
+        key = plain.child(self.stream(plain.ARRIVALS), q)
+        fewest, most = self.config.initial_candidates
+        initial = fewest + plain.below(plain.child(key, 0), most - fewest + 1)
+        order = list(items)
+        for i in reversed(range(1, len(order))):
+            j = plain.below(plain.child(key, i), i + 1)
+            order[i], order[j] = order[j], order[i]
+        split = ("train", "vali", "test")[self.dataset.query_splits[q]]
+        return Query(split, items, order[:initial], order[initial:])
+
+    def _item(self, q: int, row: int, place: int) -> Item:
+        """Return an item with its relevance 0.1 + 0.9 (2^y − 1)/(2^y_max − 1)."""
+        label, highest = int(self.dataset.labels[row]), self.dataset.max_label
+        return Item(
+            row=row,
+            place=place,
+            relevance=0.1 + 0.9 * (2**label - 1) / (2**highest - 1),
+            baseline=float(self.dataset.baseline[row]),
+            tie_key=plain.uniform(plain.child(plain.child(self.stream(plain.TIES), q), place)),
+        )
+
+
+def ranking(candidates: list[Item], score: Callable[[Item], float]) -> list[Item]:
+    """Return the candidates by falling score, equal ones by their tie keys."""
+    return sorted(candidates, key=lambda item: (-score(item), item.tie_key))
+
+
+def ndcg_of(ranked: list[Item], query: Query, cutoff: int) -> float:
+    """Return the NDCG of a list; the ideal one is made of all items, entered or not."""
+    ideal = sorted((item.relevance for item in query.items), reverse=True)
+    best = dcg(ideal[:cutoff])
+    return dcg([item.relevance for item in ranked[:cutoff]]) / best if best > 0 else 1.0
+
+
+def dcg(gains: list[float]) -> float:
+    """Return Σ_i R(i)/log2(i + 1)."""
+    return math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(gains, start=1))
+
+
+def age(query: Query, item: Item) -> int:
+    """Return 0 for an initial candidate, else 1, 2, 3, 4, ... for the age 0, 1, 2–3, 4–7, ..."""
+    if item.entered_at is None:
+        return 0
+    since = query.sessions - item.entered_at
+    return 1 if since == 0 else min(2 + math.floor(math.log2(since)), 15)

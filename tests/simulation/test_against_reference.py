@@ -1,0 +1,204 @@
+"""The compiled engine against the slow reference: the same lists, clicks, statistics, measures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import pytest
+
+from ebrank.compiled import FirstClass
+from ebrank.examination import Examination
+from ebrank.rankers import registry
+from ebrank.rankers.bm25 import fixed_model
+from ebrank.rankers.ebrank import EBRankLearner
+from ebrank.rankers.model import ScoreModel
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.users import CLICK, PositionBased
+from tests.simulation.comparison import (
+    SEED,
+    Stepwise,
+    assert_same_session,
+    assert_same_statistics,
+    assert_whole_run_agrees,
+)
+from tests.simulation.reference import Item, Reference
+from tests.simulation.tiny import tiny, variants
+
+
+def first_click_only(p: float, relevance: float, earlier_clicks: int, draw: float) -> bool:
+    return earlier_clicks == 0 and draw < p * relevance
+
+
+FIRST_CLICK_ONLY = FirstClass(first_click_only, CLICK)
+
+
+@dataclass(frozen=True)
+class Impatient:
+    """Users who leave after their first click."""
+
+    examination: Examination = field(default_factory=lambda: Examination(severity=0.5))
+
+    @property
+    def click(self) -> FirstClass:
+        return FIRST_CLICK_ONLY
+
+
+CONFIGS = {
+    "the paper's": SimulationConfig(updates=4),
+    "few enter, short lists": SimulationConfig(
+        entering_probability=0.3,
+        initial_candidates=(2, 3),
+        warmup_sessions=3,
+        updates=5,
+        sessions=170,
+        list_length=3,
+        discount=0.9,
+        cutoffs=(2, 7),
+        users=PositionBased(Examination(cutoff=2)),
+    ),
+    "no warm-up, long lists, mistaken belief": SimulationConfig(
+        entering_probability=0.8,
+        initial_candidates=(1, 1),
+        warmup_sessions=0,
+        updates=3,
+        sessions=160,
+        list_length=9,
+        users=PositionBased(Examination(cutoff=5)),
+        believed=Examination(severity=0.7),
+    ),
+    "a measured curve with a gap, all there at once": SimulationConfig(
+        initial_candidates=(40, 60),
+        warmup_sessions=2,
+        updates=2,
+        sessions=120,
+        list_length=4,
+        users=PositionBased(Examination(curve=(0.9, 0.0, 0.5))),
+    ),
+    "one item shown": SimulationConfig(
+        updates=20, sessions=164, list_length=1, warmup_sessions=1, cutoffs=(1,)
+    ),
+    "impatient users": SimulationConfig(updates=3, sessions=130, list_length=6, users=Impatient()),
+}
+
+
+ONLINE = ("dbgd", "mgd", "pdgd")  # no formula rankers: they have a reference of their own
+VARIANTS = [text for text in variants() if not text.startswith(ONLINE)]
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_session_by_session(text: str) -> None:
+    data = tiny(seed=1, sizes=(7, 1, 9, 12))
+    config = SimulationConfig(
+        entering_probability=0.6,
+        initial_candidates=(2, 4),
+        warmup_sessions=2,
+        updates=3,
+        sessions=50,
+        list_length=4,
+        users=PositionBased(Examination(cutoff=3)),
+        believed=Examination(severity=1.2),
+    )
+    ranker = registry.parse(text)
+    reference = Reference(data, ranker, config, SEED)
+    engine = Stepwise(data, ranker, config, np.uint64(reference.key))
+    bm25 = fixed_model(data.baseline.astype(np.float64))
+    for _ in range(config.warmup_sessions):
+        for q in range(data.n_queries):
+            expected = reference.session(q, lambda item, key: item.baseline)
+            assert_same_session(engine.session(q, bm25, 0.0), expected, reference.believed)
+    reference.update()
+    model = engine.learner.update()
+    for t in range(50):
+        q = reference.asked(t)
+        got = engine.session(q, model, config.entering_probability)
+        assert_same_session(got, reference.serve(t), reference.believed)
+        assert_same_statistics(engine.world, reference)
+        if t in (16, 33):
+            reference.update()
+            model = engine.learner.update()
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("text", VARIANTS)
+def test_whole_run(text: str, config: str) -> None:
+    trial = len(text) % 3
+    data = tiny(seed=trial, interleaved=bool(trial))
+    assert_whole_run_agrees(text, CONFIGS[config], data, trial=trial, threads=1 + trial)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("text", ["ebrank", "random"])
+def test_whole_run_of_several_blocks_of_queries(text: str, threads: int) -> None:
+    data = tiny(seed=5, sizes=[3 + i % 7 for i in range(150)])
+    config = SimulationConfig(updates=2, warmup_sessions=1, sessions=700, list_length=3)
+    assert_whole_run_agrees(text, config, data, threads=threads)
+
+
+@pytest.mark.parametrize("text", ["ebrank", "bm25"])
+def test_whole_run_with_many_candidates(text: str) -> None:
+    """Long queries: the order is kept by a tournament of several rounds."""
+    data = tiny(seed=6, sizes=(70, 129, 33), n_features=2)
+    assert_whole_run_agrees(text, SimulationConfig(updates=2), data)
+
+
+# --- the paper's formulas, spelled out -----------------------------------------------------------
+
+
+def ebrank_score(clicks: float, trials: float, model: ScoreModel, item: Item) -> float:
+    """R̂ + 20·MC with R̂ = (clicks + α)/(trials + α + β), MC = R̂/(E + α + β)²."""
+    alpha, beta = float(model.a[item.row]), float(model.b[item.row])
+    relevance = (clicks + alpha) / (trials + alpha + beta)
+    return relevance + 20.0 * (relevance / math.pow(item.E + alpha + beta, 2))
+
+
+def click_rate(item: Item, unseen: float) -> float:
+    """x^b = c/E, or something else for what nobody has seen."""
+    return item.c / item.E if item.n > 0 else unseen
+
+
+def linear_score(model: ScoreModel, item: Item, unseen: float) -> float:
+    """w·x + w_0 + w_b·x^b, the weight of x^b being the last."""
+    assert model.weights is not None
+    return float(model.a[item.row]) + float(model.weights[-1]) * click_rate(item, unseen)
+
+
+def ucb_score(model: ScoreModel, item: Item) -> float:
+    """The click rate of what was shown, else w·x + w_0, and 0.5/max(√n, 0.001)."""
+    bonus = 0.5 / max(math.sqrt(item.n), 0.001)
+    return click_rate(item, float(model.a[item.row])) + bonus
+
+
+SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
+    "bm25": lambda model, item: item.baseline,
+    "oracle": lambda model, item: item.relevance,
+    "ebrank:epsilon=20": lambda m, item: ebrank_score(item.C, item.n, m, item),
+    "ebrank:epsilon=20,estimator=exposure,beta=2": lambda m, item: ebrank_score(
+        item.c, item.E, m, item
+    ),
+    "cftopk": lambda model, item: float(model.a[item.row]),
+    "cftopk:features=concate": lambda model, item: linear_score(model, item, unseen=0.0),
+    "prior": lambda model, item: linear_score(model, item, unseen=float(model.b[item.row])),
+    "ucbrank:epsilon=0.5": ucb_score,
+}
+
+
+@pytest.mark.parametrize("text", SPELLED_OUT)
+def test_formulas_spelled_out(text: str) -> None:
+    data = tiny(seed=4)
+    assert_whole_run_agrees(text, CONFIGS["the paper's"], data, spell_out=SPELLED_OUT[text])
+
+
+def test_the_prior_behind_ebrank_is_a_linear_score_through_exp() -> None:
+    data = tiny(seed=4)
+    reference = Reference(data, registry.parse("ebrank"), CONFIGS["the paper's"], SEED).run()
+    prior = cast(EBRankLearner, reference.learner).prior
+    assert prior.weights_ is not None
+    for row in range(data.n_rows):
+        products = zip(prior.weights_.tolist(), data.features[row].tolist(), strict=True)
+        score = prior.intercept_ + sum(w * x for w, x in products)
+        alpha = math.exp(min(max(score, -10.0), 10.0))
+        assert reference.model.a[row] == pytest.approx(alpha, rel=1e-9)
