@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
+from ebrank.rankers.dbgd import DuelModel, Duels
 from ebrank.rankers.model import ScoreModel
-from ebrank.simulation import scored
+from ebrank.rankers.pdgd import Pairs, PairwiseModel
+from ebrank.simulation import duels, pairwise, scored
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.world import Compiled, Floats, World
 from ebrank.threads import map_blocks
 
 QUERIES_PER_BLOCK = 64
+
+Tally: TypeAlias = tuple[Floats, Floats]
+"""Exposure and clicks by age."""
+
+Runner: TypeAlias = Callable[[int, int], Tally]
+"""Runs the planned sessions of a range of queries."""
 
 
 def play(
@@ -25,24 +36,57 @@ def play(
     """Return the NDCG of each session in order of time, and exposure and clicks by age."""
     served = np.empty(len(plan.times))
     tallies = map_blocks(
-        lambda start, stop: scored.run_sessions(
-            world,
-            model.serve.compiled,
-            click,
-            model.a,
-            model.b,
-            model.serve_parameters,
-            model.noisy,
-            eta,
-            key,
-            plan.starts,
-            plan.times,
-            start,
-            stop,
-            served,
-        ),
+        runner(world, model, plan, click, eta, key, served),
         total=len(world.entered),
         block=QUERIES_PER_BLOCK,
         threads=threads,
     )
     return served, np.add.reduce(tallies)
+
+
+def runner(
+    world: World,
+    model: ScoreModel,
+    plan: Schedule,
+    click: Compiled,
+    eta: float,
+    key: np.uint64,
+    served: Floats,
+) -> Runner:
+    """Return what runs sessions of this kind of model; online models get a new lesson."""
+    n, length = len(plan.times), len(world.discounts)
+    if isinstance(model, DuelModel):
+        wins = np.zeros((n, model.candidates), np.bool_)
+        results = duels.DuelLog(np.empty(n, np.uint64), wins)
+        model.lessons.append(Duels(*results))
+        duel = duels.Duel(model.step, model.disputed_only)
+        return lambda start, stop: duels.run_sessions(
+            world, model.linear, duel, click, eta, key, plan, start, stop, served, results
+        )
+    if isinstance(model, PairwiseModel):
+        log = pairwise.PairLog(
+            rows=np.zeros((n, length), np.int64),
+            weights=np.zeros((n, length)),
+            behavior=np.zeros((n, length)),
+            stepped=np.zeros(n, np.bool_),
+        )
+        model.lessons.append(Pairs(*log))
+        return lambda start, stop: pairwise.run_sessions(
+            world, model.linear, click, eta, key, plan, start, stop, served, log
+        )
+    return lambda start, stop: scored.run_sessions(
+        world,
+        model.serve.compiled,
+        click,
+        model.a,
+        model.b,
+        model.serve_parameters,
+        model.noisy,
+        eta,
+        key,
+        plan.starts,
+        plan.times,
+        start,
+        stop,
+        served,
+    )

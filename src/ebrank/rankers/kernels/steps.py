@@ -1,0 +1,26 @@
+"""The learning rate of each step, in order of time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.compiled import kernel
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@kernel
+def step_rates(stepped: Bools, rate: float, decay: float) -> Floats:
+    """Return the rate of each session's step, 0 where none is taken; each step lowers the next.
+
+    >>> step_rates(np.array([True, False, True, True]), 0.1, 0.5).tolist()
+    [0.1, 0.0, 0.05, 0.025]
+    """
+    rates = np.zeros(len(stepped))
+    for t in range(len(stepped)):
+        if stepped[t]:
+            rates[t] = rate
+            rate *= decay
+    return rates

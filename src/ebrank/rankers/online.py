@@ -1,0 +1,212 @@
+"""What the online rankers share: a model that serves, and one that steps after every session.
+
+Lists are made by the logging model, which stays as it is until the next update. Each session's
+gradient is taken at the logging model and stepped along by the learning model, with a rate that
+decays from step to step and starts anew at every update; then the learning model takes over.
+Since gradients do not depend on the learning model, sessions only note what they taught (`Duels`,
+`Pairs`), and the steps are summed up at the update, in fixed blocks: the same bits on any number of
+cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.behavior import Estimator
+from ebrank.rankers.base import Trial, param
+from ebrank.rankers.model import Floats, Formula, ScoreModel
+from ebrank.threads import map_blocks
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Features: TypeAlias = npt.NDArray[np.float32]
+Gradients: TypeAlias = Callable[[Floats, int, int], Floats]
+
+BLOCK = 2048
+TINY = 1e-300
+
+
+def exposure_score(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    p: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return w·x^nb + w_b·x^b with x^b = c/E; clicks need exposure, so 0 where there was none."""
+    return a + p * (c / np.maximum(e, TINY))  # type: ignore[no-any-return]
+
+
+def ips_score(
+    a: float,
+    b: float,
+    n: float,
+    c: float,
+    weighted: float,
+    e: float,
+    p: float,
+    q: float,
+    r: float,
+    key: np.uint64,
+) -> float:
+    """Return w·x^nb + w_b·x^b with x^b = C/n, 0 where the item was never shown."""
+    return a + p * (weighted / np.maximum(n, 1.0))  # type: ignore[no-any-return]
+
+
+FORMULAS = {"exposure": Formula(exposure_score), "ips": Formula(ips_score)}
+
+
+class Linear(NamedTuple):
+    """The logging model as kernels see it.
+
+    Attributes:
+        features: x^nb of each row.
+        scores: w·x^nb of each row.
+        behavior_weight: w_b.
+        concatenated: whether x^b is a feature.
+        ips: whether x^b is C/n instead of c/E.
+        learns: whether the sessions of a query teach the learning model.
+    """
+
+    features: Features
+    scores: Floats
+    behavior_weight: float
+    concatenated: bool
+    ips: bool
+    learns: Bools
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnlineModel(ScoreModel):
+    """A logging model; whoever runs its sessions appends what they taught to `lessons`."""
+
+    linear: Linear
+    lessons: list[Lesson] = field(default_factory=list)
+
+
+class Lesson(Protocol):
+    """What some sessions taught, in the order of their times."""
+
+    @property
+    def stepped(self) -> Bools:
+        """Whether a session has a gradient."""
+        ...
+
+    def gradient_sum(self, linear: Linear, rates: Floats, start: int, stop: int) -> Floats:
+        """Return Σ rate·gradient over the sessions start..stop."""
+        ...
+
+
+@dataclass(frozen=True)
+class OnlineParameters:
+    """The parameters all online rankers have."""
+
+    features: Literal["none", "concate"] = param(
+        "none", "leave x^b out, or concatenate it to the features", choices=("none", "concate")
+    )
+    behavior: Estimator = param(
+        "exposure", "x^b: c of E (exposure) or C of n (ips)", choices=("exposure", "ips")
+    )
+    learn_from: Literal["train", "all"] = param(
+        "train", "whose sessions teach: train queries' or all", choices=("train", "all")
+    )
+    rate: float = param(0.1, "learning rate of the first step after an update", at_least=0)
+
+
+@dataclass
+class OnlineLearner:
+    """The learning model of one trial."""
+
+    parameters: OnlineParameters
+    decay: float
+    trial: Trial
+    wrap: Callable[..., OnlineModel]
+    weights: Floats = field(init=False)
+    model: OnlineModel | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Start from random weights."""
+        concatenated = self.parameters.features == "concate"
+        n = self.trial.dataset.n_features + concatenated
+        self.weights = first_weights(self.trial.key, n)
+
+    def update(self) -> OnlineModel:
+        """Take the steps of the sessions since the last update; the learned model then serves."""
+        if self.model is not None:
+            rate = self.parameters.rate
+            steps = folded(self.model, rate, self.decay, len(self.weights), self.trial.threads)
+            self.weights = self.weights + steps
+        self.model = self._logging_model()
+        return self.model
+
+    def _logging_model(self) -> OnlineModel:
+        """Return a model that serves with the present weights."""
+        from ebrank.priors import training
+
+        data, parameters = self.trial.dataset, self.parameters
+        n = data.n_features
+        scores = training.scores(data.features, np.append(self.weights[:n], 0.0), None)
+        behavior_weight = float(self.weights[n]) if len(self.weights) > n else 0.0
+        formula = FORMULAS[parameters.behavior]
+        return self.wrap(
+            a=scores,
+            b=np.zeros_like(scores),
+            serve=formula,
+            offline=formula,
+            serve_parameters=(behavior_weight, 0.0, 0.0),
+            offline_parameters=(behavior_weight, 0.0, 0.0),
+            weights=self.weights,
+            linear=Linear(
+                features=read_only(data.features),
+                scores=scores,
+                behavior_weight=behavior_weight,
+                concatenated=len(self.weights) > n,
+                ips=parameters.behavior == "ips",
+                learns=(data.query_splits == 0) | (parameters.learn_from == "all"),
+            ),
+        )
+
+
+def first_weights(key: np.uint64, n: int) -> Floats:
+    """Return n weights from U(0, 1); `key` is the trial's."""
+    from ebrank import streams
+
+    root = np.uint64(streams.child(key, streams.WEIGHTS))
+    return np.array([streams.uniform(np.uint64(streams.child(root, j))) for j in range(n)])
+
+
+def folded(model: OnlineModel, rate: float, decay: float, n: int, threads: int | None) -> Floats:
+    """Return Σ rate·decay^j·gradient over a model's lessons; j counts the steps before."""
+    from ebrank.rankers.kernels.steps import step_rates
+
+    total = np.zeros(n)
+    for lesson in model.lessons:
+        stepped = lesson.stepped
+        rates = step_rates(stepped, rate, decay)
+        rate *= decay ** int(stepped.sum())
+        for part in map_blocks(
+            lambda start, stop, lesson=lesson, rates=rates: lesson.gradient_sum(  # type: ignore[misc]
+                model.linear, rates, start, stop
+            ),
+            total=len(rates),
+            block=BLOCK,
+            threads=threads,
+        ):
+            total += part
+    return total
+
+
+def read_only(features: Features) -> Features:
+    """Return a view that no one can write to: kernels are compiled for that kind alone."""
+    view = features.view(np.ndarray)
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,156 @@
+"""Sessions of DBGD and MGD: candidates around the logging model are compared on one list."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank import streams
+from ebrank.compiled import kernel
+from ebrank.rankers.kernels import directions, team_draft
+from ebrank.rankers.kernels.best import write_best
+from ebrank.rankers.online import Linear
+from ebrank.simulation.linear import Candidates, room_for, seat, seat_all
+from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.scored import longest
+from ebrank.simulation.session import Bools, item_enters, show
+from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
+
+
+class Duel(NamedTuple):
+    """How rankers are compared; see `rankers.dbgd.DuelModel`."""
+
+    step: float
+    disputed_only: bool
+
+
+class DuelLog(NamedTuple):
+    """Where sessions write what they taught; the arrays of `rankers.dbgd.Duels`."""
+
+    keys: npt.NDArray[np.uint64]
+    wins: Bools
+
+
+class Draft(NamedTuple):
+    """Room for one list and the rankers that make it; ranker 0 is the logging model."""
+
+    directions: Floats
+    scores: Floats
+    lists: Ints
+    order: Ints
+    slots: Ints
+    teams: Ints
+    rows: Ints
+    clicked: Bools
+
+
+@kernel
+def run_sessions(
+    world: World,
+    linear: Linear,
+    duel: Duel,
+    click: Compiled,
+    eta: float,
+    key: np.uint64,
+    plan: Schedule,
+    first_query: int,
+    stop_query: int,
+    ndcg: Floats,
+    log: DuelLog,
+) -> tuple[Floats, Floats]:
+    """Run the planned sessions of some queries; write each session's NDCG and lesson at its time.
+
+    Returns exposure and clicks by age of the items.
+    """
+    arrivals_key = streams.child(key, streams.ARRIVALS)
+    users_key = streams.child(key, streams.USERS)
+    ranker_key = streams.child(key, streams.RANKER)
+    most, length = longest(world, first_query, stop_query), len(world.discounts)
+    candidates, draft = room_for(most), room_for_draft(linear, log.wins.shape[1], most, length)
+    by_age = np.zeros(AGES), np.zeros(AGES)
+    for q in range(first_query, stop_query):
+        seat_all(world, linear, q, candidates)
+        for i in range(plan.starts[q], plan.starts[q + 1]):
+            if item_enters(world, arrivals_key, q, eta):
+                seat(world, linear, q, world.entered[q] - 1, candidates)
+            session = streams.child(streams.child(ranker_key, q), world.sessions_done[q])
+            shown = min(length, world.entered[q])
+            draft_list(world, linear, duel, candidates, q, session, shown, draft)
+            t = plan.times[i]
+            ndcg[t] = show(
+                world, click, users_key, q, draft.rows, shown, draft.clicked, by_age[0], by_age[1]
+            )
+            log.keys[t] = session
+            if linear.learns[q]:
+                team_draft.write_wins(draft.teams, draft.clicked, shown, log.wins[t])
+            for rank in range(shown):
+                seat(world, linear, q, draft.slots[rank], candidates)
+    return by_age
+
+
+@kernel
+def room_for_draft(linear: Linear, n_rankers: int, most: int, length: int) -> Draft:
+    """Return room for a list of some length out of so many candidates, by so many rankers."""
+    n_weights = linear.features.shape[1] + linear.concatenated
+    return Draft(
+        directions=np.empty((n_rankers, n_weights)),
+        scores=np.empty((n_rankers, most)),
+        lists=np.empty((n_rankers + 1, length), np.int64),
+        order=np.empty(n_rankers + 1, np.int64),
+        slots=np.empty(length, np.int64),
+        teams=np.empty(length, np.int64),
+        rows=np.empty(length, np.int64),
+        clicked=np.empty(length, np.bool_),
+    )
+
+
+@kernel
+def draft_list(
+    world: World,
+    linear: Linear,
+    duel: Duel,
+    candidates: Candidates,
+    q: int,
+    session: np.uint64,
+    shown: int,
+    draft: Draft,
+) -> None:
+    """Let the logging model and the candidate rankers draft a list."""
+    first, n = world.pointers[q], world.entered[q]
+    for ranker in range(len(draft.directions)):
+        key = directions.direction_key(session, ranker)
+        directions.write_direction(key, draft.directions[ranker])
+    write_scores(world, linear, duel.step, candidates, q, draft)
+    write_best(candidates.scores, candidates.ties, n, shown, draft.lists[0])
+    for ranker in range(len(draft.scores)):
+        write_best(draft.scores[ranker], candidates.ties, n, shown, draft.lists[ranker + 1])
+    team_draft.draft(
+        draft.lists,
+        shown,
+        duel.disputed_only,
+        streams.child(session, directions.DRAFT),
+        draft.order,
+        draft.slots,
+        draft.teams,
+    )
+    for rank in range(shown):
+        draft.rows[rank] = world.arrivals[first + draft.slots[rank]]
+
+
+@kernel
+def write_scores(
+    world: World, linear: Linear, step: float, candidates: Candidates, q: int, draft: Draft
+) -> None:
+    """Write the scores (w + δu)·x of every candidate ranker (rows) for every candidate item."""
+    first, n_features = world.pointers[q], linear.features.shape[1]
+    for i in range(world.entered[q]):
+        row = world.arrivals[first + i]
+        for ranker in range(len(draft.directions)):
+            ahead = 0.0
+            for j in range(n_features):
+                ahead += linear.features[row, j] * draft.directions[ranker, j]
+            if linear.concatenated:
+                ahead += candidates.behavior[i] * draft.directions[ranker, n_features]
+            draft.scores[ranker, i] = candidates.scores[i] + step * ahead

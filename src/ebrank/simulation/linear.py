@@ -1,0 +1,60 @@
+"""A query's candidates as a linear logging model sees them, kept up to date session by session.
+
+Candidates are numbered by arrival: candidate i of query q is row `arrivals[pointers[q] + i]`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ebrank.compiled import kernel
+from ebrank.rankers.online import TINY, Linear
+from ebrank.simulation.world import Floats, World
+
+
+class Candidates(NamedTuple):
+    """The candidates of the query at hand.
+
+    Attributes:
+        scores: w·x^nb + w_b·x^b of each, given the behavior so far.
+        behavior: x^b of each; 0 where it is no feature.
+        ties: by which equal scores are ordered, the lower first.
+    """
+
+    scores: Floats
+    behavior: Floats
+    ties: Floats
+
+
+@kernel
+def room_for(n: int) -> Candidates:
+    """Return room for n candidates."""
+    return Candidates(np.empty(n), np.empty(n), np.empty(n))
+
+
+@kernel
+def seat_all(world: World, linear: Linear, q: int, candidates: Candidates) -> None:
+    """Write what is known of all candidates of a query."""
+    for i in range(world.entered[q]):
+        seat(world, linear, q, i, candidates)
+
+
+@kernel
+def seat(world: World, linear: Linear, q: int, i: int, candidates: Candidates) -> None:
+    """Write what is known of candidate i, who is new or has met a user."""
+    row = world.arrivals[world.pointers[q] + i]
+    candidates.behavior[i] = behavior_feature(world, linear, row)
+    candidates.scores[i] = linear.scores[row] + linear.behavior_weight * candidates.behavior[i]
+    candidates.ties[i] = world.tie_keys[row]
+
+
+@kernel
+def behavior_feature(world: World, linear: Linear, row: int) -> float:
+    """Return x^b: c/E or C/n, 0 where the item was never shown or x^b is no feature."""
+    if not linear.concatenated:
+        return 0.0
+    if linear.ips:
+        return world.weighted_clicks[row] / max(world.shown[row], 1)  # type: ignore[no-any-return]
+    return world.clicks[row] / max(world.exposure[row], TINY)  # type: ignore[no-any-return]

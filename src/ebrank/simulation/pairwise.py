@@ -1,0 +1,151 @@
+"""Sessions of PDGD: lists drawn from the softmax of the logging model's scores."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ebrank import streams
+from ebrank.compiled import kernel
+from ebrank.rankers.kernels.best import write_best
+from ebrank.rankers.kernels.pairwise import write_item_weights, write_log_tails
+from ebrank.rankers.online import Linear
+from ebrank.simulation.linear import Candidates, room_for, seat, seat_all
+from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.scored import longest
+from ebrank.simulation.session import Bools, item_enters, show
+from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
+
+
+class PairLog(NamedTuple):
+    """Where sessions write what they taught; the arrays of `rankers.pdgd.Pairs`."""
+
+    rows: Ints
+    weights: Floats
+    behavior: Floats
+    stepped: Bools
+
+
+class Drawn(NamedTuple):
+    """Room for one list: draws of all candidates, then by rank items, scores and so on."""
+
+    draws: Floats
+    slots: Ints
+    rows: Ints
+    scores: Floats
+    tails: Floats
+    clicked: Bools
+
+
+@kernel
+def run_sessions(
+    world: World,
+    linear: Linear,
+    click: Compiled,
+    eta: float,
+    key: np.uint64,
+    plan: Schedule,
+    first_query: int,
+    stop_query: int,
+    ndcg: Floats,
+    log: PairLog,
+) -> tuple[Floats, Floats]:
+    """Run the planned sessions of some queries; write each session's NDCG and lesson at its time.
+
+    Returns exposure and clicks by age of the items.
+    """
+    arrivals_key = streams.child(key, streams.ARRIVALS)
+    users_key = streams.child(key, streams.USERS)
+    ranker_key = streams.child(key, streams.RANKER)
+    most, length = longest(world, first_query, stop_query), len(world.discounts)
+    candidates, drawn = room_for(most), room_for_list(most, length)
+    by_age = np.zeros(AGES), np.zeros(AGES)
+    for q in range(first_query, stop_query):
+        seat_all(world, linear, q, candidates)
+        for i in range(plan.starts[q], plan.starts[q + 1]):
+            if item_enters(world, arrivals_key, q, eta):
+                seat(world, linear, q, world.entered[q] - 1, candidates)
+            session = streams.child(streams.child(ranker_key, q), world.sessions_done[q])
+            shown = min(length, world.entered[q])
+            draw_list(world, candidates, q, session, shown, drawn)
+            t = plan.times[i]
+            ndcg[t] = show(
+                world, click, users_key, q, drawn.rows, shown, drawn.clicked, by_age[0], by_age[1]
+            )
+            log.stepped[t] = linear.learns[q] and learn(world, candidates, q, shown, drawn, t, log)
+            for rank in range(shown):
+                seat(world, linear, q, drawn.slots[rank], candidates)
+    return by_age
+
+
+@kernel
+def room_for_list(most: int, length: int) -> Drawn:
+    """Return room for a list of some length out of so many candidates."""
+    return Drawn(
+        draws=np.empty(most),
+        slots=np.empty(length, np.int64),
+        rows=np.empty(length, np.int64),
+        scores=np.empty(length),
+        tails=np.empty(length + 1),
+        clicked=np.empty(length, np.bool_),
+    )
+
+
+@kernel
+def draw_list(
+    world: World, candidates: Candidates, q: int, session: np.uint64, shown: int, drawn: Drawn
+) -> None:
+    """Draw a list without replacement from the softmax of the scores.
+
+    The highest sums of score and Gumbel number are such a draw.
+    """
+    first, n = world.pointers[q], world.entered[q]
+    for i in range(n):
+        item = world.arrivals[first + i] - first
+        drawn.draws[i] = candidates.scores[i] + streams.gumbel(streams.child(session, item))
+    write_best(drawn.draws, candidates.ties, n, shown, drawn.slots)
+    for rank in range(shown):
+        drawn.rows[rank] = world.arrivals[first + drawn.slots[rank]]
+        drawn.scores[rank] = candidates.scores[drawn.slots[rank]]
+
+
+@kernel
+def learn(
+    world: World, candidates: Candidates, q: int, shown: int, drawn: Drawn, t: int, log: PairLog
+) -> bool:
+    """Write the lesson of a session; return whether there is one.
+
+    Ranks that nobody is believed to examine teach nothing. Scores and x^b are those of when the
+    list was made.
+    """
+    seen = shown
+    while seen > 0 and world.believed_curve[seen - 1] == 0.0:
+        seen -= 1
+    if not np.any(drawn.clicked[:seen]):
+        return False
+    write_log_tails(
+        drawn.scores, shown, log_unlisted(candidates, world.entered[q], shown, drawn), drawn.tails
+    )
+    for rank in range(shown):
+        log.rows[t, rank] = drawn.rows[rank]
+        log.behavior[t, rank] = candidates.behavior[drawn.slots[rank]]
+    return write_item_weights(drawn.scores, drawn.tails, drawn.clicked, seen, log.weights[t])
+
+
+@kernel
+def log_unlisted(candidates: Candidates, n: int, shown: int, drawn: Drawn) -> float:
+    """Return log Σ e^score over the candidates that are not in the list; −∞ if all are."""
+    for rank in range(shown):
+        drawn.draws[drawn.slots[rank]] = -np.inf  # marks what is listed
+    highest = -np.inf
+    for i in range(n):
+        if drawn.draws[i] > -np.inf:
+            highest = max(highest, candidates.scores[i])
+    if highest == -np.inf:
+        return highest
+    total = 0.0
+    for i in range(n):
+        if drawn.draws[i] > -np.inf:
+            total += np.exp(candidates.scores[i] - highest)
+    return highest + np.log(total)  # type: ignore[no-any-return]
