@@ -1,0 +1,196 @@
+"""Finished trials on disk, so that a run that was stopped goes on where it was.
+
+A trial is one `.npz` file: plain arrays, and a header that says what the trial was of. Its name
+holds a hash of everything its outcome depends on (the dataset's content, ranker, config, seed,
+trial number and the engine's sources), so that running again with the same arguments finds it, and
+with any others does not. Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import io
+import json
+import os
+import platform
+import re
+import tempfile
+import warnings
+import zipfile
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+import ebrank
+from ebrank.data.dataset import Dataset
+from ebrank.errors import DataError
+from ebrank.rankers.base import Ranker
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import TrialResult
+
+FORMAT = 1
+HEADER = "header"
+SOURCES = ("*.py", "evaluation/*.py", "priors/**/*.py", "rankers/**/*.py", "simulation/*.py")
+"""What decides a trial's outcome, given its dataset: changing any of it makes old trials foreign.
+"""
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+class StorageWarning(UserWarning):
+    """A stored trial that cannot be used, and is run again."""
+
+
+class Store:
+    """The trials of one experiment in a folder, which is made if need be."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        dataset: Dataset,
+        config: SimulationConfig,
+        seed: int,
+    ) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        whole = dataclasses.replace(config, sessions=config.session_count(dataset))
+        self._shared = {"dataset": fingerprint(dataset), "config": repr(whole), "seed": int(seed)}
+
+    def path(self, ranker: Ranker, trial: int) -> Path:
+        """Return the file of a trial, whether or not it exists."""
+        text = json.dumps(self._identity(ranker, trial), sort_keys=True).encode()
+        readable = re.sub(r"[^\w.=-]+", "_", str(ranker))[:80]
+        return self.folder / f"{readable}_trial{trial}_{xxhash.xxh3_64_hexdigest(text)}.npz"
+
+    def load(self, ranker: Ranker, trial: int) -> TrialResult | None:
+        """Return a finished trial, or None, with a warning where its file is of no use."""
+        path = self.path(ranker, trial)
+        try:
+            result, identity = read_trial(path)
+        except FileNotFoundError:
+            return None
+        except DataError as problem:
+            warnings.warn(f"{problem}; the trial is run again", StorageWarning, stacklevel=2)
+            return None
+        if identity != self._identity(ranker, trial):
+            told = f"{path}: a trial of something else; the right one is run"
+            warnings.warn(told, StorageWarning, stacklevel=2)
+            return None
+        return result
+
+    def save(self, ranker: Ranker, trial: int, result: TrialResult) -> None:
+        """Write a finished trial."""
+        write_trial(self.path(ranker, trial), result, self._identity(ranker, trial))
+
+    def _identity(self, ranker: Ranker, trial: int) -> dict[str, Any]:
+        """Return everything that a trial's outcome depends on."""
+        own = {"ranker": str(ranker), "trial": trial, "engine": engine_stamp(ranker)}
+        return self._shared | own
+
+
+def write_trial(path: Path, result: TrialResult, identity: dict[str, Any]) -> None:
+    """Write a trial, bit for bit, and what it is of."""
+    values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    absent = [name for name, value in values.items() if value is None]
+    header = json.dumps({"format": FORMAT, "identity": identity, "absent": absent})
+    arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **{HEADER: np.array(header)}, **arrays)
+    write_whole(path, content.getvalue())
+
+
+def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
+    """Return a stored trial and what it is of.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        DataError: if the file is damaged, or something else.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays.pop(HEADER)))
+        if header["format"] != FORMAT:
+            raise ValueError("another format")
+        values: dict[str, Any] = dict.fromkeys(header["absent"])
+        for name, array in arrays.items():
+            values[name] = array if array.ndim else array.item()
+        return TrialResult(**values), header["identity"]
+    except FileNotFoundError:
+        raise
+    except UNREADABLE as problem:
+        raise DataError("damaged, or no trial of a simulation", path=path) from problem
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON document."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text.encode())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears complete, or not at all, whatever happens meanwhile."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)  # mkstemp keeps it to the owner
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """Return a hash of a dataset's content; its name does not matter.
+
+    >>> fingerprint(ebrank.load("mq2007-like", scale=0.01))
+    '2a0bfa4d6c7ff5dd1f1ef0a3a3fc1b44'
+    """
+    state = xxhash.xxh3_128()
+    for field in dataclasses.fields(dataset):
+        value = getattr(dataset, field.name)
+        if isinstance(value, np.ndarray):
+            state.update(f"{field.name} {value.dtype.str} {value.shape};".encode())
+            state.update(np.ascontiguousarray(value).data.cast("B"))
+    state.update(f"max_label {dataset.max_label}".encode())
+    return state.hexdigest()
+
+
+def engine_stamp(ranker: Ranker) -> str:
+    """Return a hash of the sources that decide a trial's outcome, the ranker's own included."""
+    try:
+        own = Path(inspect.getfile(type(ranker))).read_bytes()
+    except (OSError, TypeError):  # typed in at a prompt, where it may have been anything
+        own = os.urandom(16)
+    return hashlib.sha256(_package_stamp().encode() + own).hexdigest()[:16]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results were made with."""
+    import numba
+
+    return {
+        "ebrank": ebrank.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "source": _package_stamp(),
+    }
+
+
+@cache
+def _package_stamp() -> str:
+    import numba
+
+    root = Path(ebrank.__file__).parent
+    files = sorted({path for pattern in SOURCES for path in root.glob(pattern)})
+    state = hashlib.sha256(f"{np.__version__} {numba.__version__}".encode())
+    for path in files:
+        state.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()[:16]

@@ -1,0 +1,172 @@
+"""Hyper-parameters are chosen on validation queries, under seeds that no report uses.
+
+Every point of a grid is run for some trials. The best has the highest mean NDCG, undiscounted, of
+the lists that validation queries were served in the second half of the run; of equals the first.
+Test queries are never looked at, and the trials are none that a report could run: reports use seeds
+from 0 up, tuning for seed s uses the seed −2 − s, below zero.
+
+>>> [tuning_seed(seed) for seed in (0, 1, 2)]
+[-2, -3, -4]
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.data.dataset import Dataset
+from ebrank.errors import DataError, ParameterError
+from ebrank.rankers.base import Parameter, Ranker, parameters
+from ebrank.simulation import parallel
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import Progress
+from ebrank.simulation.result import Result
+from ebrank.simulation.storage import Store
+
+Grid: TypeAlias = Mapping[str, Sequence[Any]]
+"""The values to try of each parameter; points are their product."""
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A point of the grid: the ranker with these values, and how it did on validation queries."""
+
+    ranker: Ranker
+    values: dict[str, Any]
+    result: Result
+
+    @property
+    def validation_ndcg(self) -> Floats:
+        """What is maximized, of each trial."""
+        return np.array([trial.validation_ndcg for trial in self.result.trials])
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """All points of a grid, in its order."""
+
+    points: tuple[Point, ...]
+    seed: int
+
+    @property
+    def best(self) -> Point:
+        """The point to use."""
+        return max(self.points, key=lambda point: float(point.validation_ndcg.mean()))
+
+    @property
+    def at_the_edge(self) -> list[str]:
+        """Parameters whose best value is the grid's first or last number, but not their limit."""
+        declared = {parameter.name: parameter for parameter in parameters(type(self.best.ranker))}
+        tried = {name: {point.values[name] for point in self.points} for name in self.best.values}
+        return [
+            name
+            for name, value in self.best.values.items()
+            if not declared[name].choices
+            and len(tried[name]) > 1
+            and value in (min(tried[name]), max(tried[name]))
+            and value != declared[name].at_least
+        ]
+
+
+def tune(
+    dataset: Dataset,
+    ranker: Ranker,
+    grid: Grid,
+    config: SimulationConfig | None = None,
+    seed: int = 0,
+    *,
+    trials: int = 5,
+    jobs: int = 1,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Return how every point of a grid does on the validation queries.
+
+    `ranker` gives the other parameters; `seed` is the one of the report that is tuned for. A store,
+    if there is one, must be for `tuning_seed(seed)`.
+    """
+    if len(dataset.queries_in("vali")) == 0:
+        raise DataError(f"{dataset.name!r} has no validation queries to tune on")
+    combinations = [
+        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+    ]
+    rankers = [replace(ranker, **values) for values in combinations]  # type: ignore[type-var]
+    results = parallel.run(
+        dataset,
+        rankers,
+        config,
+        tuning_seed(seed),
+        trials=trials,
+        jobs=jobs,
+        store=store,
+        progress=progress,
+    )
+    points = tuple(map(Point, rankers, combinations, results))
+    if any(np.isnan(point.validation_ndcg).any() for point in points):
+        raise ParameterError(
+            "no validation query was served in the second half of the run; give more sessions"
+        )
+    return Tuning(points, tuning_seed(seed))
+
+
+def tuning_seed(seed: int) -> int:
+    """Return the seed to tune with for a report with this seed: never one of a report.
+
+    −1 is left out, for its key is the root of the keys of all seeds.
+    """
+    if seed < 0:
+        raise ParameterError(f"seed must be 0 or more, not {seed}: those below are for tuning")
+    return -2 - seed
+
+
+def read_grid(ranker: Ranker, names: Sequence[str], texts: Sequence[str]) -> Grid:
+    """Return the grid that texts such as `0,1,5` give for the named parameters.
+
+    Without texts the parameters' own grids are used; without names, all parameters that have one.
+
+    >>> from ebrank.rankers import registry
+    >>> read_grid(registry.parse("ebrank"), ["epsilon"], ["0,1,5"])
+    {'epsilon': (0.0, 1.0, 5.0)}
+    """
+    declared = {parameter.name: parameter for parameter in parameters(type(ranker))}
+    for unknown in [name for name in names if name not in declared]:
+        has = f"it has {', '.join(declared)}" if declared else "it has none"
+        raise ParameterError(f"{ranker.name} has no parameter {unknown!r}; {has}")
+    if len(set(names)) < len(names):
+        raise ParameterError("a parameter is given twice")
+    if texts and len(texts) != len(names):
+        raise ParameterError(
+            f"{len(names)} parameters but {len(texts)} grids: give one --grid for each --param"
+        )
+    chosen = [declared[name] for name in names] or [p for p in declared.values() if p.grid]
+    if not chosen:
+        raise ParameterError(f"{ranker.name} has nothing to tune")
+    if not texts:
+        return {parameter.name: _own_grid(parameter) for parameter in chosen}
+    return {
+        parameter.name: _read_values(parameter, text, ranker.name)
+        for parameter, text in zip(chosen, texts, strict=True)
+    }
+
+
+def _own_grid(parameter: Parameter) -> tuple[Any, ...]:
+    if isinstance(parameter.default, bool):
+        return (False, True)
+    values = parameter.grid or parameter.choices
+    if not values:
+        raise ParameterError(f"{parameter.name} has no grid of its own; say which by --grid")
+    return values
+
+
+def _read_values(parameter: Parameter, text: str, owner: str) -> tuple[Any, ...]:
+    """Return the values of a grid, each once."""
+    values = tuple(dict.fromkeys(parameter.read(part.strip()) for part in text.split(",")))
+    for value in values:
+        parameter.check(value, owner)
+    return values
