@@ -39,6 +39,16 @@ def kernel(function: F) -> F:
     return cast(F, dispatcher)
 
 
+def leaf(function: F) -> F:
+    """Compile a small function that kernels call in their inner loops.
+
+    It is always inlined and allocates nothing, so arrays are handed to it without counting
+    references: atomic counters that all threads share would cost more than the work itself.
+    """
+    options = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+    return cast(F, numba.njit(**options, fastmath={"reassoc", "contract"})(function))
+
+
 class FirstClass:
     """A plain function that kernels can be handed as an argument.
 

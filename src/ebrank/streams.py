@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import kernel
+from ebrank.compiled import leaf
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = range(1, 7)
 
@@ -24,7 +24,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
 
 
-@kernel
+@leaf
 def mix(z: np.uint64) -> np.uint64:
     """Return 64 well-mixed bits of z; a bijection."""
     z = (z ^ (z >> np.uint64(30))) * _FIRST
@@ -32,38 +32,38 @@ def mix(z: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@kernel
+@leaf
 def child(key: np.uint64, index: int) -> np.uint64:
     """Return the key of the index-th thing below this key."""
     return mix(key + _GOLDEN * (np.uint64(index) + np.uint64(1)))
 
 
-@kernel
+@leaf
 def uniform(key: np.uint64) -> float:
     """Return the key's number in [0, 1)."""
     return np.float64(mix(key) >> np.uint64(11)) * _TO_UNIT
 
 
-@kernel
+@leaf
 def open_uniform(key: np.uint64) -> float:
     """Return the key's number in (0, 1], for logarithms."""
     return (np.float64(mix(key) >> np.uint64(11)) + 1.0) * _TO_UNIT
 
 
-@kernel
+@leaf
 def below(key: np.uint64, n: int) -> int:
     """Return the key's whole number in 0..n-1."""
     return int(uniform(key) * n)
 
 
-@kernel
+@leaf
 def normal(key: np.uint64) -> float:
     """Return the key's standard normal number (Box and Muller)."""
     radius = np.sqrt(-2.0 * np.log(open_uniform(child(key, 0))))
     return radius * np.cos(2.0 * np.pi * uniform(child(key, 1)))  # type: ignore[no-any-return]
 
 
-@kernel
+@leaf
 def gumbel(key: np.uint64) -> float:
     """Return the key's standard Gumbel number: the largest of score + gumbel samples a softmax."""
     return -np.log(-np.log(open_uniform(key) * (1.0 - 2.0**-53)))  # type: ignore[no-any-return]

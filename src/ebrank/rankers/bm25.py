@@ -31,7 +31,7 @@ FIXED = Formula(fixed_score)
 
 def fixed_model(scores: Floats) -> ScoreModel:
     """Return a model that ranks by given scores."""
-    return ScoreModel(a=scores, b=np.zeros_like(scores), serve=FIXED, offline=FIXED)
+    return ScoreModel(a=scores, b=np.zeros(1), serve=FIXED, offline=FIXED)
 
 
 @dataclass(frozen=True)

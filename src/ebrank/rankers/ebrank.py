@@ -169,7 +169,7 @@ class EBRankLearner:
         formula = FORMULAS[self.ranker.part, self.ranker.estimator]
         return ScoreModel(
             a=alpha,
-            b=beta,
+            b=beta[:1],  # the same for all
             serve=formula,
             offline=formula,
             serve_parameters=(float(self.ranker.epsilon), 0.0, 0.0),

@@ -62,7 +62,7 @@ class ScoreModel:
     """A model that ranks by a formula.
 
     Attributes:
-        a, b: the model's two numbers for each row of the dataset.
+        a, b: the model's two numbers for each row of the dataset; b may hold one for all rows.
         serve: score that lists are made by, exploration included.
         offline: score of the learned model alone, by which Cold- and Warm-NDCG are measured.
         serve_parameters, offline_parameters: p, q, r of each.

@@ -35,4 +35,4 @@ class RandomLearner:
     def update(self) -> ScoreModel:
         """Return a model that draws. Offline, all scores are equal: tie keys shuffle them."""
         nothing = np.zeros(self.n_rows)
-        return ScoreModel(a=nothing, b=nothing, serve=RANDOM, offline=FIXED, noisy=True)
+        return ScoreModel(a=nothing, b=nothing[:1], serve=RANDOM, offline=FIXED, noisy=True)

@@ -17,16 +17,17 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.data.dataset import Dataset
+from ebrank.equations import examination
 from ebrank.evaluation.cumulative import cum_ndcg
-from ebrank.evaluation.ndcg import ndcg
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
-from ebrank.simulation import play, schedule, scored
+from ebrank.simulation import offline, play, schedule
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.world import AGES, Floats, Ints, World, new_world, stats_of
+from ebrank.threads import map_blocks
 
 Progress = Callable[[int, int], None]
 
@@ -92,17 +93,16 @@ class _Run:
         self.key = key
         self.threads = threads
         self.world: World = new_world(dataset, config, key)
-        self.borders: Ints = np.linspace(
-            0, config.session_count(dataset), config.updates + 1, dtype=np.int64
-        )
+        steps = np.arange(config.updates + 1)
+        self.borders: Ints = config.session_count(dataset) * steps // config.updates
         self.test = dataset.queries_in("test")
         self.is_test = dataset.query_splits == 2
         self.is_vali = dataset.query_splits == 1
         self.asked: list[Ints] = []
         self.ndcg: list[Floats] = []
         self.cum: list[float] = []
-        self.cold: list[list[Floats]] = []
-        self.warm: list[list[Floats]] = []
+        self.cold: list[Floats] = []
+        self.warm: list[Floats] = []
         self.by_age = np.zeros((2, AGES))
 
     def warm_up(self) -> None:
@@ -134,11 +134,11 @@ class _Run:
         late = np.arange(len(asked)) >= len(asked) // 2
         return TrialResult(
             sessions=self.borders[1:],
-            cold_ndcg=np.array([[cut.mean() for cut in cuts] for cuts in self.cold]),
-            warm_ndcg=np.array([[cut.mean() for cut in cuts] for cuts in self.warm]),
+            cold_ndcg=np.array([queries.mean(axis=0) for queries in self.cold]),
+            warm_ndcg=np.array([queries.mean(axis=0) for queries in self.warm]),
             cum_ndcg=np.array(self.cum),
-            cold_by_query=self.cold[-1][0],
-            warm_by_query=self.warm[-1][0],
+            cold_by_query=self.cold[-1][:, 0],
+            warm_by_query=self.warm[-1][:, 0],
             test_queries=asked[on_test],
             test_ndcg=served[on_test],
             validation_ndcg=float(served[self.is_vali[asked] & late].mean()),
@@ -153,28 +153,27 @@ class _Run:
         click = self.config.users.click.compiled
         return play.play(self.world, model, plan, click, eta, self.key, self.threads)
 
-    def _offline(self, model: ScoreModel, *, cold: bool) -> list[Floats]:
-        """Return the NDCG of each test query at each cutoff, ranked without exploration."""
+    def _offline(self, model: ScoreModel, *, cold: bool) -> Floats:
+        """Return the NDCG of test queries (rows) at the cutoffs (columns), without exploration."""
         formula = model.cold if cold and model.cold is not None else model.offline
-        scores = np.full(self.dataset.n_rows, -np.inf)
-        scored.write_scores(
-            self.world,
-            formula.compiled,
-            model.a,
-            model.b,
-            model.offline_parameters,
-            cold,
-            self.test,
-            scores,
+        cutoffs = np.array(self.config.cutoffs)
+        discounts = examination(np.arange(1.0, cutoffs.max() + 1.0))
+        out = np.empty((len(self.test), len(cutoffs)))
+        map_blocks(
+            lambda start, stop: offline.offline_ndcg(
+                self.world,
+                formula.compiled,
+                model.a,
+                model.b,
+                model.offline_parameters,
+                cold,
+                self.test[start:stop],
+                cutoffs,
+                discounts,
+                out[start:stop],
+            ),
+            total=len(self.test),
+            block=play.block_size(len(self.test)),
+            threads=self.threads,
         )
-        return [
-            ndcg(
-                self.world.relevance,
-                scores,
-                self.world.pointers,
-                cutoff=cutoff,
-                queries=self.test,
-                tie_keys=self.world.tie_keys,
-            )
-            for cutoff in self.config.cutoffs
-        ]
+        return out

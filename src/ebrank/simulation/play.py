@@ -15,7 +15,13 @@ from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.world import Compiled, Floats, World
 from ebrank.threads import map_blocks
 
-QUERIES_PER_BLOCK = 64
+FEWEST_QUERIES, MOST_BLOCKS = 64, 32
+
+
+def block_size(n_queries: int) -> int:
+    """Return how many queries are run at a time: enough blocks to share out, few to start."""
+    return max(FEWEST_QUERIES, -(-n_queries // MOST_BLOCKS))
+
 
 Tally: TypeAlias = tuple[Floats, Floats]
 """Exposure and clicks by age."""
@@ -38,7 +44,7 @@ def play(
     tallies = map_blocks(
         runner(world, model, plan, click, eta, key, served),
         total=len(world.entered),
-        block=QUERIES_PER_BLOCK,
+        block=block_size(len(world.entered)),
         threads=threads,
     )
     return served, np.add.reduce(tallies)

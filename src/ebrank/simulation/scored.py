@@ -10,12 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import kernel
+from ebrank.compiled import kernel, leaf
 from ebrank.simulation import tournament
 from ebrank.simulation.session import item_enters, show
 from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
-
-LARGEST_TIE = np.inf
 
 
 @kernel
@@ -43,11 +41,9 @@ def run_sessions(
     users_key = streams.child(key, streams.USERS)
     ranker_key = streams.child(key, streams.RANKER)
     size = tournament.width(longest(world, first_query, stop_query))
-    scores = np.empty(size)
-    ties = np.empty(size)
-    tree = np.empty(2 * size, np.int32)
+    scores = np.empty(2 * size)
+    winners = np.empty(2 * size, np.int32)
     length = len(world.discounts)
-    slots = np.empty(length, np.int64)
     rows = np.empty(length, np.int64)
     clicked = np.empty(length, np.bool_)
     by_age = np.zeros(AGES), np.zeros(AGES)
@@ -55,37 +51,32 @@ def run_sessions(
         if starts[q] == starts[q + 1]:
             continue
         first = world.pointers[q]
-        size = tournament.width(world.pointers[q + 1] - first)
         noise = streams.child(ranker_key, q)
-        fill(world, score, a, b, parameters, q, size, scores, ties)
+        size = tournament.width(world.pointers[q + 1] - first)
         if not noisy:
-            tournament.build(tree, scores, ties, size)
+            enter_all(world, score, a, b, parameters, q, scores, winners, size)
         for i in range(starts[q], starts[q + 1]):
             if item_enters(world, arrivals_key, q, eta) and not noisy:
-                slot = world.entered[q] - 1
-                scores[slot] = score_of(world, score, a, b, parameters, first, slot, noise)
-                ties[slot] = world.tie_keys[world.arrivals[first + slot]]
-                tournament.replay(tree, scores, ties, size, slot)
+                row = world.arrivals[first + world.entered[q] - 1]
+                put_row(world, score, a, b, parameters, scores, winners, size, first, row)
             shown = min(length, world.entered[q])
             if noisy:
                 session = streams.child(noise, world.sessions_done[q])
-                noisy_top(world, score, a, b, parameters, q, session, scores, slots, shown)
+                draw_top(world, score, a, b, parameters, q, session, scores, rows, shown)
             else:
-                take_top(tree, scores, ties, size, slots, shown)
-            for rank in range(shown):
-                rows[rank] = world.arrivals[first + slots[rank]]
+                take_top(world, scores, winners, size, first, rows, shown)
             ndcg[times[i]] = show(
                 world, click, users_key, q, rows, shown, clicked, by_age[0], by_age[1]
             )
             if not noisy:
                 for rank in range(shown):
-                    slot = slots[rank]
-                    scores[slot] = score_of(world, score, a, b, parameters, first, slot, noise)
-                    tournament.replay(tree, scores, ties, size, slot)
+                    put_row(
+                        world, score, a, b, parameters, scores, winners, size, first, rows[rank]
+                    )
     return by_age
 
 
-@kernel
+@leaf
 def longest(world: World, first_query: int, stop_query: int) -> int:
     """Return the largest number of candidates among some queries."""
     most = 1
@@ -94,22 +85,20 @@ def longest(world: World, first_query: int, stop_query: int) -> int:
     return most
 
 
-@kernel
+@leaf
 def score_of(
     world: World,
     score: Compiled,
     a: Floats,
     b: Floats,
     parameters: tuple[float, float, float],
-    first: int,
-    slot: int,
+    row: int,
     key: np.uint64,
 ) -> float:
-    """Return the score of the candidate in a slot."""
-    row = world.arrivals[first + slot]
+    """Return the score of an item, given the behavior so far."""
     return score(  # type: ignore[no-any-return]
         a[row],
-        b[row],
+        b[min(row, len(b) - 1)],
         float(world.shown[row]),
         float(world.clicks[row]),
         world.weighted_clicks[row],
@@ -121,42 +110,65 @@ def score_of(
     )
 
 
-@kernel
-def fill(
+@leaf
+def enter_all(
     world: World,
     score: Compiled,
     a: Floats,
     b: Floats,
     parameters: tuple[float, float, float],
     q: int,
-    size: int,
     scores: Floats,
-    ties: Floats,
+    winners: tournament.Leaves,
+    size: int,
 ) -> None:
-    """Score a query's candidates; slots without one score −∞."""
+    """Start a tournament of a query's candidates."""
     first = world.pointers[q]
-    for slot in range(world.entered[q]):
-        scores[slot] = score_of(world, score, a, b, parameters, first, slot, np.uint64(0))
-        ties[slot] = world.tie_keys[world.arrivals[first + slot]]
-    for slot in range(world.entered[q], size):
-        scores[slot] = tournament.EMPTY
-        ties[slot] = LARGEST_TIE
+    scores[size : 2 * size] = tournament.EMPTY
+    for row in range(first, world.pointers[q + 1]):  # in memory's order
+        if world.positions[row] < world.entered[q]:
+            value = score_of(world, score, a, b, parameters, row, np.uint64(0))
+            scores[size + world.leaves[row]] = value
+    tournament.build(scores, winners, size)
 
 
-@kernel
-def take_top(
-    tree: tournament.Slots, scores: Floats, ties: Floats, size: int, slots: Ints, length: int
+@leaf
+def put_row(
+    world: World,
+    score: Compiled,
+    a: Floats,
+    b: Floats,
+    parameters: tuple[float, float, float],
+    scores: Floats,
+    winners: tournament.Leaves,
+    size: int,
+    first: int,
+    row: int,
 ) -> None:
-    """Write the best slots; each leaves the tournament until it is scored anew."""
+    """Put an item into the tournament with its present score."""
+    value = score_of(world, score, a, b, parameters, row, np.uint64(0))
+    tournament.put(scores, winners, size, world.leaves[row], value)
+
+
+@leaf
+def take_top(
+    world: World,
+    scores: Floats,
+    winners: tournament.Leaves,
+    size: int,
+    first: int,
+    rows: Ints,
+    length: int,
+) -> None:
+    """Write the best rows; each leaves the tournament until it is put back."""
     for rank in range(length):
-        best = tree[1]
-        slots[rank] = best
-        scores[best] = tournament.EMPTY
-        tournament.replay(tree, scores, ties, size, best)
+        best = winners[1]
+        rows[rank] = world.by_leaf[first + best]
+        tournament.put(scores, winners, size, best, tournament.EMPTY)
 
 
-@kernel
-def noisy_top(
+@leaf
+def draw_top(
     world: World,
     score: Compiled,
     a: Floats,
@@ -165,60 +177,40 @@ def noisy_top(
     q: int,
     session: np.uint64,
     scores: Floats,
-    slots: Ints,
+    rows: Ints,
     length: int,
 ) -> None:
-    """Score every candidate with this session's draws and write the best slots."""
+    """Score every candidate with this session's draws and write the best rows.
+
+    `scores` is room to work in, by position in the list.
+    """
     first = world.pointers[q]
     listed = 0
-    for slot in range(world.entered[q]):
-        row = world.arrivals[first + slot]
+    for row in range(first, world.pointers[q + 1]):
+        if world.positions[row] >= world.entered[q]:
+            continue
         key = streams.child(session, row - first)
-        scores[slot] = score_of(world, score, a, b, parameters, first, slot, key)
-        place = listed
-        while place > 0 and precedes(world, scores, first, slot, slots[place - 1]):
-            place -= 1
-        if place < length:
-            listed = min(listed + 1, length)
-            for later in range(listed - 1, place, -1):
-                slots[later] = slots[later - 1]
-            slots[place] = slot
+        value = score_of(world, score, a, b, parameters, row, key)
+        listed = insert(world, rows, scores, listed, row, value, length)
 
 
-@kernel
-def precedes(world: World, scores: Floats, first: int, x: int, y: int) -> bool:
-    """Return whether slot x ranks before slot y."""
-    if scores[x] != scores[y]:
-        return bool(scores[x] > scores[y])
-    keys, rows = world.tie_keys, world.arrivals
-    return bool(keys[rows[first + x]] < keys[rows[first + y]])
-
-
-@kernel
-def write_scores(
-    world: World,
-    score: Compiled,
-    a: Floats,
-    b: Floats,
-    parameters: tuple[float, float, float],
-    cold: bool,
-    queries: Ints,
-    out: Floats,
-) -> None:
-    """Write the scores of some queries' candidates, as if nobody had seen them where `cold`.
-
-    What has not entered scores −∞.
-    """
-    for q in queries:
-        first = world.pointers[q]
-        for slot in range(world.pointers[q + 1] - first):
-            row = world.arrivals[first + slot]
-            if slot >= world.entered[q]:
-                out[row] = tournament.EMPTY
-            elif cold:
-                out[row] = score(
-                    a[row], b[row], 0.0, 0.0, 0.0, 0.0, parameters[0], parameters[1], parameters[2],
-                    np.uint64(0),
-                )  # fmt: skip
-            else:
-                out[row] = score_of(world, score, a, b, parameters, first, slot, np.uint64(0))
+@leaf
+def insert(
+    world: World, rows: Ints, values: Floats, listed: int, row: int, value: float, length: int
+) -> int:
+    """Put a row into the sorted list of the best if it belongs there; return the list's length."""
+    place = listed
+    while place > 0 and (
+        value > values[place - 1]
+        or (value == values[place - 1] and world.leaves[row] < world.leaves[rows[place - 1]])
+    ):
+        place -= 1
+    if place == length:
+        return listed
+    listed = min(listed + 1, length)
+    for later in range(listed - 1, place, -1):
+        rows[later] = rows[later - 1]
+        values[later] = values[later - 1]
+    rows[place] = row
+    values[place] = value
+    return listed

@@ -1,8 +1,9 @@
 """The best of many scores when few of them change: a knock-out tournament.
 
-Leaves are slots, an inner node holds the better of its two children, the root the best of all. A
-changed score replays only the matches on its way to the root, so a session costs the logarithm of
-the number of candidates. Equal scores are decided by the lower tie key.
+Leaves are a query's items in the order of their tie keys; an inner node holds the better of its two
+children, the root the best of all. A changed score replays only the matches on its way to the root,
+so a session costs the logarithm of the number of candidates. Between equals the left one wins,
+which is the one with the lower tie key.
 """
 
 from __future__ import annotations
@@ -10,44 +11,50 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.compiled import kernel
+from ebrank.compiled import leaf
 
-Slots = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Leaves = npt.NDArray[np.int32]
 
 EMPTY = -np.inf
 
 
-@kernel
-def width(slots: int) -> int:
-    """Return the number of leaves: the power of two that holds so many slots."""
+@leaf
+def width(leaves: int) -> int:
+    """Return the number of leaves a tree needs: the next power of two."""
     size = 1
-    while size < slots:
+    while size < leaves:
         size *= 2
     return size
 
 
-@kernel
-def better(scores: Floats, ties: Floats, x: int, y: int) -> int:
-    """Return the slot of the two that ranks first."""
-    if scores[x] != scores[y]:
-        return x if scores[x] > scores[y] else y
-    return x if ties[x] <= ties[y] else y
-
-
-@kernel
-def build(tree: Slots, scores: Floats, ties: Floats, size: int) -> None:
-    """Play all matches; `scores` and `ties` have `size` entries, empty slots score −∞."""
-    for slot in range(size):
-        tree[size + slot] = slot
+@leaf
+def build(scores: Floats, winners: Leaves, size: int) -> None:
+    """Play all matches; the leaves' scores stand in scores[size : 2 * size], the root is node 1."""
+    for place in range(size):
+        winners[size + place] = place
     for node in range(size - 1, 0, -1):
-        tree[node] = better(scores, ties, tree[2 * node], tree[2 * node + 1])
+        left, right = 2 * node, 2 * node + 1
+        best = left if scores[left] >= scores[right] else right
+        scores[node] = scores[best]
+        winners[node] = winners[best]
 
 
-@kernel
-def replay(tree: Slots, scores: Floats, ties: Floats, size: int, slot: int) -> None:
-    """Play again the matches of one slot, whose score has changed."""
-    node = (size + slot) >> 1
-    while node >= 1:
-        tree[node] = better(scores, ties, tree[2 * node], tree[2 * node + 1])
+@leaf
+def put(scores: Floats, winners: Leaves, size: int, place: int, score: float) -> None:
+    """Give the leaf in a place a new score and play its matches again.
+
+    The other side of every match is known beforehand, so the processor loads them all at once.
+    """
+    node = size + place
+    winner = winners[node]
+    scores[node] = score
+    while node > 1:
+        other = node ^ 1
+        rival = scores[other]
+        beaten = (rival > score) | ((rival == score) & (node & 1 == 1))
+        score = rival if beaten else score
+        winner = winners[other] if beaten else winner
         node >>= 1
+        scores[node] = score
+        winners[node] = winner

@@ -17,6 +17,7 @@ from ebrank.simulation.config import SimulationConfig
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
+SmallInts: TypeAlias = npt.NDArray[np.int32]  # sessions wait for memory: half the bytes help
 Compiled: TypeAlias = Callable[..., Any]  # a function handed to a kernel as an argument
 
 AGES = 16
@@ -27,18 +28,24 @@ class World(NamedTuple):
     """Everything a session reads and writes. Rows are items; `arrivals` puts them in order.
 
     Query q owns the rows pointers[q] to pointers[q + 1]. `arrivals` holds these rows in the order
-    in which they enter, so that the candidates are its first `entered[q]`. `entered_at` is the
+    in which they enter, so that the candidates are its first `entered[q]`; `positions` is the place
+    of a row in that order. `entered_at` is the
     session of its query at which an item entered, −1 for those that were there at the start.
+    `leaves` numbers a query's rows by their tie keys, `by_leaf` holds them in that order: the lower
+    leaf precedes among equal scores.
     """
 
     pointers: Ints
-    arrivals: Ints
+    arrivals: SmallInts
+    positions: SmallInts
     tie_keys: Floats
+    leaves: SmallInts
+    by_leaf: SmallInts
     relevance: Floats
     ideal: Floats
     initial: Ints
     entered: Ints
-    entered_at: Ints
+    entered_at: SmallInts
     sessions_done: Ints
     shown: Ints
     clicks: Ints
@@ -53,20 +60,25 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     """Return the state before anything was shown."""
     ranks = np.arange(1.0, config.list_length + 1)
     relevance = relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
-    pointers = np.asarray(dataset.query_pointers)
+    pointers = np.array(dataset.query_pointers)  # kernels are compiled for our own kind
     discounts = examination(ranks)
-    arrivals, initial = _arrivals(
+    arrivals, positions, initial = _arrivals(
         pointers, np.uint64(streams.child(key, streams.ARRIVALS)), *config.initial_candidates
     )
+    tie_keys = _tie_keys(pointers, np.uint64(streams.child(key, streams.TIES)))
+    leaves, by_leaf = _leaves(pointers, tie_keys)
     return World(
         pointers=pointers,
         arrivals=arrivals,
-        tie_keys=_tie_keys(pointers, np.uint64(streams.child(key, streams.TIES))),
+        positions=positions,
+        tie_keys=tie_keys,
+        leaves=leaves,
+        by_leaf=by_leaf,
         relevance=relevance,
         ideal=_ideal_dcg(pointers, relevance, discounts),
         initial=initial,
         entered=initial.copy(),
-        entered_at=np.full(dataset.n_rows, -1),
+        entered_at=np.full(dataset.n_rows, -1, np.int32),
         sessions_done=np.zeros(dataset.n_queries, np.int64),
         shown=np.zeros(dataset.n_rows, np.int64),
         clicks=np.zeros(dataset.n_rows, np.int64),
@@ -84,9 +96,12 @@ def stats_of(world: World) -> BehaviorStats:
 
 
 @kernel
-def _arrivals(pointers: Ints, key: np.uint64, fewest: int, most: int) -> tuple[Ints, Ints]:
-    """Return each query's rows in the order of entering, and how many are there at the start."""
-    order = np.arange(pointers[-1])
+def _arrivals(
+    pointers: Ints, key: np.uint64, fewest: int, most: int
+) -> tuple[SmallInts, SmallInts, Ints]:
+    """Return each query's rows in the order of entering, their places in it, and how many start."""
+    order = np.arange(pointers[-1]).astype(np.int32)
+    positions = np.empty(pointers[-1], np.int32)
     initial = np.empty(len(pointers) - 1, np.int64)
     for q in range(len(initial)):
         first, n = pointers[q], pointers[q + 1] - pointers[q]
@@ -96,7 +111,9 @@ def _arrivals(pointers: Ints, key: np.uint64, fewest: int, most: int) -> tuple[I
         for i in range(n - 1, 0, -1):  # Fisher and Yates
             j = streams.below(streams.child(query, i), i + 1)
             order[first + i], order[first + j] = order[first + j], order[first + i]
-    return order, initial
+        for i in range(n):
+            positions[order[first + i]] = i
+    return order, positions, initial
 
 
 @kernel
@@ -108,6 +125,20 @@ def _tie_keys(pointers: Ints, key: np.uint64) -> Floats:
         for row in range(pointers[q], pointers[q + 1]):
             keys[row] = streams.uniform(streams.child(query, row - pointers[q]))
     return keys
+
+
+@kernel
+def _leaves(pointers: Ints, tie_keys: Floats) -> tuple[SmallInts, SmallInts]:
+    """Return each row's place among its query's rows by tie key, and the rows in that order."""
+    leaves = np.empty(pointers[-1], np.int32)
+    by_leaf = np.empty(pointers[-1], np.int32)
+    for q in range(len(pointers) - 1):
+        first, stop = pointers[q], pointers[q + 1]
+        order = np.argsort(tie_keys[first:stop])
+        for leaf in range(stop - first):
+            by_leaf[first + leaf] = first + order[leaf]
+            leaves[first + order[leaf]] = leaf
+    return leaves, by_leaf
 
 
 @kernel
