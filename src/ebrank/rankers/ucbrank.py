@@ -1,7 +1,7 @@
 """UCBRank (Yang et al. 2022): features until an item is shown, clicks ever after, and a bonus.
 
-The bonus ε/max(√n, 0.001) is 1000·ε for an item never shown: with any ε worth the name, whatever
-is new is shown at once.
+The bonus ε/max(√n, 0.001) is 1000·ε for an item never shown: from ε = 0.01 or so, whatever is new
+is shown at once.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class UCBRank(LeastSquaresParameters, Ranker):
     settings = ("non-concate",)
 
     epsilon: float = param(
-        0.01,
+        0.4,
         "weight of the confidence bonus",
         at_least=0,
-        grid=(0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
+        grid=(0.0, 0.001, 0.01, 0.1, 0.2, 0.4, 0.8),
     )
     shown: Literal["shown", "clicked"] = param(
         "shown",

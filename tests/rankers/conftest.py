@@ -1,0 +1,59 @@
+"""A small trial whose items users come to see: queries of all splits in a mixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ebrank.behavior import BehaviorStats
+from ebrank.data.dataset import Dataset
+from ebrank.rankers.base import Trial
+
+SPLITS_IN_TURN = (0, 1, 0, 2, 0, 0)  # train rows are not contiguous
+
+
+@pytest.fixture
+def make_trial() -> Callable[..., Trial]:
+    """Return a function that makes a trial nobody has been served in."""
+
+    def make(seed: int = 0, *, queries: int = 24, features: int = 5, threads: int = 2) -> Trial:
+        rng = np.random.default_rng(seed)
+        pointers = np.concatenate([[0], np.cumsum(rng.integers(1, 30, queries))])
+        rows = int(pointers[-1])
+        labels = rng.integers(0, 3, rows).astype(np.int8)
+        dataset = Dataset(
+            name="small",
+            features=rng.random((rows, features), dtype=np.float32),
+            labels=labels,
+            query_pointers=pointers,
+            query_ids=np.arange(queries).astype(str),
+            query_splits=np.resize(np.array(SPLITS_IN_TURN, np.int8), queries),
+            baseline=rng.random(rows, dtype=np.float32),
+            feature_ids=np.arange(features, dtype=np.int32),
+            max_label=2,
+        )
+        relevance = 0.1 + 0.3 * labels.astype(np.float64)
+        return Trial(dataset, relevance, BehaviorStats.zeros(rows), np.uint64(seed), threads)
+
+    return make
+
+
+@pytest.fixture
+def serve() -> Callable[[Trial, int], None]:
+    """Return a function that shows about a third of the items a few times."""
+
+    def show(trial: Trial, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        stats = trial.stats
+        for _ in range(4):
+            rows = rng.choice(len(stats), len(stats) // 10, replace=False)
+            examined = 1.0 / np.log2(rng.integers(2, 7, len(rows)))
+            clicked = rng.random(len(rows)) < examined * trial.relevance[rows]
+            stats.shown[rows] += 1
+            stats.clicks[rows] += clicked
+            stats.weighted_clicks[rows] += clicked / examined
+            stats.exposure[rows] += examined
+
+    return show

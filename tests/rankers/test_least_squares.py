@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ebrank.behavior import Estimator
+from ebrank.rankers.base import Trial
+from ebrank.rankers.least_squares import LeastSquares, Linear, Weight
+
+MakeTrial = Callable[..., Trial]
+Serve = Callable[[Trial, int], None]
+Floats = npt.NDArray[np.float64]
+
+SETTINGS = list(itertools.product(("exposure", "ips"), ("one", "shown"), (False, True)))
+
+
+def dense_solution(trial: Trial, behavior: str, weight: str, concatenate: bool) -> Floats:
+    """Return (w, w_b if any, w_0) by LAPACK's SVD on the rows, with the ridge as extra rows."""
+    data, stats = trial.dataset, trial.stats
+    split = np.repeat(data.query_splits, data.candidates)
+    rows = (split == 0) & (stats.shown > 0)
+    n, c = stats.shown[rows], stats.clicks[rows]
+    target = stats.weighted_clicks[rows] / n
+    columns = [data.features[rows].astype(np.float64)]
+    if concatenate:
+        columns.append((c / stats.exposure[rows] if behavior == "exposure" else target)[:, None])
+    z = np.column_stack([*columns, np.ones(len(n))])
+    root = np.sqrt(n if weight == "shown" else np.ones(len(n)))
+    ridge = 1e-6 * np.mean(np.sum((root[:, None] * z) ** 2, axis=0))
+    penalty = np.sqrt(ridge) * np.eye(z.shape[1])[:-1]
+    answer: Floats = np.linalg.lstsq(
+        np.vstack([root[:, None] * z, penalty]),
+        np.append(root * target, np.zeros(len(penalty))),
+        rcond=None,
+    )[0]
+    return answer
+
+
+def theta_of(model: Linear, concatenate: bool) -> Floats:
+    behavior = [model.behavior] if concatenate else []
+    return np.array([*model.weights, *behavior, model.intercept])
+
+
+@pytest.mark.parametrize(("behavior", "weight", "concatenate"), SETTINGS)
+def test_weights_equal_a_dense_solution_after_every_update(
+    make_trial: MakeTrial, serve: Serve, behavior: Estimator, weight: Weight, concatenate: bool
+) -> None:
+    trial = make_trial(1)
+    squares = LeastSquares(trial, behavior, weight)
+    for update in range(4):
+        serve(trial, update)
+        squares.see()
+        model = squares.solve(concatenate=concatenate)
+        expected = dense_solution(trial, behavior, weight, concatenate)
+        np.testing.assert_allclose(theta_of(model, concatenate), expected, rtol=1e-6, atol=1e-9)
+        assert concatenate or model.behavior == 0.0
+
+
+@pytest.mark.parametrize("weight", ["one", "shown"])
+def test_sums_kept_over_updates_equal_those_from_scratch(
+    make_trial: MakeTrial, serve: Serve, weight: Weight
+) -> None:
+    trial = make_trial(2)
+    kept = LeastSquares(trial, "exposure", weight)
+    for update in range(5):
+        serve(trial, update)
+        kept.see()
+    kept.see()  # nothing new: nothing is added
+    fresh = LeastSquares(trial, "exposure", weight)
+    fresh.see()
+    np.testing.assert_allclose(kept.gram, fresh.gram, rtol=1e-12)
+    np.testing.assert_array_equal(kept.sides, fresh.sides)
+
+
+def test_only_rows_of_the_train_partition_teach(make_trial: MakeTrial, serve: Serve) -> None:
+    trial = make_trial(3)
+    serve(trial, 0)
+    before = LeastSquares(trial, "exposure", "shown")
+    before.see()
+    split = np.repeat(trial.dataset.query_splits, trial.dataset.candidates)
+    trial.stats.shown[split != 0] += 7
+    trial.stats.exposure[split != 0] += 3.0
+    trial.stats.clicks[split != 0] += 2
+    after = LeastSquares(trial, "exposure", "shown")
+    after.see()
+    np.testing.assert_array_equal(before.gram, after.gram)
+    np.testing.assert_array_equal(before.sides, after.sides)
+
+
+def test_any_number_of_threads_gives_the_same_bits(
+    make_trial: MakeTrial, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ebrank.rankers.least_squares.BLOCK", 16)
+    found = []
+    for threads in (1, 2, 5):
+        trial = make_trial(4, threads=threads)
+        squares = LeastSquares(trial, "exposure", "one")
+        for update in range(3):
+            serve(trial, update)
+            squares.see()
+        model = squares.solve(concatenate=True)
+        found.append([squares.gram, squares.sides, theta_of(model, True), squares.scores(model)])
+    for one, other in itertools.pairwise(found):
+        for x, y in zip(one, other, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_scores_are_linear_in_the_features_of_all_rows(make_trial: MakeTrial, serve: Serve) -> None:
+    trial = make_trial(5)
+    serve(trial, 0)
+    squares = LeastSquares(trial, "exposure", "one")
+    squares.see()
+    model = squares.solve(concatenate=True)
+    features = trial.dataset.features.astype(np.float64)
+    expected = [float(x @ model.weights) + model.intercept for x in features]
+    np.testing.assert_allclose(squares.scores(model), expected, rtol=1e-12)
+
+
+def test_the_target_itself_as_behavior_takes_all_the_weight(
+    make_trial: MakeTrial, serve: Serve
+) -> None:
+    trial = make_trial(6)
+    serve(trial, 0)
+    squares = LeastSquares(trial, "ips", "one")
+    squares.see()
+    model = squares.solve(concatenate=True)
+    assert abs(model.behavior - 1.0) < 1e-4
+    assert np.all(np.abs(model.weights) < 1e-4)
+
+
+def test_without_rows_everything_is_zero(make_trial: MakeTrial) -> None:
+    trial = make_trial(7)
+    squares = LeastSquares(trial, "exposure", "one")
+    squares.see()
+    model = squares.solve(concatenate=True)
+    assert np.all(theta_of(model, True) == 0.0)
+    assert squares.mean_behavior == 0.0
+    assert np.all(squares.scores(model) == 0.0)
+
+
+def test_one_row_is_predicted_exactly_by_the_intercept(make_trial: MakeTrial) -> None:
+    trial = make_trial(8)
+    row = int(trial.dataset.query_pointers[2])  # a train query
+    for values, number in zip(
+        (trial.stats.shown, trial.stats.clicks, trial.stats.weighted_clicks, trial.stats.exposure),
+        (4, 1, 1.5, 2.5),
+        strict=True,
+    ):
+        values[row] = number
+    squares = LeastSquares(trial, "exposure", "one")
+    squares.see()
+    model = squares.solve(concatenate=True)
+    np.testing.assert_allclose(theta_of(model, True)[:-1], 0.0, atol=1e-8)
+    assert model.intercept == pytest.approx(1.5 / 4)
+    assert squares.mean_behavior == pytest.approx(1 / 2.5)
+
+
+def column(kind: str, random: npt.NDArray[np.float32], j: int) -> npt.NDArray[np.float32]:
+    constants = {"zero": 0.0, "constant": 0.3}
+    if kind in constants:
+        return np.full(len(random), constants[kind], np.float32)
+    scale = {"random": 1.0, "copy": 1.0, "huge": 1e30, "tiny": 1e-30}[kind]
+    return np.float32(scale) * random[:, 0 if kind == "copy" else j]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    columns=st.lists(
+        st.sampled_from(["random", "zero", "constant", "copy", "huge", "tiny"]),
+        min_size=1,
+        max_size=6,
+    ),
+    clicks=st.sampled_from(["some", "none", "always"]),
+    seed=st.integers(0, 99),
+)
+def test_weights_are_finite_whatever_the_features(
+    make_trial: MakeTrial, serve: Serve, columns: list[str], clicks: str, seed: int
+) -> None:
+    trial = make_trial(seed, features=len(columns))
+    features = np.column_stack(
+        [column(kind, trial.dataset.features, j) for j, kind in enumerate(columns)]
+    )
+    trial = replace(trial, dataset=replace(trial.dataset, features=features))
+    serve(trial, seed)
+    if clicks != "some":
+        trial.stats.clicks[:] = 0
+        trial.stats.weighted_clicks[:] = 0.0 if clicks == "none" else trial.stats.shown
+    for behavior, weight, concatenate in SETTINGS:
+        squares = LeastSquares(trial, behavior, weight)  # type: ignore[arg-type]
+        squares.see()
+        model = squares.solve(concatenate=concatenate)
+        assert np.all(np.isfinite(theta_of(model, concatenate)))
+        assert np.all(np.isfinite(squares.scores(model)))
+        if clicks != "some" and "huge" not in columns:
+            level = 0.0 if clicks == "none" else 1.0
+            np.testing.assert_allclose(squares.scores(model), level, atol=1e-6)

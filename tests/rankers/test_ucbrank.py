@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ebrank.rankers import registry
+from ebrank.rankers.base import Trial
+
+MakeTrial = Callable[..., Trial]
+Serve = Callable[[Trial, int], None]
+
+
+@pytest.mark.parametrize("behavior", ["exposure", "ips"])
+@pytest.mark.parametrize("shown", ["shown", "clicked"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_features_before_clicks_after_and_a_bonus(
+    make_trial: MakeTrial, serve: Serve, behavior: str, shown: str, epsilon: float
+) -> None:
+    trial = make_trial(1)
+    serve(trial, 0)
+    text = f"ucbrank:behavior={behavior},shown={shown},epsilon={epsilon}"
+    model = registry.parse(text).learner(trial).update()
+    plain = registry.parse("cftopk").learner(trial).update()
+    np.testing.assert_array_equal(model.weights, plain.weights)
+    assert not model.noisy
+    s = trial.stats
+    compiled: Any = model.serve.compiled
+    situations = set()
+    for i in range(len(s)):
+        n, c, weighted, e = (
+            int(s.shown[i]),
+            int(s.clicks[i]),
+            float(s.weighted_clicks[i]),
+            float(s.exposure[i]),
+        )
+        believed = c > 0 if shown == "clicked" else n > 0
+        situations.add((n > 0, c > 0))
+        relevance = plain.a[i]
+        if believed:
+            relevance = weighted / n if behavior == "ips" else c / e
+        bonus = epsilon / (math.sqrt(n) if n > 0 else 0.001)
+        item = (model.a[i], 0.0, float(n), float(c), weighted, e)
+        served = model.serve.function(*item, *model.serve_parameters, np.uint64(0))
+        offline = model.offline.function(*item, *model.offline_parameters, np.uint64(0))
+        assert served == pytest.approx(relevance + bonus, rel=1e-12)
+        assert offline == pytest.approx(relevance, rel=1e-12)
+        assert compiled.ctypes(*item, *model.serve_parameters, np.uint64(0)) == served
+    assert situations == {(False, False), (True, False), (True, True)}
+
+
+def test_cold_items_are_ranked_by_features(make_trial: MakeTrial, serve: Serve) -> None:
+    trial = make_trial(2)
+    serve(trial, 0)
+    model = registry.parse("ucbrank").learner(trial).update()
+    for a in model.a:
+        arguments = (a, 0.0, 0.0, 0.0, 0.0, 0.0, *model.offline_parameters, np.uint64(0))
+        assert model.offline.function(*arguments) == a
