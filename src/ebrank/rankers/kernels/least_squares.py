@@ -22,9 +22,8 @@ def gram_sum(features: Features, rows: Ints, weights: Floats, start: int, stop: 
     """Return Σ ω z zᵀ with z = (x, 1), lower triangle, over rows[start:stop] and their ω."""
     n_features = features.shape[1]
     total = np.zeros((n_features + 1, n_features + 1))
-    z = np.empty((TOGETHER, n_features + 1))
+    z = np.zeros((TOGETHER, n_features + 1))
     for first in range(start, stop, TOGETHER):
-        z[:] = 0.0  # rows missing from the last group add nothing
         for r in range(min(TOGETHER, stop - first)):
             for j in range(n_features):
                 z[r, j] = features[rows[first + r], j]
@@ -36,7 +35,7 @@ def gram_sum(features: Features, rows: Ints, weights: Floats, start: int, stop: 
 @kernel
 def add_outer_products(total: Floats, z: Floats, weights: Floats) -> None:
     """Add Σ_r ω_r z_r z_rᵀ to the lower triangle."""
-    scale = np.zeros(TOGETHER)
+    scale = np.zeros(TOGETHER)  # rows missing from the last group add nothing
     for i in range(len(total)):
         for r in range(len(weights)):
             scale[r] = weights[r] * z[r, i]
