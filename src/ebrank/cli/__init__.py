@@ -17,6 +17,9 @@ from ebrank.cli.lazy import RootGroup, examples
 
 VERBS = {
     "data": "List, describe and check datasets.",
+    "rankers": "List the rankers, or describe one.",
+    "simulate": "Run rankers on simulated users and measure them.",
+    "tune": "Choose a ranker's parameters on validation queries.",
 }
 
 
@@ -25,7 +28,11 @@ VERBS = {
     package=__name__,
     verbs=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=examples("ebrank data list", "ebrank data check ~/datasets/MQ2008/Fold1"),
+    epilog=examples(
+        "ebrank data list",
+        "ebrank data check ~/datasets/MQ2008/Fold1",
+        "ebrank simulate --dataset mq2007-like --ranker ebrank",
+    ),
 )
 @click.version_option(__version__, prog_name="ebrank", message="%(prog)s %(version)s")
 def root() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numba.core import caching, event
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.rankers.base import Ranker
@@ -46,3 +49,29 @@ def few_queries(dataset: Dataset, per_split: int) -> Dataset:
         query_splits=dataset.query_splits[chosen],
         baseline=dataset.baseline[rows],
     )
+
+
+class _Listener(event.Listener):  # type: ignore[misc, unused-ignore]
+    """Tells of the first kernel that is compiled.
+
+    Small functions without a cache are compiled in every process; they take no time to speak of.
+    """
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+        self._told = False
+
+    def on_start(self, event: Any) -> None:  # noqa: ANN401 (Numba's own type)
+        if not self._told and not isinstance(event.data["dispatcher"]._cache, caching.NullCache):
+            self._told = True
+            self._tell()
+
+    def on_end(self, event: Any) -> None:  # noqa: ANN401
+        pass
+
+
+@contextmanager
+def watched(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` once if, within this context, a kernel must be compiled: it is in no cache."""
+    with event.install_listener("numba:compile", _Listener(tell)):
+        yield

@@ -59,7 +59,8 @@ class Store:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         whole = dataclasses.replace(config, sessions=config.session_count(dataset))
-        self._shared = {"dataset": fingerprint(dataset), "config": repr(whole), "seed": int(seed)}
+        self.fingerprint = fingerprint(dataset)
+        self._shared = {"dataset": self.fingerprint, "config": repr(whole), "seed": int(seed)}
 
     def path(self, ranker: Ranker, trial: int) -> Path:
         """Return the file of a trial, whether or not it exists."""

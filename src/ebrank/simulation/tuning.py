@@ -42,6 +42,17 @@ class Point:
     result: Result
 
     @property
+    def text(self) -> str:
+        """What `registry.parse` reads: what is not default, and all that was tuned."""
+        declared = {parameter.name: parameter for parameter in parameters(type(self.ranker))}
+        told = [
+            f"{name}={_typed(getattr(self.ranker, name))}"
+            for name, parameter in declared.items()
+            if name in self.values or getattr(self.ranker, name) != parameter.default
+        ]
+        return f"{self.ranker.name}:{','.join(told)}"
+
+    @property
     def validation_ndcg(self) -> Floats:
         """What is maximized, of each trial."""
         return np.array([trial.validation_ndcg for trial in self.result.trials])
@@ -170,3 +181,8 @@ def _read_values(parameter: Parameter, text: str, owner: str) -> tuple[Any, ...]
     for value in values:
         parameter.check(value, owner)
     return values
+
+
+def _typed(value: object) -> str:
+    """Return a value as one would type it: 20 for 20.0."""
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

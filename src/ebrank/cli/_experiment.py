@@ -1,0 +1,216 @@
+"""What `simulate` and `tune` share: their options, the dataset and config these describe."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.options import dataset_options
+from ebrank.errors import DataError
+
+if TYPE_CHECKING:
+    from ebrank.data.dataset import Dataset
+    from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.result import Result
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LARGEST_SEED = 2**63 - 2
+COMPILING = "note: compiling for this machine; this takes some seconds, the first time only"
+RANKER = "NAME[:PARAM=VALUE,…]"
+
+
+def experiment_options(function: F) -> F:
+    """Add the dataset, what is simulated on it, and how to run it."""
+    options = (
+        click.option(
+            "--dataset",
+            required=True,
+            metavar="NAME|FOLDER",
+            help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt.",
+        ),
+        click.option(
+            "--trials",
+            type=click.IntRange(min=1),
+            metavar="NUMBER",
+            default=5,
+            show_default=True,
+            help="How often to repeat it, with other users each time.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            callback=_seed,
+            default=0,
+            metavar="NUMBER",
+            show_default=True,
+            help="Every random draw follows from it.",
+        ),
+        click.option(
+            "--sessions",
+            type=click.IntRange(min=1),
+            metavar="NUMBER",
+            help="Sessions of a trial; by default (rows − 5·queries)/η.",
+        ),
+        click.option(
+            "--eta",
+            type=click.FloatRange(0, 1, min_open=True),
+            metavar="NUMBER",
+            default=1.0,
+            show_default=True,
+            help="Probability that an item enters at a session of its query.",
+        ),
+        click.option(
+            "--updates",
+            type=click.IntRange(min=1),
+            metavar="NUMBER",
+            default=20,
+            show_default=True,
+            help="Model updates of a trial.",
+        ),
+        click.option(
+            "--jobs",
+            type=click.IntRange(min=1),
+            metavar="NUMBER",
+            default=1,
+            show_default=True,
+            help="Trials to run at a time; the results do not depend on it.",
+        ),
+        click.option(
+            "--out",
+            metavar="DIR",
+            type=click.Path(file_okay=False),
+            help="Folder for the results; trials finished there before are not run again.",
+        ),
+        click.option(
+            "--scale",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="SHARE",
+            help="Share of a preset's queries to generate.",
+        ),
+        dataset_options,
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What the options describe."""
+
+    dataset: Dataset
+    config: SimulationConfig
+    trials: int
+    seed: int
+    jobs: int
+    out: str | None
+
+    def __str__(self) -> str:
+        """Return a line about what is run."""
+        data = self.dataset
+        sessions = self.config.session_count(data)
+        trials = f"{self.trials} trial{'s' if self.trials > 1 else ''}"
+        return (
+            f"{data.name}: {data.n_queries:,} queries, {data.n_rows:,} rows; "
+            f"{trials} of {sessions:,} sessions, seed {self.seed}"
+        )
+
+
+def experiment(
+    dataset: str,
+    *,
+    trials: int,
+    seed: int,
+    sessions: int | None,
+    eta: float,
+    updates: int,
+    jobs: int,
+    out: str | None,
+    **about_data: Any,  # noqa: ANN401 (what `ebrank.load` takes)
+) -> Experiment:
+    """Load the dataset and return the experiment that the options describe."""
+    import ebrank
+    from ebrank.simulation.config import SimulationConfig
+
+    config = SimulationConfig(entering_probability=eta, updates=updates, sessions=sessions)
+    with console.progress("reading") as progress:
+        loaded = ebrank.load(dataset, progress=progress, **about_data)
+    config.session_count(loaded)  # refuses what is too short
+    return Experiment(loaded, config, trials, seed, jobs, out)
+
+
+def refuse_foreign(path: Path, kind: str) -> None:
+    """Raise where a file that would be written over is not ours."""
+    try:
+        ours = json.loads(path.read_bytes())["kind"] == kind
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):
+        ours = False
+    if not ours:
+        raise DataError("not a file of this command", path=path, remedy="Give another --out.")
+
+
+def note_of_compilation() -> AbstractContextManager[None]:
+    """Return a context that says on stderr when kernels are compiled rather than found cached."""
+    from ebrank.simulation.compilation import watched
+
+    return watched(lambda: click.echo(COMPILING, err=True))
+
+
+def say_stopped(told: Experiment, results: Sequence[Result]) -> None:
+    """Say how far a run got that was interrupted."""
+    finished = sum(len(result.trials) for result in results)
+    message = f"stopped: {finished} of {told.trials * len(results)} trials finished"
+    if told.out is not None:
+        message += f", kept in {told.out}; the same command goes on from there"
+    click.echo(message, err=True)
+
+
+def mean_and_spread(values: Any, digits: int) -> str:  # noqa: ANN401 (an array, imported late)
+    """Return `.718 ± .004`: mean and standard deviation over trials, as papers print them."""
+    from ebrank.simulation.summary import spread
+
+    deviation = spread(values)
+    numbers = [values.mean()] if deviation is None else [values.mean(), deviation]
+    return " ± ".join(f"{number:.{digits}f}".removeprefix("0") for number in numbers)
+
+
+def to_the_right(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the rows with each column of numbers padded to one width."""
+    columns = []
+    for column in zip(*rows, strict=True):
+        width = max(map(len, column))
+        numbers = all(cell[:1].isdigit() or cell[:1] == "." for cell in column)
+        columns.append([cell.rjust(width) if numbers else cell for cell in column])
+    return list(zip(*columns, strict=True))
+
+
+def broken(text: str, width: int) -> str:
+    """Return a ranker's text in lines of this width where it is longer, broken between parameters.
+
+    >>> print(broken("ebrank:epsilon=5.0,estimator=exposure", 25))
+    ebrank:epsilon=5.0,
+      estimator=exposure
+    """
+    lines = [""]
+    for part in re.findall(r"[^:,]*[:,]?", text):
+        if len(lines[-1] + part) > width and lines[-1].strip():
+            lines.append("  ")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value > LARGEST_SEED:
+        raise click.BadParameter(f"{value} is too large")
+    return value

@@ -1,0 +1,105 @@
+"""`ebrank rankers`: what rankers there are, as they declare themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option
+
+if TYPE_CHECKING:
+    from ebrank.rankers.base import Ranker
+
+SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Concate"}
+"""The paper's names of the feature settings."""
+
+
+@click.command(
+    "rankers",
+    epilog=examples("ebrank rankers", "ebrank rankers ebrank", "ebrank rankers --json"),
+)
+@click.argument("name", required=False)
+@json_option
+def command(name: str | None, as_json: bool) -> None:
+    """List the rankers, or describe one.
+
+    NAME is a ranker; its parameters are told, with their defaults. A ranker is chosen elsewhere as
+    NAME:PARAM=VALUE,PARAM=VALUE.
+    """
+    from ebrank.rankers import registry
+
+    if name is None:
+        rankers = [about(ranker) for ranker in registry.known().values()]
+        if as_json:
+            console.print_json({"rankers": rankers})
+        else:
+            print_list(rankers)
+        return
+    one = about(type(registry.parse(name)))
+    if as_json:
+        console.print_json(one)
+    else:
+        print_one(one)
+
+
+def about(ranker: type[Ranker]) -> dict[str, Any]:
+    """Return what a ranker declares."""
+    from ebrank.rankers.base import parameters
+
+    return {
+        "name": ranker.name,
+        "help": ranker.help,
+        "settings": list(ranker.settings),
+        "parameters": [
+            {
+                "name": parameter.name,
+                "default": parameter.default,
+                "takes": parameter.domain,
+                "help": parameter.help,
+                "grid": list(parameter.grid),
+            }
+            for parameter in parameters(ranker)
+        ],
+    }
+
+
+def print_list(rankers: list[dict[str, Any]]) -> None:
+    """Print a line for each ranker."""
+    console.print_table(
+        ("name", "features", "what it does"),
+        [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers],
+    )
+    click.echo("Parameters of a ranker: ebrank rankers NAME")
+
+
+def print_one(ranker: dict[str, Any]) -> None:
+    """Print a ranker and its parameters."""
+    facts = {
+        "what it does": ranker["help"],
+        "features": in_words(ranker["settings"]),
+        "parameters": "" if ranker["parameters"] else "none",
+    }
+    console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
+    if ranker["parameters"]:
+        click.echo()
+        columns = ("parameter", "default", "takes", "what it is")
+        rows = [
+            (one["name"], _text(one["default"]), one["takes"], one["help"])
+            for one in ranker["parameters"]
+        ]
+        console.print_table(columns, rows)
+
+
+def in_words(settings: list[str]) -> str:
+    """Return feature settings by the paper's names."""
+    return ", ".join(SETTINGS[setting] for setting in settings)
+
+
+def _text(value: object) -> str:
+    """Return a default as it is typed."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

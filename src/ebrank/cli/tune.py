@@ -1,0 +1,169 @@
+"""`ebrank tune`: choose a ranker's parameters on validation queries, never on test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli._experiment import (
+    RANKER,
+    Experiment,
+    experiment,
+    experiment_options,
+    mean_and_spread,
+    note_of_compilation,
+    refuse_foreign,
+    say_stopped,
+    to_the_right,
+)
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option
+
+if TYPE_CHECKING:
+    from ebrank.rankers.base import Ranker
+    from ebrank.simulation.tuning import Grid, Tuning
+
+RESULTS = "tuning.json"
+KIND = "ebrank tune"
+
+
+@click.command(
+    "tune",
+    epilog=examples(
+        "ebrank tune --dataset MQ2008 --ranker ebrank",
+        "ebrank tune --dataset MQ2008 --ranker ebrank:estimator=exposure",
+        "ebrank tune --dataset MQ2008 --ranker ebrank --param epsilon --grid 0,5,20",
+    ),
+)
+@click.option("--ranker", required=True, metavar=RANKER, help="A ranker of `ebrank rankers`.")
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME",
+    help="Parameter to choose; several make a product. By default all that have a grid.",
+)
+@click.option(
+    "--grid",
+    "grids",
+    multiple=True,
+    metavar="VALUES",
+    help="Values to try, such as 0,1,5: one --grid for each --param. By default its own grid.",
+)
+@experiment_options
+@json_option
+def command(
+    ranker: str,
+    params: tuple[str, ...],
+    grids: tuple[str, ...],
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Choose a ranker's parameters on validation queries.
+
+    Every combination of values is simulated. Best is the highest mean NDCG of the lists served to
+    validation queries in the second half of the run. Test queries are never looked at, and the
+    trials are other ones than `simulate` runs with any seed.
+    """
+    from ebrank.rankers import registry
+    from ebrank.simulation.parallel import Interrupted
+    from ebrank.simulation.tuning import read_grid
+
+    chosen = registry.parse(ranker)
+    grid = read_grid(chosen, params, grids)
+    with note_of_compilation():
+        told = experiment(**options)
+        try:
+            tuning = run(told, chosen, grid)
+        except Interrupted as interrupted:
+            say_stopped(told, interrupted.results)
+            raise click.exceptions.Exit(130) from None
+    document = report(told, tuning)
+    if told.out is not None:
+        from ebrank.simulation.storage import write_json
+
+        write_json(Path(told.out) / RESULTS, document)
+    if as_json:
+        console.print_json(document)
+    else:
+        print_tuning(told, tuning)
+
+
+def run(told: Experiment, ranker: Ranker, grid: Grid) -> Tuning:
+    """Run every point of the grid."""
+    from ebrank.simulation.storage import Store
+    from ebrank.simulation.tuning import tune, tuning_seed
+
+    store = None
+    if told.out is not None:
+        store = Store(told.out, told.dataset, told.config, tuning_seed(told.seed))
+        refuse_foreign(Path(told.out) / RESULTS, KIND)
+    with console.progress("tuning") as progress:
+        return tune(
+            told.dataset,
+            ranker,
+            grid,
+            told.config,
+            told.seed,
+            trials=told.trials,
+            jobs=told.jobs,
+            store=store,
+            progress=progress,
+        )
+
+
+def report(told: Experiment, tuning: Tuning) -> dict[str, Any]:
+    """Return the grid, its results and the choice, as an object for JSON."""
+    from ebrank.simulation.storage import versions
+    from ebrank.simulation.summary import about_config, about_dataset, spread
+
+    best = tuning.best
+    return {
+        "kind": KIND,
+        "dataset": about_dataset(told.dataset),
+        "config": about_config(told.config),
+        "seed": told.seed,
+        "tuning_seed": tuning.seed,
+        "versions": versions(),
+        "best": {"ranker": best.text, "values": best.values},
+        "at_the_edge": tuning.at_the_edge,
+        "grid": [
+            {
+                "values": point.values,
+                "ranker": point.text,
+                "validation_ndcg": {
+                    "mean": float(point.validation_ndcg.mean()),
+                    "sd": spread(point.validation_ndcg),
+                    "trials": point.validation_ndcg.tolist(),
+                },
+            }
+            for point in tuning.points
+        ],
+        "seconds": sum(point.result.seconds for point in tuning.points),
+    }
+
+
+def print_tuning(told: Experiment, tuning: Tuning) -> None:
+    """Print the grid as a table, the choice marked, and how to use it."""
+    best = tuning.best
+    names = tuple(best.values)
+    rows = [
+        (
+            *(_text(value) for value in point.values.values()),
+            mean_and_spread(point.validation_ndcg, 4),
+            "best" if point is best else "",
+        )
+        for point in tuning.points
+    ]
+    click.echo(f"{told} (tuning seed {tuning.seed})")
+    console.print_table((*names, "validation NDCG", ""), to_the_right(rows))
+    for name in tuning.at_the_edge:
+        console.warn(f"the best {name} is at the edge of its grid; a wider one may do better")
+    click.echo(f"Use it: ebrank simulate --ranker {best.text}")
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,52 @@
+"""Results as plain objects, for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.data.dataset import Dataset
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import Result
+
+METRICS = ("cold_ndcg", "warm_ndcg", "cum_ndcg")
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """Return what a simulation came to; it has one finished trial or more.
+
+    `sessions` are those of one trial; `seconds` is the run time of all, without compilation.
+    """
+    values = {metric: getattr(result, metric) for metric in METRICS}
+    return {
+        **{
+            metric: {"mean": float(each.mean()), "trials": each.tolist()}
+            for metric, each in values.items()
+        },
+        "sessions": int(result.trials[0].sessions[-1]),
+        "seconds": result.seconds,
+    }
+
+
+def spread(values: npt.NDArray[np.float64]) -> float | None:
+    """Return the standard deviation over trials, None of a single one."""
+    return float(values.std(ddof=1)) if len(values) > 1 else None
+
+
+def about_dataset(dataset: Dataset) -> dict[str, Any]:
+    """Return what a dataset is called and how large it is."""
+    return {
+        "name": dataset.name,
+        "queries": dataset.n_queries,
+        "rows": dataset.n_rows,
+        "features": dataset.n_features,
+    }
+
+
+def about_config(config: SimulationConfig) -> dict[str, Any]:
+    """Return an experiment's numbers; users and beliefs as text."""
+    believed = None if config.believed is None else repr(config.believed)
+    return asdict(config) | {"users": repr(config.users), "believed": believed}
