@@ -244,6 +244,7 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (eq.prior_alpha, (0.7,)),
     (eq.prior_loss, (2.0, 7.0, 1.3, 5.0)),
     (eq.prior_loss_gradient, (2.0, 7.0, 1.3, 5.0)),
+    (eq.prior_loss_and_gradient, (2.0, 7.0, 1.3, 5.0)),
     (eq.marginal_likelihood_loss, (2.0, 7.0, 1.3, 5.0)),
 ]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import FunctionType, ModuleType
@@ -79,7 +80,7 @@ def share(module: ModuleType, without: Callable[..., object] | None = None) -> N
     for function in vars(module).values():
         own = isinstance(function, FunctionType) and function.__module__ == module.__name__
         if own and function is not without:
-            register_jitable(function)
+            register_jitable(error_model="numpy", forceinline=True)(function)
 
 
 class _KernelLocator(caching._CacheLocator):
@@ -152,8 +153,12 @@ class _KernelCache(caching._Cache):
 
 
 def source_stamp(function: Callable[..., object]) -> str:
-    """Return a hash of the sources and constants that `function` and all it calls are made of."""
-    parts = sorted(set(_ingredients(function, set())))
+    """Return a hash of the sources and constants that `function` and all it calls are made of.
+
+    How kernels are compiled is an ingredient too: this very module.
+    """
+    recipe = inspect.getsource(sys.modules[__name__])
+    parts = [recipe, *sorted(set(_ingredients(function, set())))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -23,7 +23,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.special import beta_quantile, digamma, log_gamma
+from ebrank.special import beta_quantile, log_gamma, log_gamma_and_digamma
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
@@ -121,21 +121,25 @@ def prior_loss(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
     log Γ(β) and log Γ(n − C + β) are constant while β is fixed, and the latter has no value where
     C > n + β. Without them the loss is finite for every C ≥ 0.
     """
-    return (
-        log_gamma(alpha)
-        - log_gamma(alpha + beta)
-        - log_gamma(clicks + alpha)
-        + log_gamma(trials + alpha + beta)
-    )
+    return prior_loss_and_gradient(clicks, trials, alpha, beta)[0]
 
 
 def prior_loss_gradient(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
     """Return ∂loss/∂α = ψ(α) − ψ(α + β) − ψ(C + α) + ψ(n + α + β) (eq:LossDeri)."""
+    return prior_loss_and_gradient(clicks, trials, alpha, beta)[1]
+
+
+def prior_loss_and_gradient(
+    clicks: Real, trials: Real, alpha: Real, beta: Real
+) -> tuple[Real, Real]:
+    """Return `prior_loss` and `prior_loss_gradient`, at little more than the cost of one."""
+    prior_hits, prior_hits_slope = log_gamma_and_digamma(alpha)
+    prior_all, prior_all_slope = log_gamma_and_digamma(alpha + beta)
+    hits, hits_slope = log_gamma_and_digamma(clicks + alpha)
+    all_, all_slope = log_gamma_and_digamma(trials + alpha + beta)
     return (
-        digamma(alpha)
-        - digamma(alpha + beta)
-        - digamma(clicks + alpha)
-        + digamma(trials + alpha + beta)
+        prior_hits - prior_all - hits + all_,
+        prior_hits_slope - prior_all_slope - hits_slope + all_slope,
     )
 
 

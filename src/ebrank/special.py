@@ -23,24 +23,28 @@ HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 def log_gamma(x: Real) -> Real:
-    """Return log Γ(x) for x > 0."""
-    y = x + 8.0
-    z = 1.0 / (y * y)
-    series = (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z * (1 / 1680 - z / 1188)))) / y
-    low = x * (x + 1.0) * (x + 2.0) * (x + 3.0)
-    high = (x + 4.0) * (x + 5.0) * (x + 6.0) * (x + 7.0)
-    return (y - 0.5) * np.log(y) - y + HALF_LOG_TWO_PI + series - np.log(low * high)
+    """Return log Γ(x) for 0 < x < 1e38."""
+    return log_gamma_and_digamma(x)[0]
 
 
 def digamma(x: Real) -> Real:
-    """Return ψ(x) = d log Γ(x)/dx for x > 0."""
+    """Return ψ(x) = d log Γ(x)/dx for 0 < x < 1e38."""
+    return log_gamma_and_digamma(x)[1]
+
+
+def log_gamma_and_digamma(x: Real) -> tuple[Real, Real]:
+    """Return both: they share what is costly."""
     y = x + 8.0
-    z = 1.0 / (y * y)
-    series = z * (1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z / 132))))
-    # 1/x + 1/(x+7) = (2x+7)/(x(x+7)), and so on inwards: half the divisions
+    log_y = np.log(y)
+    inverse = 1.0 / y
+    z = inverse * inverse
+    series = inverse * (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z * (1 / 1680 - z / 1188))))
+    series_slope = z * (1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z / 132))))
     s = x * (x + 7.0)
-    pairs = 1.0 / s + 1.0 / (s + 6.0) + 1.0 / (s + 10.0) + 1.0 / (s + 12.0)
-    return np.log(y) - 0.5 / y - series - (2.0 * x + 7.0) * pairs
+    steps = s * (s + 6.0) * (s + 10.0) * (s + 12.0)  # x (x+1) ... (x+7)
+    steps_slope = (2.0 * x + 7.0) * (((4.0 * s + 84.0) * s + 504.0) * s + 720.0)
+    log_value = (y - 0.5) * log_y - y + HALF_LOG_TWO_PI + series - np.log(steps)
+    return log_value, log_y - 0.5 * inverse - series_slope - steps_slope / steps
 
 
 def beta_quantile(a: Real, b: Real, probability: float) -> Real:

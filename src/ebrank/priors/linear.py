@@ -72,7 +72,7 @@ class LinearPrior(Parameterized):
         early_stopping: bool = True,
         patience: int = 5,
         max_iterations: int = 200,
-        tolerance: float = 1e-4,
+        tolerance: float = 1e-3,
         warm_start: bool = False,
         threads: int | None = None,
     ) -> None:

@@ -15,6 +15,7 @@ from ebrank.equations import (
     LOWEST_LOG_ALPHA,
     prior_alpha,
     prior_loss,
+    prior_loss_and_gradient,
     prior_loss_gradient,
 )
 
@@ -87,8 +88,10 @@ def loss_and_gradient_sum(
     for i in range(start, stop):
         if included[i]:
             s = score(features, i, theta)
-            loss += prior_loss(clicks[i], trials[i], prior_alpha(s), beta)
-            slope = score_slope(s, clicks[i], trials[i], beta)
+            alpha = prior_alpha(s)
+            row_loss, slope = prior_loss_and_gradient(clicks[i], trials[i], alpha, beta)
+            loss += row_loss
+            slope *= alpha * (LOWEST_LOG_ALPHA <= s <= HIGHEST_LOG_ALPHA)  # flat where clipped
             for j in range(n_features):
                 gradient[j] += slope * features[i, j]
             gradient[n_features] += slope
