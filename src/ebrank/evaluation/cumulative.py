@@ -17,4 +17,5 @@ def cum_ndcg(served: Floats, discount: float, before: float = 0.0) -> float:
     1.5
     """
     ages = np.arange(len(served) - 1, -1, -1)
-    return float(served @ discount**ages + before * discount ** len(served))
+    since = (served * discount**ages).sum()  # no dot product: BLAS rounds by its thread count
+    return float(since + before * discount ** len(served))
