@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import leaf
+from ebrank.errors import ParameterError
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = range(1, 7)
 
@@ -70,5 +71,8 @@ def gumbel(key: np.uint64) -> float:
 
 
 def trial_key(seed: int, trial: int) -> np.uint64:
-    """Return the key of a trial: all its draws lie below."""
+    """Return the key of a trial: all its draws lie below. A seed is a whole number of 64 bits."""
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or not -(2**63) <= seed < 2**63:
+        raise ParameterError(f"seed must be a whole number of at most 63 bits, not {seed!r}")
     return np.uint64(child(np.uint64(child(np.uint64(0), seed)), trial))
