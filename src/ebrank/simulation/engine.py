@@ -18,6 +18,7 @@ import numpy as np
 from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
+from ebrank.errors import DataError
 from ebrank.evaluation.cumulative import cum_ndcg
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
@@ -96,6 +97,8 @@ class _Run:
         steps = np.arange(config.updates + 1)
         self.borders: Ints = config.session_count(dataset) * steps // config.updates
         self.test = dataset.queries_in("test")
+        if len(self.test) == 0:
+            raise DataError(f"dataset {dataset.name!r} has no test queries to measure on")
         self.is_test = dataset.query_splits == 2
         self.is_vali = dataset.query_splits == 1
         self.asked: list[Ints] = []
@@ -141,7 +144,7 @@ class _Run:
             warm_by_query=self.warm[-1][:, 0],
             test_queries=asked[on_test],
             test_ndcg=served[on_test],
-            validation_ndcg=float(served[self.is_vali[asked] & late].mean()),
+            validation_ndcg=_mean(served[self.is_vali[asked] & late]),
             exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
             clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
             weights=model.weights,
@@ -177,3 +180,8 @@ class _Run:
             threads=self.threads,
         )
         return out
+
+
+def _mean(values: Floats) -> float:
+    """Return the mean, NaN where there is nothing to average."""
+    return float(values.mean()) if len(values) else float("nan")

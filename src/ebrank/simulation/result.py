@@ -25,7 +25,8 @@ class TrialResult:
         cold_by_query, warm_by_query: NDCG of each test query, first cutoff, last checkpoint.
         test_queries: query served at each session on a test query, in order of time.
         test_ndcg: NDCG of the list it was served.
-        validation_ndcg: mean NDCG of the lists of validation queries in the second half of the run.
+        validation_ndcg: mean NDCG of the lists of validation queries in the second half of the run;
+            NaN where there were none.
         exposure_by_age, clicks_by_age: shares by age of the item; first the initial candidates,
             then 0, 1, 2–3, 4–7, ... sessions of its query since it entered.
         weights: the last linear model's weights, that of x^b last if it has one; None if none.
