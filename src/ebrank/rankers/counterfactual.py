@@ -111,7 +111,7 @@ class CounterfactualLearner:
         formula = CONCATENATED[self.parameters.behavior] if concatenate else FIXED
         return ScoreModel(
             a=self.squares.scores(model),
-            b=np.full(self.trial.dataset.n_rows, unseen),
+            b=np.array([unseen]),
             serve=formula,
             offline=formula,
             serve_parameters=(model.behavior, 0.0, 0.0),
