@@ -3,7 +3,7 @@
 A counterfactual model is linear and fitted by least squares to the debiased click rate C/n (see
 `least_squares`). Its behavior feature x^b is the click rate by exposure, c/E. It could be C/n, as
 the paper writes (`behavior=ips`), but that is the target itself: least squares then gives x^b the
-weight 1 and every other feature 0.
+weight 1 and every other feature 0, but for the ridge's trace, which is all that orders cold items.
 """
 
 from __future__ import annotations
