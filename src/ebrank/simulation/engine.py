@@ -73,14 +73,20 @@ def run_trial(
         Trial(dataset, run.world.relevance, stats_of(run.world), run.key, threads)
     )
     run.warm_up()
+    before = time.perf_counter()
     model = learner.update()
+    learning, serving = time.perf_counter() - before, 0.0
     for update in range(config.updates):
+        before = time.perf_counter()
         run.serve(model, update)
+        between = time.perf_counter()
         model = learner.update()
+        serving += between - before
+        learning += time.perf_counter() - between
         run.measure(model)
         if progress is not None:
             progress(update + 1, config.updates)
-    return run.result(model, time.perf_counter() - started)
+    return run.result(model, (time.perf_counter() - started, serving, learning))
 
 
 class _Run:
@@ -130,7 +136,7 @@ class _Run:
         self.cold.append(self._offline(model, cold=True))
         self.warm.append(self._offline(model, cold=False))
 
-    def result(self, model: ScoreModel, seconds: float) -> TrialResult:
+    def result(self, model: ScoreModel, seconds: tuple[float, float, float]) -> TrialResult:
         """Return what was measured."""
         asked, served = np.concatenate(self.asked), np.concatenate(self.ndcg)
         on_test = self.is_test[asked]
@@ -148,7 +154,9 @@ class _Run:
             exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
             clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
             weights=model.weights,
-            seconds=seconds,
+            seconds=seconds[0],
+            serving_seconds=seconds[1],
+            learning_seconds=seconds[2],
         )
 
     def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:

