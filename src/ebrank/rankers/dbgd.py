@@ -34,7 +34,7 @@ class Duels:
     @property
     def stepped(self) -> Bools:
         """Whether anybody won."""
-        return self.wins.any(axis=1)
+        return np.asarray(self.wins.any(axis=1))
 
     def gradient_sum(self, linear: Linear, rates: Floats, start: int, stop: int) -> Floats:
         """Return Σ rate·(mean of the winners' directions) over the sessions start..stop."""
@@ -69,10 +69,10 @@ class DBGD(OnlineParameters, Ranker):
 
     decay: float = param(0.99999, "factor of the rate from one step to the next", at_least=0)
     step: float = param(1.0, "distance δ of the candidates from the logging model", at_least=0)
-    credit: Literal["all", "disputed"] = param(
-        "all",
-        "count all clicks, or none on the top items all agree on",
-        choices=("all", "disputed"),
+    credit: Literal["disputed", "all"] = param(
+        "disputed",
+        "count clicks below the top items all rankers agree on, or all clicks",
+        choices=("disputed", "all"),
     )
 
     def learner(self, trial: Trial) -> Learner:

@@ -24,7 +24,6 @@ from ebrank.threads import map_blocks
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Features: TypeAlias = npt.NDArray[np.float32]
-Gradients: TypeAlias = Callable[[Floats, int, int], Floats]
 
 BLOCK = 2048
 TINY = 1e-300
@@ -154,12 +153,13 @@ class OnlineLearner:
 
         data, parameters = self.trial.dataset, self.parameters
         n = data.n_features
-        scores = training.scores(data.features, np.append(self.weights[:n], 0.0), None)
+        theta = np.append(self.weights[:n], 0.0)  # no intercept: it would not change an order
+        scores = training.scores(data.features, theta, self.trial.threads)
         behavior_weight = float(self.weights[n]) if len(self.weights) > n else 0.0
         formula = FORMULAS[parameters.behavior]
         return self.wrap(
             a=scores,
-            b=np.zeros_like(scores),
+            b=np.zeros(1),
             serve=formula,
             offline=formula,
             serve_parameters=(behavior_weight, 0.0, 0.0),

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank import streams
-from ebrank.compiled import kernel
+from ebrank.compiled import kernel, leaf
 from ebrank.rankers.kernels import directions, team_draft
 from ebrank.rankers.kernels.best import write_best
 from ebrank.rankers.online import Linear
-from ebrank.simulation.linear import Candidates, room_for, seat, seat_all
+from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, seat, seat_all
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
 from ebrank.simulation.session import Bools, item_enters, show
@@ -84,6 +84,7 @@ def run_sessions(
             )
             log.keys[t] = session
             if linear.learns[q]:
+                ignore_unexamined(world, draft.clicked, shown)
                 team_draft.write_wins(draft.teams, draft.clicked, shown, log.wins[t])
             for rank in range(shown):
                 seat(world, linear, q, draft.slots[rank], candidates)
@@ -106,7 +107,7 @@ def room_for_draft(linear: Linear, n_rankers: int, most: int, length: int) -> Dr
     )
 
 
-@kernel
+@leaf
 def draft_list(
     world: World,
     linear: Linear,
@@ -139,7 +140,7 @@ def draft_list(
         draft.rows[rank] = world.arrivals[first + draft.slots[rank]]
 
 
-@kernel
+@leaf
 def write_scores(
     world: World, linear: Linear, step: float, candidates: Candidates, q: int, draft: Draft
 ) -> None:

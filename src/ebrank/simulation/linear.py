@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebrank.compiled import kernel
+from ebrank.compiled import kernel, leaf
 from ebrank.rankers.online import TINY, Linear
+from ebrank.simulation.session import Bools
 from ebrank.simulation.world import Floats, World
 
 
@@ -34,14 +35,14 @@ def room_for(n: int) -> Candidates:
     return Candidates(np.empty(n), np.empty(n), np.empty(n))
 
 
-@kernel
+@leaf
 def seat_all(world: World, linear: Linear, q: int, candidates: Candidates) -> None:
     """Write what is known of all candidates of a query."""
     for i in range(world.entered[q]):
         seat(world, linear, q, i, candidates)
 
 
-@kernel
+@leaf
 def seat(world: World, linear: Linear, q: int, i: int, candidates: Candidates) -> None:
     """Write what is known of candidate i, who is new or has met a user."""
     row = world.arrivals[world.pointers[q] + i]
@@ -50,7 +51,7 @@ def seat(world: World, linear: Linear, q: int, i: int, candidates: Candidates) -
     candidates.ties[i] = world.tie_keys[row]
 
 
-@kernel
+@leaf
 def behavior_feature(world: World, linear: Linear, row: int) -> float:
     """Return x^b: c/E or C/n, 0 where the item was never shown or x^b is no feature."""
     if not linear.concatenated:
@@ -58,3 +59,10 @@ def behavior_feature(world: World, linear: Linear, row: int) -> float:
     if linear.ips:
         return world.weighted_clicks[row] / max(world.shown[row], 1)  # type: ignore[no-any-return]
     return world.clicks[row] / max(world.exposure[row], TINY)  # type: ignore[no-any-return]
+
+
+@leaf
+def ignore_unexamined(world: World, clicked: Bools, shown: int) -> None:
+    """Drop clicks where nobody is believed to look: behavior statistics do not count them either."""
+    for rank in range(shown):
+        clicked[rank] &= world.believed_curve[rank] > 0.0

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import kernel
+from ebrank.compiled import kernel, leaf
 from ebrank.rankers.kernels.best import write_best
-from ebrank.rankers.kernels.pairwise import write_item_weights, write_log_tails
+from ebrank.rankers.kernels.pairwise import considered, write_item_weights, write_log_tails
 from ebrank.rankers.online import Linear
-from ebrank.simulation.linear import Candidates, room_for, seat, seat_all
+from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, seat, seat_all
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
 from ebrank.simulation.session import Bools, item_enters, show
@@ -92,7 +92,7 @@ def room_for_list(most: int, length: int) -> Drawn:
     )
 
 
-@kernel
+@leaf
 def draw_list(
     world: World, candidates: Candidates, q: int, session: np.uint64, shown: int, drawn: Drawn
 ) -> None:
@@ -110,30 +110,28 @@ def draw_list(
         drawn.scores[rank] = candidates.scores[drawn.slots[rank]]
 
 
-@kernel
+@leaf
 def learn(
     world: World, candidates: Candidates, q: int, shown: int, drawn: Drawn, t: int, log: PairLog
 ) -> bool:
     """Write the lesson of a session; return whether there is one.
 
-    Ranks that nobody is believed to examine teach nothing. Scores and x^b are those of when the
-    list was made.
+    Scores and x^b are those of when the list was made.
     """
-    seen = shown
-    while seen > 0 and world.believed_curve[seen - 1] == 0.0:
-        seen -= 1
-    if not np.any(drawn.clicked[:seen]):
+    ignore_unexamined(world, drawn.clicked, shown)
+    if considered(drawn.clicked, shown) == 0:
         return False
-    write_log_tails(
-        drawn.scores, shown, log_unlisted(candidates, world.entered[q], shown, drawn), drawn.tails
-    )
+    log_rest = log_unlisted(candidates, world.entered[q], shown, drawn)
+    write_log_tails(drawn.scores, shown, log_rest, drawn.tails)
     for rank in range(shown):
         log.rows[t, rank] = drawn.rows[rank]
         log.behavior[t, rank] = candidates.behavior[drawn.slots[rank]]
-    return write_item_weights(drawn.scores, drawn.tails, drawn.clicked, seen, log.weights[t])
+    return write_item_weights(
+        drawn.scores, drawn.tails, world.believed_curve, drawn.clicked, shown, log.weights[t]
+    )
 
 
-@kernel
+@leaf
 def log_unlisted(candidates: Candidates, n: int, shown: int, drawn: Drawn) -> float:
     """Return log Σ e^score over the candidates that are not in the list; −∞ if all are."""
     for rank in range(shown):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.compiled import kernel
+from ebrank.compiled import leaf
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@kernel
+@leaf
 def write_best(scores: Floats, ties: Floats, n: int, length: int, best: Ints) -> None:
     """Write which `length` of the first n items score highest; equal scores by the lower tie key.
 
@@ -34,7 +34,7 @@ def write_best(scores: Floats, ties: Floats, n: int, length: int, best: Ints) ->
             best[place] = item
 
 
-@kernel
+@leaf
 def precedes(scores: Floats, ties: Floats, x: int, y: int) -> bool:
     """Return whether item x ranks before item y."""
     if scores[x] != scores[y]:

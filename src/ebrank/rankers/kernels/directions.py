@@ -10,40 +10,45 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank import streams
-from ebrank.compiled import kernel
+from ebrank.compiled import kernel, leaf
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 
+HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 DIRECTIONS, DRAFT = 0, 1
 """Children of a session's key: what candidates are drawn from, and the order of the teams."""
 
 
-@kernel
+@leaf
 def write_direction(key: np.uint64, direction: Floats) -> None:
     """Write a point drawn uniformly from the unit sphere: normal numbers, divided by their norm.
 
-    The normal numbers come in pairs from two uniform ones (Box and Muller).
+    The normal numbers come in pairs from a point in the unit disk (Marsaglia's polar method), tried
+    until it is in the disk; the two halves of one random number are its coordinates.
     """
-    n = len(direction)
-    total = 0.0
-    for pair in range((n + 1) // 2):
-        radius_key = streams.child(key, 2 * pair)
-        angle_key = streams.child(key, 2 * pair + 1)
-        radius = np.sqrt(-2.0 * np.log(streams.open_uniform(radius_key)))
-        angle = 2.0 * np.pi * streams.uniform(angle_key)
-        direction[2 * pair] = radius * np.cos(angle)
-        total += direction[2 * pair] ** 2
-        if 2 * pair + 1 < n:
-            direction[2 * pair + 1] = radius * np.sin(angle)
-            total += direction[2 * pair + 1] ** 2
-    norm = np.sqrt(total)
+    n, counter, total = len(direction), 0, 0.0
+    for j in range(0, n, 2):
+        x, y, square = 0.0, 0.0, 0.0
+        while square >= 1.0 or square == 0.0:
+            bits = streams.child(key, counter)
+            counter += 1
+            x = np.float64(bits >> HALF) * 2.0**-31 - 1.0
+            y = np.float64(bits & LOW_HALF) * 2.0**-31 - 1.0
+            square = x * x + y * y
+        stretch = np.sqrt(-2.0 * np.log(square) / square)
+        direction[j] = stretch * x
+        total += direction[j] * direction[j]
+        if j + 1 < n:
+            direction[j + 1] = stretch * y
+            total += direction[j + 1] * direction[j + 1]
+    scale = 1.0 / np.sqrt(total)
     for j in range(n):
-        direction[j] /= norm
+        direction[j] *= scale
 
 
-@kernel
+@leaf
 def direction_key(session: np.uint64, candidate: int) -> np.uint64:
     """Return the key of a candidate's direction in a session."""
     return streams.child(streams.child(session, DIRECTIONS), candidate)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.compiled import kernel
+from ebrank.compiled import kernel, leaf
 
 Bools = npt.NDArray[np.bool_]
 Features = npt.NDArray[np.float32]
@@ -23,23 +23,23 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@kernel
+@leaf
 def log_add(x: float, y: float) -> float:
     """Return log(eˣ + eʸ); −∞ stands for nothing."""
     high, low = max(x, y), min(x, y)
     if low == -np.inf:
         return high
-    return high + np.log1p(np.exp(low - high))  # type: ignore[no-any-return]
+    return high + float(np.log1p(np.exp(low - high)))
 
 
-@kernel
+@leaf
 def sigmoid(x: float) -> float:
     """Return 1/(1 + e⁻ˣ) for any x."""
-    z = np.exp(-abs(x))
+    z = float(np.exp(-abs(x)))
     return 1.0 / (1.0 + z) if x >= 0.0 else z / (1.0 + z)
 
 
-@kernel
+@leaf
 def write_log_tails(scores: Floats, length: int, log_rest: float, tails: Floats) -> None:
     """Write at each rank the log of Σ e^f over what could still be drawn there.
 
@@ -50,7 +50,7 @@ def write_log_tails(scores: Floats, length: int, log_rest: float, tails: Floats)
         tails[rank] = log_add(tails[rank + 1], scores[rank])
 
 
-@kernel
+@leaf
 def swap_weight(scores: Floats, tails: Floats, i: int, j: int) -> float:
     """Return ρ = P(R*)/(P(R) + P(R*)) for the swap of ranks i < j.
 
@@ -66,7 +66,7 @@ def swap_weight(scores: Floats, tails: Floats, i: int, j: int) -> float:
     return sigmoid(log_ratio)
 
 
-@kernel
+@leaf
 def considered(clicked: Bools, length: int) -> int:
     """Return how many items from the top were looked at: one more than down to the last click."""
     for rank in range(length - 1, -1, -1):
@@ -75,11 +75,14 @@ def considered(clicked: Bools, length: int) -> int:
     return 0
 
 
-@kernel
+@leaf
 def write_item_weights(
-    scores: Floats, tails: Floats, clicked: Bools, length: int, weights: Floats
+    scores: Floats, tails: Floats, examination: Floats, clicked: Bools, length: int, weights: Floats
 ) -> bool:
-    """Write the factor of each listed item's ∇f in the gradient; return whether there is a pair."""
+    """Write the factor of each listed item's ∇f in the gradient; return whether there is a pair.
+
+    What stands at a rank that nobody examines was not passed over.
+    """
     any_pair = False
     for rank in range(length):
         weights[rank] = 0.0
@@ -88,7 +91,7 @@ def write_item_weights(
         if not clicked[better]:
             continue
         for worse in range(looked_at):
-            if clicked[worse]:
+            if clicked[worse] or examination[worse] == 0.0:
                 continue
             lead = sigmoid(scores[better] - scores[worse])
             slope = lead * sigmoid(scores[worse] - scores[better])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank import streams
-from ebrank.compiled import kernel
+from ebrank.compiled import leaf
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 NOBODY = -1
 
 
-@kernel
+@leaf
 def draft(
     lists: Ints,
     length: int,
@@ -55,7 +55,7 @@ def draft(
         turn += 1
 
 
-@kernel
+@leaf
 def agreed(lists: Ints, length: int) -> int:
     """Return how many items all rankers list alike, from the top down."""
     for rank in range(length):
@@ -65,7 +65,7 @@ def agreed(lists: Ints, length: int) -> int:
     return length
 
 
-@kernel
+@leaf
 def first_new(ranking: Ints, merged: Ints, filled: int) -> int:
     """Return a ranking's first item that is not among the first `filled` merged ones."""
     place = 0
@@ -74,7 +74,7 @@ def first_new(ranking: Ints, merged: Ints, filled: int) -> int:
     return int(ranking[place])
 
 
-@kernel
+@leaf
 def occurrences(items: Ints, n: int, item: int) -> int:
     """Return how often an item is among the first n."""
     found = 0
@@ -83,7 +83,7 @@ def occurrences(items: Ints, n: int, item: int) -> int:
     return found
 
 
-@kernel
+@leaf
 def write_wins(teams: Ints, clicked: Bools, length: int, wins: Bools) -> None:
     """Write which candidates (rankers 1, 2, ...) have more clicks than the current one, ranker 0.
 
@@ -97,7 +97,7 @@ def write_wins(teams: Ints, clicked: Bools, length: int, wins: Bools) -> None:
         wins[candidate] = team_clicks(teams, clicked, length, candidate + 1) > current
 
 
-@kernel
+@leaf
 def team_clicks(teams: Ints, clicked: Bools, length: int, team: int) -> int:
     """Return how many clicks fell on a team's items."""
     clicks = 0
