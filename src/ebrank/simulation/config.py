@@ -59,7 +59,7 @@ class SimulationConfig:
         count = self.sessions
         if count is None:
             masked = dataset.n_rows - 5 * dataset.n_queries
-            count = int(masked / self.entering_probability)
+            count = max(int(masked / self.entering_probability), 0)
         if count < self.updates:
             raise ParameterError(
                 f"{count} sessions are too few for {self.updates} model updates; "
