@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ebrank import streams
+from ebrank.examination import Examination
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.users import PositionBased
+from ebrank.simulation.world import World, new_world, stats_of
+from tests.simulation.tiny import tiny
+
+# Draws are seeded: a right simulator passes unless one seed in a million was met.
+RARE = 1e-6
+
+
+def world_of(sizes: list[int], config: SimulationConfig | None = None, trial: int = 0) -> World:
+    return new_world(tiny(sizes=sizes), config or SimulationConfig(), streams.trial_key(2, trial))
+
+
+def test_every_item_has_a_place_in_the_order_of_entering() -> None:
+    world = world_of([1, 2, 30, 8])
+    for q, first in enumerate(world.pointers[:-1]):
+        rows = np.arange(first, world.pointers[q + 1])
+        order = world.arrivals[rows]
+        assert sorted(order) == rows.tolist()
+        assert world.positions[order].tolist() == list(range(len(rows)))
+        leaves = world.by_leaf[rows]
+        assert sorted(leaves) == rows.tolist()
+        assert np.all(np.diff(world.tie_keys[leaves]) > 0)
+        assert world.leaves[leaves].tolist() == list(range(len(rows)))
+
+
+def test_all_orders_of_entering_are_equally_likely() -> None:
+    world = world_of([4] * 6000)
+    orders = Counter(tuple(order) for order in (world.arrivals.reshape(-1, 4) % 4).tolist())
+    assert len(orders) == 24
+    assert stats.chisquare(list(orders.values())).pvalue > RARE
+
+
+def test_orders_by_tie_key_are_equally_likely_and_another_draw() -> None:
+    world = world_of([3] * 6000)
+    ties = (world.by_leaf.reshape(-1, 3) % 3).tolist()
+    orders = (world.arrivals.reshape(-1, 3) % 3).tolist()
+    pairs = Counter((tuple(tie), tuple(order)) for tie, order in zip(ties, orders, strict=True))
+    assert len(pairs) == 36
+    assert stats.chisquare(list(pairs.values())).pvalue > RARE
+
+
+def test_five_to_ten_candidates_are_there_at_the_start() -> None:
+    world = world_of([15] * 6000)
+    counts = np.bincount(world.initial)
+    assert counts[:5].tolist() == [0] * 5
+    assert stats.chisquare(counts[5:]).pvalue > RARE
+    assert len(counts) == 11
+    assert world.entered.tolist() == world.initial.tolist()
+    assert np.all(world.entered_at == -1)
+
+
+def test_a_short_query_starts_with_all_it_has() -> None:
+    assert world_of([1, 2, 4, 5]).initial.tolist() == [1, 2, 4, 5]
+    few = SimulationConfig(initial_candidates=(2, 2))
+    assert world_of([1, 2, 4, 5], few).initial.tolist() == [1, 2, 2, 2]
+
+
+def test_trials_start_differently() -> None:
+    one, other = world_of([15] * 9), world_of([15] * 9, trial=1)
+    assert one.arrivals.tolist() != other.arrivals.tolist()
+    assert one.tie_keys.tolist() != other.tie_keys.tolist()
+    assert one.initial.tolist() != other.initial.tolist()
+
+
+def test_relevance_and_curves_are_the_papers() -> None:
+    data = tiny(max_label=2)
+    config = SimulationConfig(list_length=7)
+    world = new_world(data, config, np.uint64(1))
+    by_label = {0: 0.1, 1: 0.4, 2: 1.0}
+    assert world.relevance == pytest.approx([by_label[int(y)] for y in data.labels])
+    curve = [1 / np.log2(k + 1) for k in range(1, 8)]
+    assert world.discounts == pytest.approx(curve)
+    assert world.user_curve == pytest.approx([*curve[:5], 0.0, 0.0])
+    assert world.believed_curve == pytest.approx([*curve[:5], 0.0, 0.0])
+
+
+def test_rankers_may_believe_in_another_curve() -> None:
+    config = SimulationConfig(
+        list_length=3,
+        users=PositionBased(Examination(curve=(0.9, 0.5))),
+        believed=Examination(severity=0.0),
+    )
+    world = new_world(tiny(), config, np.uint64(1))
+    assert world.user_curve.tolist() == [0.9, 0.5, 0.0]
+    assert world.believed_curve.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_ideal_dcg_is_that_of_the_best_list() -> None:
+    data = tiny(sizes=(3, 2, 1), labels=np.array([0, 2, 1, 0, 0, 2], np.int8))
+    world = new_world(data, SimulationConfig(list_length=2), np.uint64(1))
+    second = 1 / np.log2(3)
+    assert world.ideal == pytest.approx([1.0 + 0.4 * second, 0.1 + 0.1 * second, 1.0])
+
+
+def test_statistics_share_memory_with_the_world() -> None:
+    world = world_of([5, 6])
+    world.shown[3] += 2
+    assert stats_of(world).shown[3] == 2
