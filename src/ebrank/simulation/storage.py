@@ -113,7 +113,7 @@ def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
         DataError: if the file is damaged, or something else.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop(HEADER)))
         if header["format"] != FORMAT:

@@ -1,0 +1,175 @@
+"""Trials side by side: the same bits for any number of jobs, and nothing lost when stopped."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.data.dataset import Dataset
+from ebrank.errors import DataError, ParameterError
+from ebrank.rankers import registry
+from ebrank.simulation import parallel
+from ebrank.simulation.compilation import few_queries, watched
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial, simulate
+from ebrank.simulation.parallel import Interrupted, run
+from ebrank.simulation.result import Result
+from ebrank.simulation.storage import Store
+
+RANKERS = [registry.parse(text) for text in ("bm25", "ebrank", "ebrank:estimator=exposure")]
+SHORT = SimulationConfig(sessions=80, updates=4)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return ebrank.load("mq2007-like", scale=0.01)
+
+
+def bits(results: list[Result]) -> list[list[bytes]]:
+    """Return everything that was measured, apart from the time it took."""
+    return [
+        [
+            np.asarray(value).tobytes()
+            for trial in result.trials
+            for name, value in vars(trial).items()
+            if not name.endswith("seconds") and value is not None
+        ]
+        for result in results
+    ]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_jobs_do_not_change_a_bit(dataset: Dataset, jobs: int) -> None:
+    expected = [simulate(dataset, ranker, SHORT, seed=3, trials=4) for ranker in RANKERS]
+    results = run(dataset, RANKERS, SHORT, 3, trials=4, jobs=jobs)
+    assert bits(results) == bits(expected)
+    for got, wanted in zip(results, expected, strict=True):
+        assert (got.dataset, got.ranker, got.config, got.seed) == (
+            *(wanted.dataset, wanted.ranker, wanted.config, wanted.seed),
+        )
+
+
+def test_progress_counts_every_update_once(dataset: Dataset) -> None:
+    calls: list[tuple[int, int]] = []
+    run(
+        dataset,
+        RANKERS[:2],
+        SHORT,
+        trials=3,
+        jobs=3,
+        progress=lambda done, total: calls.append((done, total)),
+    )
+    assert calls == [(done, 24) for done in range(25)]
+
+
+def count_trials(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which every trial that is run adds its number."""
+    ran: list[int] = []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        ran.append(args[4])
+        return run_trial(*args, **kwargs)
+
+    monkeypatch.setattr(parallel, "run_trial", counted)
+    return ran
+
+
+def test_stored_trials_are_not_run_again(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, dataset, SHORT, 0)
+    ran = count_trials(monkeypatch)
+    run(dataset, RANKERS[:1], SHORT, trials=2, store=store)
+    calls: list[tuple[int, int]] = []
+    longer = run(
+        dataset,
+        RANKERS[:1],
+        SHORT,
+        trials=4,
+        store=store,
+        progress=lambda done, total: calls.append((done, total)),
+    )
+    assert ran == [0, 1, 2, 3]
+    assert calls[0] == (8, 16)
+    assert bits(longer) == bits(run(dataset, RANKERS[:1], SHORT, trials=4))
+    stored = run(dataset, RANKERS[:1], SHORT, trials=4, store=store)
+    assert stored[0].seconds == longer[0].seconds
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_keeps_what_is_finished(dataset: Dataset, tmp_path: Path, jobs: int) -> None:
+    def stop(results: list[Result]) -> None:
+        if len(results[0].trials) == 3:
+            raise KeyboardInterrupt
+
+    store = Store(tmp_path, dataset, SHORT, 0)
+    threads = threading.active_count()
+    with pytest.raises(Interrupted) as caught:
+        run(dataset, RANKERS[:1], SHORT, trials=500, jobs=jobs, store=store, finished=stop)
+    (result,) = caught.value.results
+    assert 3 <= len(result.trials) < 100
+    assert len(list(tmp_path.glob("*.npz"))) == len(result.trials)
+    assert threading.active_count() == threads
+    whole = run(dataset, RANKERS[:1], SHORT, trials=len(result.trials) + jobs)
+    assert set(bits([result])[0]) <= set(bits(whole)[0])
+
+
+def test_all_rankers_get_their_first_trial_before_any_gets_its_second(dataset: Dataset) -> None:
+    def stop(results: list[Result]) -> None:
+        if sum(len(result.trials) for result in results) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        run(dataset, RANKERS, SHORT, trials=50, finished=stop)
+    assert min(len(result.trials) for result in caught.value.results) >= 1
+
+
+def test_trouble_in_a_trial_is_told(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        raise ParameterError("no such luck")
+
+    monkeypatch.setattr(parallel, "run_trial", fail)
+    with pytest.raises(ParameterError, match="no such luck"):
+        run(dataset, RANKERS[:1], SHORT, trials=4, jobs=2)
+
+
+def test_bad_arguments_are_refused(dataset: Dataset) -> None:
+    for bad in ({"trials": 0}, {"jobs": 0}):
+        with pytest.raises(ParameterError, match="1 or more"):
+            run(dataset, RANKERS[:1], SHORT, **bad)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="too few"):
+        run(dataset, RANKERS[:1], replace(SHORT, sessions=3))
+    untested = replace(dataset, query_splits=np.zeros_like(dataset.query_splits))
+    with pytest.raises(DataError, match="no test queries"):
+        run(untested, RANKERS[:1], SHORT)
+
+
+def test_few_queries_are_the_datasets_own(dataset: Dataset) -> None:
+    few = few_queries(dataset, 2)
+    assert few.n_queries == 6
+    assert np.bincount(few.query_splits).tolist() == [2, 2, 2]
+    for query, name in enumerate(few.query_ids):
+        origin = int(np.flatnonzero(dataset.query_ids == name)[0])
+        np.testing.assert_array_equal(
+            few.features[few.rows_of(query)], dataset.features[dataset.rows_of(origin)]
+        )
+
+
+def test_compilation_is_told_once_and_only_if_it_happens() -> None:
+    from ebrank.compiled import kernel, leaf
+
+    told: list[str] = []
+    with watched(lambda: told.append("kernel")):
+        leaf(lambda x: x + 1)(1)
+    assert told == []  # too small to speak of
+    doubled: Any = kernel(lambda x: 2 * x)
+    doubled._cache.disable()
+    with watched(lambda: told.append("kernel")):
+        assert (doubled(1), doubled(1.5)) == (2, 3.0)
+    assert told == ["kernel"]

@@ -1,0 +1,234 @@
+"""Trials on disk: back bit for bit, found by content, never trusted when damaged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import ebrank
+from ebrank.data.dataset import Dataset
+from ebrank.errors import DataError
+from ebrank.rankers import registry
+from ebrank.simulation import storage
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial
+from ebrank.simulation.result import TrialResult
+from ebrank.simulation.storage import (
+    StorageWarning,
+    Store,
+    fingerprint,
+    read_trial,
+    write_trial,
+    write_whole,
+)
+
+BM25 = registry.parse("bm25")
+EBRANK = registry.parse("ebrank")
+SHORT = SimulationConfig(sessions=60, updates=3)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return ebrank.load("mq2007-like", scale=0.01)
+
+
+@pytest.fixture(scope="module")
+def trial(dataset: Dataset) -> TrialResult:
+    return run_trial(dataset, EBRANK, SHORT, seed=1, trial=0)
+
+
+def same(one: TrialResult, other: TrialResult) -> bool:
+    """Return whether two results agree in every bit and type."""
+    pairs = [(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one)]
+    return all(
+        type(x) is type(y)
+        and (
+            x is None
+            or (
+                np.asarray(x).dtype == np.asarray(y).dtype
+                and np.shape(x) == np.shape(y)
+                and np.asarray(x).tobytes() == np.asarray(y).tobytes()
+            )
+        )
+        for x, y in pairs
+    )
+
+
+def test_a_trial_comes_back_bit_for_bit(tmp_path: Path, trial: TrialResult) -> None:
+    for result in (trial, dataclasses.replace(trial, weights=None)):
+        write_trial(tmp_path / "t.npz", result, {"seed": 1})
+        read, identity = read_trial(tmp_path / "t.npz")
+        assert same(read, result)
+        assert identity == {"seed": 1}
+
+
+@given(
+    npst.arrays(np.float64, npst.array_shapes(max_dims=2, min_side=0), elements=st.floats()),
+    st.floats(),
+)
+def test_odd_numbers_come_back_too(
+    tmp_path_factory: pytest.TempPathFactory,
+    trial: TrialResult,
+    array: np.ndarray,
+    number: float,
+) -> None:
+    odd = dataclasses.replace(trial, warm_ndcg=array, validation_ndcg=number)
+    path = tmp_path_factory.mktemp("odd") / "t.npz"
+    write_trial(path, odd, {})
+    assert same(read_trial(path)[0], odd)
+
+
+def test_files_hold_no_pickles(tmp_path: Path, trial: TrialResult) -> None:
+    write_trial(tmp_path / "t.npz", trial, {})
+    with np.load(tmp_path / "t.npz", allow_pickle=False) as file:
+        assert all(file[name].dtype != object for name in file.files)
+
+
+def test_a_stored_trial_is_found(tmp_path: Path, dataset: Dataset, trial: TrialResult) -> None:
+    store = Store(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
+    assert store.load(EBRANK, 0) is None
+    store.save(EBRANK, 0, trial)
+    again = Store(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
+    found = again.load(EBRANK, 0)
+    assert found is not None
+    assert same(found, trial)
+
+
+def test_the_name_holds_all_that_matters(
+    tmp_path: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def path(data: Dataset = dataset, config: SimulationConfig = SHORT, seed: int = 1) -> Path:
+        return Store(tmp_path, data, config, seed).path(EBRANK, 0)
+
+    labels = dataset.labels.copy()
+    labels[0] += 1
+    store = Store(tmp_path, dataset, SHORT, 1)
+    others = {
+        path(seed=2),
+        path(data=dataclasses.replace(dataset, labels=labels)),
+        path(config=dataclasses.replace(SHORT, discount=0.9)),
+        store.path(EBRANK, 1),
+        store.path(BM25, 0),
+        store.path(registry.parse("ebrank:epsilon=3"), 0),
+    }
+    usual = path()
+    assert path() == usual
+    monkeypatch.setattr(storage, "_package_stamp", lambda: "another engine")
+    assert len(others | {usual, path()}) == 8
+
+
+def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) -> None:
+    formula = SimulationConfig()
+    given = dataclasses.replace(formula, sessions=formula.session_count(dataset))
+    paths = {Store(tmp_path, dataset, config, 0).path(BM25, 0) for config in (formula, given)}
+    assert len(paths) == 1
+
+
+def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: TrialResult) -> None:
+    store = Store(tmp_path, dataset, SHORT, 1)
+    store.save(EBRANK, 0, trial)
+    path = store.path(EBRANK, 0)
+    good = path.read_bytes()
+    lengths = np.linspace(0, len(good) - 1, 40).astype(int)
+    damaged = [good[:length] for length in lengths] + [b"", b"PK\x03\x04", b"[1]", good[::-1]]
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.warns(StorageWarning, match="damaged, or no trial of a simulation"):
+            assert store.load(EBRANK, 0) is None
+
+
+def test_no_flipped_bit_goes_unnoticed(
+    tmp_path: Path, dataset: Dataset, trial: TrialResult
+) -> None:
+    store = Store(tmp_path, dataset, SHORT, 1)
+    store.save(EBRANK, 0, trial)
+    path = store.path(EBRANK, 0)
+    good = bytearray(path.read_bytes())
+    for place in np.linspace(0, len(good) - 1, 150).astype(int):
+        bad = good.copy()
+        bad[place] ^= 0x10
+        path.write_bytes(bad)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            read = store.load(EBRANK, 0)
+        assert read is None or same(read, trial)  # some bytes of a zip file mean nothing
+
+
+def test_a_trial_of_something_else_is_not_taken(
+    tmp_path: Path, dataset: Dataset, trial: TrialResult
+) -> None:
+    store = Store(tmp_path, dataset, SHORT, 1)
+    store.save(EBRANK, 0, trial)
+    shutil.copy(store.path(EBRANK, 0), store.path(EBRANK, 1))
+    with pytest.warns(StorageWarning, match="a trial of something else"):
+        assert store.load(EBRANK, 1) is None
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    with np.load(path) as file:
+        header: dict[str, Any] = json.loads(str(file["header"]))
+    return header
+
+
+@pytest.mark.parametrize("change", [{"format": 99}, {"absent": ["nothing"]}, {"absent": 3}])
+def test_another_format_is_not_taken(
+    tmp_path: Path, trial: TrialResult, change: dict[str, object]
+) -> None:
+    path = tmp_path / "t.npz"
+    write_trial(path, trial, {})
+    header = header_of(path) | change
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files} | {
+            "header": np.array(json.dumps(header))
+        }
+    np.savez(path, allow_pickle=False, **arrays)
+    with pytest.raises(DataError, match=str(path)):
+        read_trial(path)
+
+
+def test_a_file_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_whole(tmp_path / "file", b"old")
+
+    def fail(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+# --- fingerprints ------------------------------------------------------------------------------
+
+
+def test_the_fingerprint_is_of_the_content(dataset: Dataset) -> None:
+    usual = fingerprint(dataset)
+    assert fingerprint(dataclasses.replace(dataset, name="other")) == usual
+    assert fingerprint(dataclasses.replace(dataset, features=dataset.features.copy())) == usual
+    seen = {usual, fingerprint(dataclasses.replace(dataset, max_label=dataset.max_label + 1))}
+    for name in ("features", "labels", "query_splits", "baseline", "feature_ids"):
+        changed = getattr(dataset, name).copy()
+        changed.flat[-1] += 1
+        seen.add(fingerprint(dataclasses.replace(dataset, **{name: changed})))
+    assert len(seen) == 7
+
+
+def test_a_rankers_own_file_matters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "mine.py"
+    monkeypatch.setattr("inspect.getfile", lambda cls: str(source))
+    stamps = set()
+    for text in ("x = 1", "x = 2"):
+        source.write_text(text)
+        stamps.add(storage.engine_stamp(BM25))
+    assert len(stamps) == 2

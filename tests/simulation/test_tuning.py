@@ -1,0 +1,175 @@
+"""Choosing parameters: by validation queries, under seeds of their own, over the whole grid."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank import streams
+from ebrank.data.dataset import Dataset
+from ebrank.errors import DataError, ParameterError
+from ebrank.rankers import registry
+from ebrank.rankers.base import parameters
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import simulate
+from ebrank.simulation.tuning import Point, Tuning, read_grid, tune, tuning_seed
+
+EBRANK = registry.parse("ebrank:estimator=exposure")
+SHORT = SimulationConfig(sessions=120, updates=4)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return ebrank.load("mq2007-like", scale=0.01)
+
+
+@pytest.fixture(scope="module")
+def tuning(dataset: Dataset) -> Tuning:
+    grid = {"epsilon": (0.0, 20.0, 5.0), "beta": (1.0, 5.0)}
+    return tune(dataset, EBRANK, grid, SHORT, seed=7, trials=2, jobs=2)
+
+
+def with_scores(tuning: Tuning, scores: list[float]) -> Tuning:
+    """Return the tuning as if its points had these validation scores; test scores are reversed."""
+    points = []
+    for point, score in zip(tuning.points, scores, strict=True):
+        trials = tuple(
+            replace(t, validation_ndcg=score, warm_ndcg=0 * t.warm_ndcg - score)
+            for t in point.result.trials
+        )
+        points.append(replace(point, result=replace(point.result, trials=trials)))
+    return replace(tuning, points=tuple(points))
+
+
+def test_the_whole_grid_is_tried_with_all_else_as_given(tuning: Tuning) -> None:
+    values = [(point.values["epsilon"], point.values["beta"]) for point in tuning.points]
+    assert values == list(itertools.product((0.0, 20.0, 5.0), (1.0, 5.0)))
+    for point in tuning.points:
+        assert point.ranker == replace(EBRANK, **point.values)  # type: ignore[type-var]
+        assert point.ranker.estimator == "exposure"  # type: ignore[attr-defined]
+        assert len(point.validation_ndcg) == 2
+
+
+def test_points_are_simulations_with_the_tuning_seed(dataset: Dataset, tuning: Tuning) -> None:
+    point = tuning.points[3]
+    again = simulate(dataset, point.ranker, SHORT, tuning_seed(7), trials=2)
+    expected = [trial.validation_ndcg for trial in again.trials]
+    assert point.validation_ndcg.tolist() == expected
+
+
+def test_the_best_has_the_highest_validation_score_and_of_equals_is_the_first(
+    tuning: Tuning,
+) -> None:
+    scored = with_scores(tuning, [0.5, 0.8, 0.7, 0.9, 0.1, 0.9])
+    assert scored.best is scored.points[3]
+
+
+def test_the_choice_can_be_typed(tuning: Tuning) -> None:
+    for point in tuning.points:
+        assert registry.parse(point.text) == point.ranker
+    assert tuning.points[3].text == "ebrank:epsilon=20,estimator=exposure,beta=5"
+
+
+@pytest.mark.parametrize(
+    ("best", "edge"),
+    [(0, ["beta"]), (1, ["beta"]), (2, ["epsilon", "beta"]), (4, ["beta"])],
+)
+def test_the_edge_of_a_grid_is_told(tuning: Tuning, best: int, edge: list[str]) -> None:
+    # ε = 0 is no edge: there is nothing below. β has two values, both at the edge.
+    scores = [0.5] * 6
+    scores[best] = 0.6
+    assert with_scores(tuning, scores).at_the_edge == edge
+
+
+def test_choices_have_no_edge(dataset: Dataset) -> None:
+    tuned = tune(dataset, EBRANK, {"estimator": ("ips", "exposure")}, SHORT, trials=1)
+    assert tuned.at_the_edge == []
+
+
+# --- seeds -------------------------------------------------------------------------------------
+
+
+def test_no_report_can_run_a_tuning_trial() -> None:
+    seeds = [0, 1, 2, 3, 1000, 2**63 - 2]
+    assert all(-(2**63) <= tuning_seed(seed) < -1 for seed in seeds)
+    assert len({tuning_seed(seed) for seed in seeds}) == len(seeds)
+    keys = [
+        int(streams.trial_key(seed, trial))
+        for seed in (*range(40), *map(tuning_seed, range(40)))
+        for trial in range(10)
+    ]
+    assert len(set(keys)) == 800
+    with pytest.raises(ParameterError, match="seed must be 0 or more"):
+        tuning_seed(-1)
+
+
+# --- grids -------------------------------------------------------------------------------------
+
+
+def test_grids_are_read_as_the_parameters_say() -> None:
+    assert read_grid(EBRANK, ["epsilon"], ["0, 1,1,2.5"]) == {"epsilon": (0.0, 1.0, 2.5)}
+    assert read_grid(EBRANK, ["clamp", "estimator"], []) == {
+        "clamp": (False, True),
+        "estimator": ("ips", "exposure"),
+    }
+    own = read_grid(EBRANK, [], [])
+    assert own == {"epsilon": (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)}
+
+
+@pytest.mark.parametrize(
+    ("names", "texts", "problem"),
+    [
+        (["eps"], ["1"], "ebrank has no parameter 'eps'; it has epsilon, "),
+        (["epsilon", "epsilon"], [], "given twice"),
+        (["epsilon", "beta"], ["1,2"], "2 parameters but 1 grids"),
+        ([], ["1,2"], "0 parameters but 1 grids"),
+        (["beta"], [], "beta has no grid of its own"),
+        (["epsilon"], ["0,-1"], "epsilon takes a number of 0 or more, not -1.0"),
+        (["epsilon"], ["0,,1"], "epsilon takes a number of 0 or more, not ''"),
+        (["estimator"], ["ips,other"], "estimator takes ips or exposure, not 'other'"),
+    ],
+)
+def test_bad_grids_are_refused(names: list[str], texts: list[str], problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        read_grid(EBRANK, names, texts)
+
+
+def test_some_rankers_have_nothing_to_tune() -> None:
+    with pytest.raises(ParameterError, match="bm25 has nothing to tune"):
+        read_grid(registry.parse("bm25"), [], [])
+
+
+def declared_grids() -> list[Any]:
+    return [
+        pytest.param(ranker, parameter, id=f"{name}-{parameter.name}")
+        for name, ranker in registry.known().items()
+        for parameter in parameters(ranker)
+        if parameter.grid
+    ]
+
+
+@pytest.mark.parametrize(("ranker", "parameter"), declared_grids())
+def test_declared_grids_are_in_range(ranker: Any, parameter: Any) -> None:  # noqa: ANN401
+    for value in parameter.grid:
+        parameter.check(value, ranker.name)
+        assert type(value) is type(parameter.default)
+    assert list(parameter.grid) == sorted(set(parameter.grid))
+
+
+def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> None:
+    unvalidated = replace(dataset, query_splits=np.where(dataset.query_splits == 1, 0, 2))
+    with pytest.raises(DataError, match="no validation queries"):
+        tune(unvalidated, EBRANK, {"epsilon": (0.0,)}, SHORT)
+    brief = replace(SHORT, sessions=2, updates=1)
+    with pytest.raises(ParameterError, match="give more sessions"):
+        tune(dataset, EBRANK, {"epsilon": (0.0,)}, brief, trials=3)
+
+
+def test_points_know_their_results(tuning: Tuning) -> None:
+    assert all(isinstance(point, Point) for point in tuning.points)
+    assert tuning.seed == tuning_seed(7)
