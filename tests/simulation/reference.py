@@ -38,6 +38,10 @@ class Item:
     C: float = 0.0
     E: float = 0.0
 
+    @property
+    def behavior(self) -> tuple[float, float, float, float]:
+        return float(self.n), float(self.c), self.C, self.E
+
 
 @dataclass
 class Query:
@@ -111,8 +115,6 @@ class Reference:
                 self.measure(t + 1)
         return self
 
-    # --- the protocol ----------------------------------------------------------------------------
-
     @property
     def session_count(self) -> int:
         """#Session = #Queries × (#AverDocs − 5)/η, unless given."""
@@ -154,9 +156,8 @@ class Reference:
     def enter(self, q: int) -> None:
         """With probability η, take one masked item into the candidates."""
         query = self.queries[q]
-        coin = plain.child(
-            plain.child(self.stream(plain.ARRIVALS), q), len(query.items) + query.sessions
-        )
+        arrivals = plain.child(self.stream(plain.ARRIVALS), q)
+        coin = plain.child(arrivals, len(query.items) + query.sessions)
         if query.masked and plain.uniform(coin) < self.config.entering_probability:
             item = query.masked.pop(0)
             item.entered_at = query.sessions
@@ -187,8 +188,6 @@ class Reference:
         ndcg = ndcg_of(shown, query, self.config.list_length)
         return Session(q, [item.row for item in shown], clicked, ndcg)
 
-    # --- scores ----------------------------------------------------------------------------------
-
     def serving_score(self) -> Score:
         """Return what the ranker sorts by when it serves."""
         model, spell_out = self.model, self.spell_out
@@ -196,19 +195,16 @@ class Reference:
             return lambda item, key: spell_out(model, item)
         formula = plain.plain(model.serve.function)
         return lambda item, key: formula(
-            float(model.a[item.row]), float(model.b[item.row]),
-            float(item.n), float(item.c), item.C, item.E, *model.serve_parameters, key,
-        )  # fmt: skip
+            *numbers(model, item), *item.behavior, *model.serve_parameters, key
+        )
 
     def offline_score(self, item: Item, cold: bool) -> float:
         """Return the learned model's score of an item, as if nobody had seen it where `cold`."""
-        behavior = (0.0,) * 4 if cold else (float(item.n), float(item.c), item.C, item.E)
-        numbers = float(self.model.a[item.row]), float(self.model.b[item.row])
+        behavior = (0.0, 0.0, 0.0, 0.0) if cold else item.behavior
         formula = (cold and self.model.cold) or self.model.offline
         score = plain.plain(formula.function)
-        return float(score(*numbers, *behavior, *self.model.offline_parameters, 0))
-
-    # --- what is measured ------------------------------------------------------------------------
+        parameters = self.model.offline_parameters
+        return float(score(*numbers(self.model, item), *behavior, *parameters, 0))
 
     def measure(self, sessions: int) -> None:
         """Evaluate the model on the test queries, and the lists served to them so far."""
@@ -243,8 +239,6 @@ class Reference:
         """Return the partition that a session's query belongs to."""
         return self.queries[session.query].split
 
-    # --- the start -------------------------------------------------------------------------------
-
     def stream(self, number: int) -> int:
         """Return the key of one of the trial's random streams."""
         return plain.child(self.key, number)
@@ -273,6 +267,11 @@ class Reference:
             baseline=float(self.dataset.baseline[row]),
             tie_key=plain.uniform(plain.child(plain.child(self.stream(plain.TIES), q), place)),
         )
+
+
+def numbers(model: ScoreModel, item: Item) -> tuple[float, float]:
+    """Return the model's a and b for an item; b may be the same for all."""
+    return float(model.a[item.row]), float(model.b[item.row if len(model.b) > 1 else 0])
 
 
 def ranking(candidates: list[Item], score: Callable[[Item], float]) -> list[Item]:

@@ -25,7 +25,7 @@ from tests.simulation.comparison import (
     assert_same_statistics,
     assert_whole_run_agrees,
 )
-from tests.simulation.reference import Item, Reference
+from tests.simulation.reference import Item, Reference, numbers
 from tests.simulation.tiny import tiny, variants
 
 
@@ -150,7 +150,7 @@ def test_whole_run_with_many_candidates(text: str) -> None:
 
 def ebrank_score(clicks: float, trials: float, model: ScoreModel, item: Item) -> float:
     """R̂ + 20·MC with R̂ = (clicks + α)/(trials + α + β), MC = R̂/(E + α + β)²."""
-    alpha, beta = float(model.a[item.row]), float(model.b[item.row])
+    alpha, beta = numbers(model, item)
     relevance = (clicks + alpha) / (trials + alpha + beta)
     return relevance + 20.0 * (relevance / math.pow(item.E + alpha + beta, 2))
 
@@ -181,7 +181,7 @@ SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
     ),
     "cftopk": lambda model, item: float(model.a[item.row]),
     "cftopk:features=concate": lambda model, item: linear_score(model, item, unseen=0.0),
-    "prior": lambda model, item: linear_score(model, item, unseen=float(model.b[item.row])),
+    "prior": lambda model, item: linear_score(model, item, unseen=numbers(model, item)[1]),
     "ucbrank:epsilon=0.5": ucb_score,
 }
 
