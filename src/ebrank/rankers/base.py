@@ -121,7 +121,7 @@ class Parameter:
             good = isinstance(value, bool)
         else:
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            good = number and bool(np.isfinite(value))  # type: ignore[call-overload]
+            good = number and -np.inf < value < np.inf  # type: ignore[operator]
             good = good and (self.at_least is None or value >= self.at_least)  # type: ignore[operator]
             good = good and (isinstance(self.default, float) or isinstance(value, int))
         if not good:

@@ -44,6 +44,6 @@ def parse(text: str) -> Ranker:
 
 
 def _near(name: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
+    close = difflib.get_close_matches(name.lower(), names, n=1)
+    hint = f"; did you mean {close[0]}?" if close else "."
     return f"{hint} Known: {', '.join(names)}." if names else "; it has none."
