@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ebrank.errors import ParameterError
+from ebrank.rankers import registry
+from ebrank.rankers.bm25 import BM25
+from ebrank.rankers.ebrank import EBRank
+
+PROMISED = (
+    "bm25 cftopk cfrandomk cfepsilon dbgd mgd pdgd prior ucbrank ebrank thompson random oracle"
+)
+
+
+def test_every_promised_ranker_is_known_by_name() -> None:
+    known = registry.known()
+    assert set(PROMISED.split()) <= set(known)
+    assert list(known) == sorted(known)
+    assert all(ranker.name == name for name, ranker in known.items())
+
+
+def test_parses_names_and_parameters() -> None:
+    assert registry.parse("bm25") == BM25()
+    assert registry.parse("bm25:") == BM25()
+    assert registry.parse("ebrank:epsilon=3,estimator=exposure") == EBRank(
+        epsilon=3.0, estimator="exposure"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ebrnk", "no ranker is called 'ebrnk'; did you mean ebrank? Known: bm25, "),
+        ("", "no ranker is called ''. Known: bm25, "),
+        ("EBRank", "no ranker is called 'EBRank'; did you mean ebrank?"),
+        ("ebrank:epsilom=3", "ebrank has no parameter 'epsilom=3'; did you mean epsilon? Known: "),
+        ("ebrank:epsilon", "ebrank has no parameter 'epsilon'"),
+        ("ebrank:=3", "ebrank has no parameter '=3'"),
+        ("ebrank:epsilon=1,epsilon=2", "ebrank: epsilon is given twice"),
+        ("bm25:k=1", "bm25 has no parameter 'k=1'; it has none."),
+    ],
+)
+def test_mistakes_are_explained(text: str, said: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        registry.parse(text)
+    assert str(refused.value).startswith(said)
+
+
+def test_knowing_all_rankers_imports_nothing_heavy() -> None:
+    program = (
+        "import sys; from ebrank.rankers import registry; registry.known(); "
+        "print([name for name in ('numba', 'scipy', 'sklearn', 'rich') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stderr, done.stdout.strip()) == ("", "[]")
