@@ -63,6 +63,6 @@ def behavior_feature(world: World, linear: Linear, row: int) -> float:
 
 @leaf
 def ignore_unexamined(world: World, clicked: Bools, shown: int) -> None:
-    """Drop clicks where nobody is believed to look: behavior statistics do not count them either."""
+    """Drop clicks where nobody is believed to look, as behavior statistics do."""
     for rank in range(shown):
         clicked[rank] &= world.believed_curve[rank] > 0.0

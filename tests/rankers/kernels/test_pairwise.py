@@ -1,0 +1,212 @@
+"""PDGD's pair weights against lists written out one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebrank.rankers.kernels import pairwise
+from tests.simulation.reference_online import list_probability, pair_weight, preferred
+
+Floats = npt.NDArray[np.float64]
+
+SCORES = st.floats(-6, 6)
+
+
+def log_sum(scores: list[float]) -> float:
+    return math.log(math.fsum(map(math.exp, scores))) if scores else -math.inf
+
+
+def tails_of(listed: list[float], unlisted: list[float]) -> Floats:
+    tails = np.empty(len(listed) + 1)
+    pairwise.write_log_tails(np.array(listed), len(listed), log_sum(unlisted), tails)
+    return tails
+
+
+def weights_of(
+    listed: list[float],
+    unlisted: list[float],
+    clicked: list[bool],
+    examination: list[float] | None = None,
+) -> tuple[Floats, bool]:
+    weights = np.full(len(listed), 9.0)
+    any_pair = pairwise.write_item_weights(
+        np.array(listed),
+        tails_of(listed, unlisted),
+        np.array(examination or [1.0] * len(listed)),
+        np.array(clicked),
+        len(listed),
+        weights,
+    )
+    return weights, any_pair
+
+
+@given(st.lists(SCORES, min_size=2, max_size=6), st.lists(SCORES, max_size=4), st.data())
+def test_rho_from_the_probabilities_of_both_lists(
+    listed: list[float], unlisted: list[float], data: st.DataObject
+) -> None:
+    j = data.draw(st.integers(1, len(listed) - 1))
+    i = data.draw(st.integers(0, j - 1))
+    f = dict(enumerate(listed + unlisted))
+    rows = list(range(len(listed)))
+    swapped = [{i: j, j: i}.get(row, row) for row in rows]
+    shown, other = list_probability(rows, f), list_probability(swapped, f)
+    rho = pairwise.swap_weight(np.array(listed), tails_of(listed, unlisted), i, j)
+    assert rho == pytest.approx(other / (shown + other), rel=1e-9)
+
+
+def test_probabilities_of_all_lists_sum_to_one() -> None:
+    """The tails are those of a probability over all lists of three out of five."""
+    f = [0.3, -1.0, 2.0, 0.0, 1.1]
+    total = 0.0
+    for rows in itertools.permutations(range(5), 3):
+        rest = [f[row] for row in range(5) if row not in rows]
+        tails = tails_of([f[row] for row in rows], rest)
+        total += math.exp(sum(f[row] - tails[rank] for rank, row in enumerate(rows)))
+    assert total == pytest.approx(1.0, rel=1e-12)
+
+
+@given(
+    st.lists(st.tuples(SCORES, st.booleans(), st.booleans()), min_size=1, max_size=6),
+    st.lists(SCORES, max_size=4),
+)
+def test_item_weights_as_spelled_out(
+    items: list[tuple[float, bool, bool]], unlisted: list[float]
+) -> None:
+    listed = [score for score, _, _ in items]
+    examined = [seen for _, _, seen in items]
+    clicked = [click and seen for _, click, seen in items]
+    weights, any_pair = weights_of(listed, unlisted, clicked, [float(seen) for seen in examined])
+    f = dict(enumerate(listed + unlisted))
+    expected = [0.0] * len(items)
+    pairs = preferred(clicked, examined)
+    for better, worse in pairs:
+        weight = pair_weight(list(range(len(items))), f, better, worse)
+        expected[better] += weight
+        expected[worse] -= weight
+    assert any_pair == bool(pairs)
+    np.testing.assert_allclose(weights, expected, rtol=1e-8, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("clicked", "passed_over"),
+    [
+        ("00000", ""),
+        ("10000", "1"),  # the first below the last click
+        ("00100", "013"),
+        ("10100", "13"),
+        ("00001", "0123"),
+        ("11111", ""),
+        ("11110", "4"),
+    ],
+)
+def test_who_was_passed_over(clicked: str, passed_over: str) -> None:
+    clicks = [mark == "1" for mark in clicked]
+    weights, any_pair = weights_of([0.0] * 5, [0.0], clicks)
+    assert any_pair == bool(passed_over)
+    assert [str(rank) for rank in range(5) if weights[rank] < 0] == list(passed_over)
+    assert all((weights[rank] > 0) == (clicks[rank] and any_pair) for rank in range(5))
+
+
+def expected_weights(scores: list[float], relevance: list[float], length: int) -> list[float]:
+    """Return the mean weight of each item over all lists and all clicks on them."""
+    p = [1.0, 0.6, 0.4][:length]
+    mean = [0.0] * len(scores)
+    f = dict(enumerate(scores))
+    for rows in itertools.permutations(range(len(scores)), length):
+        rest = [scores[row] for row in range(len(scores)) if row not in rows]
+        for clicked in itertools.product([False, True], repeat=length):
+            chance = list_probability(rows, f)
+            for rank, click in enumerate(clicked):
+                q = p[rank] * relevance[rows[rank]]
+                chance *= q if click else 1.0 - q
+            weights, _ = weights_of([scores[row] for row in rows], rest, list(clicked))
+            for row, weight in zip(rows, weights.tolist(), strict=True):
+                mean[row] += chance * weight
+    return mean
+
+
+def test_no_item_is_preferred_for_its_place_alone() -> None:
+    """Equally relevant items, very unequal scores: the expected gradient is zero."""
+    weights = expected_weights([2.0, 0.0, -1.0, 0.5], [0.4] * 4, 3)
+    np.testing.assert_allclose(weights, 0.0, atol=1e-14)
+
+
+@given(st.lists(st.floats(-2, 2), min_size=4, max_size=4))
+def test_the_expected_gradient_raises_the_best_and_lowers_the_worst(scores: list[float]) -> None:
+    weights = expected_weights(scores, [0.9, 0.5, 0.1, 0.5], 3)
+    assert weights[0] > 0
+    assert weights[2] < 0
+    assert sum(weights) == pytest.approx(0.0, abs=1e-14)
+
+
+def test_the_gradient_is_that_of_weighted_preferences() -> None:
+    """Finite differences of Σ ρ·σ(f_d − f_e) by the model's weights, ρ held fixed."""
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(7, 4)).astype(np.float32)
+    behavior = rng.random(7)
+    w = rng.normal(size=5)
+    x = np.column_stack([features, behavior])
+    rows, clicked = [2, 5, 0, 6], [False, True, False, True]
+    f = dict(enumerate((x @ w).tolist()))
+    pairs = preferred(clicked, [True] * 4)
+
+    def rho(better: int, worse: int) -> float:
+        d, e = math.exp(f[rows[better]]), math.exp(f[rows[worse]])
+        return pair_weight(rows, f, better, worse) / (d * e / (d + e) ** 2)
+
+    def objective(at: Floats) -> float:
+        scores = x @ at
+        return sum(
+            rho(b, c) / (1.0 + math.exp(scores[rows[c]] - scores[rows[b]])) for b, c in pairs
+        )
+
+    h = 1e-6
+    slopes = [(objective(w + h * e) - objective(w - h * e)) / (2 * h) for e in np.eye(5)]
+    rest = [f[row] for row in range(7) if row not in rows]
+    weights, _ = weights_of([f[row] for row in rows], rest, clicked)
+    got = pairwise.gradient_sum(
+        features, np.array([rows]), weights[None], behavior[rows][None], np.array([1.0]), 5, 0, 1
+    )
+    np.testing.assert_allclose(got, slopes, rtol=1e-6, atol=1e-9)
+
+
+@given(
+    st.lists(st.sampled_from([-1e300, -800.0, 0.0, 1e-300, 709.0, 1e5, 1e300]), min_size=2),
+    st.floats(-1e300, 1e300) | st.just(-math.inf),
+    st.data(),
+)
+def test_extreme_scores_stay_finite(
+    listed: list[float], log_rest: float, data: st.DataObject
+) -> None:
+    clicked = data.draw(st.lists(st.booleans(), min_size=len(listed), max_size=len(listed)))
+    scores, tails, weights = np.array(listed), np.empty(len(listed) + 1), np.empty(len(listed))
+    pairwise.write_log_tails(scores, len(listed), log_rest, tails)
+    pairwise.write_item_weights(
+        scores, tails, np.ones(len(listed)), np.array(clicked), len(listed), weights
+    )
+    assert np.all(np.isfinite(weights))
+    assert np.all(np.abs(weights) <= 0.25 * len(listed))
+
+
+def test_gradients_are_summed_over_the_sessions_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.random((20, 3), dtype=np.float32)
+    rows = rng.integers(0, 20, (12, 2))
+    weights, behavior = rng.normal(size=(12, 2)), rng.random((12, 2))
+    rates = np.where(rng.random(12) < 0.5, 0.1, 0.0)
+    expected = np.zeros(4)
+    for t in range(3, 9):
+        for rank in range(2):
+            x = np.append(features[rows[t, rank]].astype(np.float64), behavior[t, rank])
+            expected += rates[t] * weights[t, rank] * x
+    got = pairwise.gradient_sum(features, rows, weights, behavior, rates, 4, 3, 9)
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
+    without = pairwise.gradient_sum(features, rows, weights, behavior, rates, 3, 3, 9)
+    np.testing.assert_array_equal(without, got[:3])

@@ -1,0 +1,244 @@
+"""DBGD, MGD and PDGD in plain Python, stepping after every session, in order of time.
+
+Two weight vectors of floats: the logging model makes the lists until the next update, the learning
+model steps after every session. Lists of probabilities are products of fractions, as in the papers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from ebrank.rankers.bm25 import fixed_model
+from ebrank.rankers.dbgd import DBGD
+from ebrank.rankers.mgd import MGD
+from ebrank.rankers.pdgd import PDGD
+from tests.simulation import plain
+from tests.simulation.reference import Item, Query, Reference, Session, ranking
+
+Vector = list[float]
+
+
+@dataclass
+class OnlineReference(Reference):
+    """What the three rankers share."""
+
+    learning: Vector = field(default_factory=list)
+    logging: Vector = field(default_factory=list)
+    rate: float = math.nan
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n = self.dataset.n_features + (self.parameters.features == "concate")
+        key = self.stream(plain.WEIGHTS)
+        self.learning = [plain.uniform(plain.child(key, j)) for j in range(n)]
+        self.model = fixed_model(np.zeros(1))
+
+    @property
+    def parameters(self) -> DBGD | PDGD:
+        return cast("DBGD | PDGD", self.ranker)
+
+    def update(self) -> None:
+        """Let the learning model serve, and start the rate anew."""
+        self.logging = list(self.learning)
+        self.rate = self.parameters.rate
+
+    def step(self, gradient: Vector) -> None:
+        """Step along a gradient; the next step is a little shorter."""
+        self.learning = [w + self.rate * g for w, g in zip(self.learning, gradient, strict=True)]
+        self.rate *= self.parameters.decay
+        self.steps += 1
+
+    def x(self, item: Item, cold: bool = False) -> Vector:
+        """Return an item's features, x^b last if it is one of them."""
+        vector = [float(value) for value in self.dataset.features[item.row]]
+        if self.parameters.features == "concate":
+            ips = self.parameters.behavior == "ips"
+            seen = item.n > 0 and not cold
+            vector.append((item.C / item.n if ips else item.c / item.E) if seen else 0.0)
+        return vector
+
+    def offline_score(self, item: Item, cold: bool) -> float:
+        return dot(self.logging, self.x(item, cold))
+
+    def learns(self, query: Query) -> bool:
+        return self.parameters.learn_from == "all" or query.split == "train"
+
+    def believed_clicks(self, session: Session) -> list[bool]:
+        """Return the clicks, without those at ranks that users are believed not to see."""
+        return [c and p > 0 for c, p in zip(session.clicked, self.believed, strict=False)]
+
+
+class DuelReference(OnlineReference):
+    """DBGD and MGD."""
+
+    def serve(self, t: int) -> Session:
+        q = self.asked(t)
+        self.enter(q)
+        query = self.queries[q]
+        key = plain.child(plain.child(self.stream(plain.RANKER), q), query.sessions)
+        directions = [self.direction(key, candidate) for candidate in range(self.candidates)]
+        shown, teams = self.draft(query, directions, plain.child(key, 1))
+        place = {item.row: rank for rank, item in enumerate(shown)}
+        session = self.session(q, lambda item, _: -place.get(item.row, math.inf), tally=True)
+        self.log.append(session)
+        if self.learns(query):
+            self.learn(session, teams, directions)
+        return session
+
+    @property
+    def candidates(self) -> int:
+        return self.ranker.candidates if isinstance(self.ranker, MGD) else 1
+
+    def direction(self, session: int, candidate: int) -> Vector:
+        """Return a point of the unit sphere."""
+        key = plain.child(plain.child(session, 0), candidate)
+        return unit_vector(key, len(self.logging))
+
+    def draft(
+        self, query: Query, directions: list[Vector], key: int
+    ) -> tuple[list[Item], list[int | None]]:
+        """Return the multileaved list and who added each item."""
+        step = cast(DBGD, self.ranker).step
+        weights = [self.logging] + [
+            [w + step * u for w, u in zip(self.logging, direction, strict=True)]
+            for direction in directions
+        ]
+        lists = [
+            ranking(query.candidates, lambda item, w=w: dot(w, self.x(item)))  # type: ignore[misc]
+            for w in weights
+        ]
+        length = min(self.config.list_length, len(query.candidates))
+        by_row = {item.row: item for item in query.candidates}
+        rows, teams = team_draft(
+            [[item.row for item in items] for items in lists],
+            length,
+            key,
+            disputed_only=cast(DBGD, self.ranker).credit == "disputed",
+        )
+        return [by_row[row] for row in rows], teams
+
+    def learn(self, session: Session, teams: list[int | None], directions: list[Vector]) -> None:
+        """Step along the mean direction of the candidates that beat the logging model."""
+        clicked = self.believed_clicks(session)
+        clicks = [
+            sum(c and team == ranker for c, team in zip(clicked, teams, strict=True))
+            for ranker in range(len(directions) + 1)
+        ]
+        winners = [u for u, own in zip(directions, clicks[1:], strict=True) if own > clicks[0]]
+        if winners:
+            self.step([sum(column) / len(winners) for column in zip(*winners, strict=True)])
+
+
+class PairwiseReference(OnlineReference):
+    """PDGD."""
+
+    def serve(self, t: int) -> Session:
+        q = self.asked(t)
+        self.enter(q)
+        query = self.queries[q]
+        x = {item.row: self.x(item) for item in query.candidates}
+        f = {row: dot(self.logging, vector) for row, vector in x.items()}
+        session = self.session(q, lambda item, key: f[item.row] + plain.gumbel(key), tally=True)
+        self.log.append(session)
+        if self.learns(query):
+            self.learn(session, x, f)
+        return session
+
+    def learn(self, session: Session, x: dict[int, Vector], f: dict[int, float]) -> None:
+        """Step along the weighted preferences of clicked items over those passed over."""
+        clicked = self.believed_clicks(session)
+        pairs = preferred(clicked, [p > 0 for p in self.believed])
+        gradient = [0.0] * len(self.learning)
+        for better, worse in pairs:
+            weight = pair_weight(session.rows, f, better, worse)
+            ahead, behind = x[session.rows[better]], x[session.rows[worse]]
+            for j, (a, b) in enumerate(zip(ahead, behind, strict=True)):
+                gradient[j] += weight * (a - b)
+        if pairs:
+            self.step(gradient)
+
+
+def dot(w: Vector, x: Vector) -> float:
+    return math.fsum(a * b for a, b in zip(w, x, strict=True))
+
+
+def unit_vector(key: int, n: int) -> Vector:
+    """Return n normal numbers by the polar method, divided by their norm."""
+    normals: Vector = []
+    counter = 0
+    while len(normals) < n:
+        bits = plain.child(key, counter)
+        counter += 1
+        x, y = (bits // 2**32) / 2**31 - 1, (bits % 2**32) / 2**31 - 1
+        square = x * x + y * y
+        if 0 < square < 1:
+            stretch = math.sqrt(-2 * math.log(square) / square)
+            normals += [stretch * x, stretch * y]
+    norm = math.sqrt(math.fsum(z * z for z in normals[:n]))
+    return [z / norm for z in normals[:n]]
+
+
+def team_draft(
+    lists: Sequence[Sequence[int]], length: int, key: int, *, disputed_only: bool = False
+) -> tuple[list[int], list[int | None]]:
+    """Return a multileaved list and the team of each item; None where all rankers agreed.
+
+    The team whose turn it is comes out of a hat; the hat is filled again when it is empty. The hat
+    is an array in which a drawn team changes places with the first of those not yet drawn.
+    """
+    merged: list[int] = []
+    teams: list[int | None] = []
+    while disputed_only and len(merged) < length:
+        tops = {items[len(merged)] for items in lists}
+        if len(tops) > 1:
+            break
+        merged += tops
+        teams.append(None)
+    hat: list[int] = []
+    while len(merged) < length:
+        hat = hat or list(range(len(lists)))
+        i = plain.below(plain.child(key, len(merged)), len(hat))
+        hat[0], hat[i] = hat[i], hat[0]
+        team = hat.pop(0)
+        merged.append(next(item for item in lists[team] if item not in merged))
+        teams.append(team)
+    return merged, teams
+
+
+def preferred(clicked: list[bool], examined: list[bool]) -> list[tuple[int, int]]:
+    """Return pairs of ranks (clicked, passed over), down to one rank below the last click."""
+    if not any(clicked):
+        return []
+    last = max(rank for rank, click in enumerate(clicked) if click)
+    considered = range(min(last + 2, len(clicked)))
+    return [
+        (better, worse)
+        for better in considered
+        for worse in considered
+        if clicked[better] and not clicked[worse] and examined[worse]
+    ]
+
+
+def pair_weight(rows: list[int], f: dict[int, float], better: int, worse: int) -> float:
+    """Return ρ·e^{f_d} e^{f_e}/(e^{f_d} + e^{f_e})²."""
+    swapped = list(rows)
+    swapped[better], swapped[worse] = rows[worse], rows[better]
+    shown, other = list_probability(rows, f), list_probability(swapped, f)
+    d, e = math.exp(f[rows[better]]), math.exp(f[rows[worse]])
+    return other / (shown + other) * d * e / (d + e) ** 2
+
+
+def list_probability(rows: Sequence[int], f: dict[int, float]) -> float:
+    """Return the probability of drawing these items in this order from the softmax of f."""
+    left = {row: math.exp(score) for row, score in f.items()}
+    probability = 1.0
+    for row in rows:
+        probability *= left[row] / math.fsum(left.values())
+        del left[row]
+    return probability

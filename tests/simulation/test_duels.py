@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.online import CONFIGS, assert_run_agrees, assert_sessions_agree
+
+VARIANTS = [
+    "dbgd",
+    "mgd",
+    "dbgd:features=concate",
+    "mgd:features=concate",
+    "mgd:features=concate,behavior=ips,learn_from=all,credit=all",
+    "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate,credit=all",
+    "mgd:candidates=2,step=0.1",
+    "mgd:candidates=30,learn_from=all",
+]
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_session_by_session(text: str) -> None:
+    compared = assert_sessions_agree(text)
+    assert compared.reference.steps > 3
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("text", VARIANTS)
+def test_whole_run(text: str, config: str) -> None:
+    assert_run_agrees(text, CONFIGS[config], threads=1 + len(text) % 3)
