@@ -26,6 +26,9 @@ from ebrank import equations, paths, special
 
 F = TypeVar("F", bound=Callable[..., object])
 
+_FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
+
 
 def kernel(function: F) -> F:
     """Compile `function` on first call: no GIL, NumPy's division, cached machine code.
@@ -33,9 +36,7 @@ def kernel(function: F) -> F:
     Sums may be reassociated so that they use the processor's vector units; the result is still the
     same for any number of threads, since each block is summed by one of them.
     """
-    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(
-        function
-    )
+    dispatcher = numba.njit(**_FAST)(function)
     dispatcher._cache = _KernelCache(function)
     return cast(F, dispatcher)
 
@@ -46,8 +47,12 @@ def leaf(function: F) -> F:
     It is always inlined and allocates nothing, so arrays are handed to it without counting
     references: atomic counters that all threads share would cost more than the work itself.
     """
-    options = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
-    return cast(F, numba.njit(**options, fastmath={"reassoc", "contract"})(function))
+    return cast(F, numba.njit(**_LEAF)(function))
+
+
+def inner(function: F) -> F:
+    """Compile a `leaf` that only kernels call, never Python: it compiles in half the time."""
+    return cast(F, numba.njit(**_LEAF, no_cpython_wrapper=True)(function))
 
 
 class FirstClass:

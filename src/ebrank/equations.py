@@ -82,7 +82,8 @@ def query_uncertainty(variances: npt.NDArray[np.float64]) -> float:
 
 def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
     """Return MC = R̂/(E + α + β)², the certainty gained per exposure (eq:MCesti, eq:MCImplem)."""
-    return relevance / (exposure + alpha + beta) ** 2
+    evidence = exposure + alpha + beta
+    return relevance / (evidence * evidence)
 
 
 def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> Real:

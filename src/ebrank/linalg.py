@@ -24,14 +24,16 @@ def cholesky(a: Matrix) -> Matrix:
     """
     n = len(a)
     lower = np.zeros((n, n))
-    floor = 1e-14 * max(np.max(np.diag(a)), 1e-300)
+    largest = 1e-300
+    for i in range(n):
+        largest = max(largest, a[i, i])
     for i in range(n):
         for j in range(i + 1):
             rest = a[i, j]
             for k in range(j):
                 rest -= lower[i, k] * lower[j, k]
             if i == j:
-                lower[i, i] = np.sqrt(max(rest, floor))
+                lower[i, i] = np.sqrt(max(rest, 1e-14 * largest))
             else:
                 lower[i, j] = rest / lower[j, j]
     return lower

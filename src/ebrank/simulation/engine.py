@@ -27,7 +27,7 @@ from ebrank.simulation import offline, play, schedule
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
-from ebrank.simulation.world import AGES, Floats, Ints, World, new_world, stats_of
+from ebrank.simulation.world import AGES, Floats, Ints, World, ideal_dcg, new_world, stats_of
 from ebrank.threads import map_blocks
 
 Progress = Callable[[int, int], None]
@@ -102,6 +102,11 @@ class _Run:
         self.world: World = new_world(dataset, config, key)
         steps = np.arange(config.updates + 1)
         self.borders: Ints = config.session_count(dataset) * steps // config.updates
+        self.cutoffs: Ints = np.array(config.cutoffs)
+        self.discounts = examination(np.arange(1.0, self.cutoffs.max() + 1.0))
+        self.ideal = ideal_dcg(
+            self.world.pointers, self.world.relevance, self.discounts, self.cutoffs
+        )
         self.test = dataset.queries_in("test")
         if len(self.test) == 0:
             raise DataError(f"dataset {dataset.name!r} has no test queries to measure on")
@@ -167,9 +172,7 @@ class _Run:
     def _offline(self, model: ScoreModel, *, cold: bool) -> Floats:
         """Return the NDCG of test queries (rows) at the cutoffs (columns), without exploration."""
         formula = model.cold if cold and model.cold is not None else model.offline
-        cutoffs = np.array(self.config.cutoffs)
-        discounts = examination(np.arange(1.0, cutoffs.max() + 1.0))
-        out = np.empty((len(self.test), len(cutoffs)))
+        out = np.empty((len(self.test), len(self.cutoffs)))
         map_blocks(
             lambda start, stop: offline.offline_ndcg(
                 self.world,
@@ -177,10 +180,11 @@ class _Run:
                 model.a,
                 model.b,
                 model.offline_parameters,
-                cold,
+                0.0 if cold else 1.0,
                 self.test[start:stop],
-                cutoffs,
-                discounts,
+                self.cutoffs,
+                self.discounts,
+                self.ideal,
                 out[start:stop],
             ),
             total=len(self.test),

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.simulation import tournament
 from ebrank.simulation.session import item_enters, show
-from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
+from ebrank.simulation.world import AGES, Compiled, Floats, Ints, SmallInts, World
 
 
 @kernel
@@ -76,7 +76,7 @@ def run_sessions(
     return by_age
 
 
-@leaf
+@inner
 def longest(world: World, first_query: int, stop_query: int) -> int:
     """Return the largest number of candidates among some queries."""
     most = 1
@@ -85,7 +85,7 @@ def longest(world: World, first_query: int, stop_query: int) -> int:
     return most
 
 
-@leaf
+@inner
 def score_of(
     world: World,
     score: Compiled,
@@ -110,7 +110,7 @@ def score_of(
     )
 
 
-@leaf
+@inner
 def enter_all(
     world: World,
     score: Compiled,
@@ -132,7 +132,7 @@ def enter_all(
     tournament.build(scores, winners, size)
 
 
-@leaf
+@inner
 def put_row(
     world: World,
     score: Compiled,
@@ -150,7 +150,7 @@ def put_row(
     tournament.put(scores, winners, size, world.leaves[row], value)
 
 
-@leaf
+@inner
 def take_top(
     world: World,
     scores: Floats,
@@ -167,7 +167,7 @@ def take_top(
         tournament.put(scores, winners, size, best, tournament.EMPTY)
 
 
-@leaf
+@inner
 def draw_top(
     world: World,
     score: Compiled,
@@ -191,26 +191,37 @@ def draw_top(
             continue
         key = streams.child(session, row - first)
         value = score_of(world, score, a, b, parameters, row, key)
-        listed = insert(world, rows, scores, listed, row, value, length)
+        listed = insert(world.leaves, rows, scores, listed, row, value, length)
 
 
-@leaf
+@inner
 def insert(
-    world: World, rows: Ints, values: Floats, listed: int, row: int, value: float, length: int
+    leaves: SmallInts,
+    rows: Ints,
+    values: Floats,
+    listed: int,
+    row: int,
+    value: float,
+    length: int,
 ) -> int:
     """Put a row into the sorted list of the best if it belongs there; return the list's length."""
     place = listed
+    if listed == length:
+        last = rows[length - 1]
+        if values[length - 1] > value or (
+            values[length - 1] == value and leaves[last] < leaves[row]
+        ):
+            return listed
+        place = length - 1
+    else:
+        listed += 1
     while place > 0 and (
         value > values[place - 1]
-        or (value == values[place - 1] and world.leaves[row] < world.leaves[rows[place - 1]])
+        or (value == values[place - 1] and leaves[row] < leaves[rows[place - 1]])
     ):
+        rows[place] = rows[place - 1]
+        values[place] = values[place - 1]
         place -= 1
-    if place == length:
-        return listed
-    listed = min(listed + 1, length)
-    for later in range(listed - 1, place, -1):
-        rows[later] = rows[later - 1]
-        values[later] = values[later - 1]
     rows[place] = row
     values[place] = value
     return listed

@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank import streams
-from ebrank.compiled import leaf
+from ebrank.compiled import inner
 from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
 
 Bools = npt.NDArray[np.bool_]
 
 
-@leaf
+@inner
 def item_enters(world: World, key: np.uint64, q: int, eta: float) -> bool:
     """Return whether a masked item enters before this session of query q, and let it in.
 
@@ -27,7 +27,7 @@ def item_enters(world: World, key: np.uint64, q: int, eta: float) -> bool:
     return True
 
 
-@leaf
+@inner
 def show(
     world: World,
     click: Compiled,
@@ -67,7 +67,7 @@ def show(
     return dcg / world.ideal[q] if world.ideal[q] > 0.0 else 1.0
 
 
-@leaf
+@inner
 def _age(world: World, row: int, s: int) -> int:
     """Return the bucket of an item's age in sessions of its query."""
     if world.entered_at[row] < 0:

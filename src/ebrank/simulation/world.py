@@ -29,8 +29,8 @@ class World(NamedTuple):
 
     Query q owns the rows pointers[q] to pointers[q + 1]. `arrivals` holds these rows in the order
     in which they enter, so that the candidates are its first `entered[q]`; `positions` is the place
-    of a row in that order. `entered_at` is the
-    session of its query at which an item entered, −1 for those that were there at the start.
+    of a row in that order. `entered_at` is the session of its query at which an item entered, −1
+    for those that were there at the start.
     `leaves` numbers a query's rows by their tie keys, `by_leaf` holds them in that order: the lower
     leaf precedes among equal scores.
     """
@@ -75,7 +75,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         leaves=leaves,
         by_leaf=by_leaf,
         relevance=relevance,
-        ideal=_ideal_dcg(pointers, relevance, discounts),
+        ideal=ideal_dcg(pointers, relevance, discounts, np.array([len(ranks)]))[:, 0].copy(),
         initial=initial,
         entered=initial.copy(),
         entered_at=np.full(dataset.n_rows, -1, np.int32),
@@ -131,22 +131,44 @@ def _tie_keys(pointers: Ints, key: np.uint64) -> Floats:
 def _leaves(pointers: Ints, tie_keys: Floats) -> tuple[SmallInts, SmallInts]:
     """Return each row's place among its query's rows by tie key, and the rows in that order."""
     leaves = np.empty(pointers[-1], np.int32)
-    by_leaf = np.empty(pointers[-1], np.int32)
+    by_leaf = np.arange(pointers[-1]).astype(np.int32)
     for q in range(len(pointers) - 1):
         first, stop = pointers[q], pointers[q + 1]
-        order = np.argsort(tie_keys[first:stop])
-        for leaf in range(stop - first):
-            by_leaf[first + leaf] = first + order[leaf]
-            leaves[first + order[leaf]] = leaf
+        sort_by_key(by_leaf[first:stop], tie_keys)
+        for place in range(stop - first):
+            leaves[by_leaf[first + place]] = place
     return leaves, by_leaf
 
 
 @kernel
-def _ideal_dcg(pointers: Ints, relevance: Floats, discounts: Floats) -> Floats:
-    """Return the best DCG of each query, over all of its items."""
-    ideal = np.zeros(len(pointers) - 1)
+def sort_by_key(rows: SmallInts, keys: Floats) -> None:
+    """Sort rows by their keys in place (Shell's sort: NumPy's takes seconds to compile)."""
+    gap = 1
+    while gap < len(rows) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, len(rows)):
+            row, j = rows[i], i
+            while j >= gap and keys[rows[j - gap]] > keys[row]:
+                rows[j] = rows[j - gap]
+                j -= gap
+            rows[j] = row
+        gap //= 3
+
+
+@kernel
+def ideal_dcg(pointers: Ints, relevance: Floats, discounts: Floats, cutoffs: Ints) -> Floats:
+    """Return the best DCG of each query (rows) at each cutoff (columns), over all of its items."""
+    ideal = np.zeros((len(pointers) - 1, len(cutoffs)))
+    best = np.empty(len(discounts))
     for q in range(len(ideal)):
-        best = np.sort(relevance[pointers[q] : pointers[q + 1]])[::-1]
-        for i in range(min(len(best), len(discounts))):
-            ideal[q] += best[i] * discounts[i]
+        best[:] = 0.0
+        for row in range(pointers[q], pointers[q + 1]):
+            gain = relevance[row]
+            for rank in range(len(best)):  # sink to its place, pushing the rest down
+                if gain > best[rank]:
+                    gain, best[rank] = best[rank], gain
+        for c in range(len(cutoffs)):
+            for rank in range(cutoffs[c]):
+                ideal[q, c] += best[rank] * discounts[rank]
     return ideal
