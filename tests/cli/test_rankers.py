@@ -1,0 +1,98 @@
+"""`ebrank rankers` tells what rankers declare, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ebrank.cli import root
+from ebrank.rankers import registry
+from ebrank.rankers.base import parameters
+
+NAMES = "bm25 cftopk cfrandomk cfepsilon dbgd mgd pdgd prior ucbrank ebrank thompson random oracle"
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(root, ["rankers", *arguments], prog_name="ebrank")
+
+
+def test_all_rankers_are_listed() -> None:
+    done = run()
+    assert done.exit_code == 0
+    text = " ".join(done.stdout.split())
+    first_words = {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
+    assert set(NAMES.split()) <= first_words
+    assert "cftopk W/o-Behav, Concate Sort by a linear model" in text
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_json_has_every_declaration() -> None:
+    listed = json.loads(run("--json").stdout)["rankers"]
+    known = registry.known()
+    assert [one["name"] for one in listed] == list(known)
+    assert set(NAMES.split()) <= set(known)
+    for one in listed:
+        ranker = known[one["name"]]
+        assert (one["help"], tuple(one["settings"])) == (ranker.help, ranker.settings)
+        declared = [(p.name, p.default, p.help, p.domain) for p in parameters(ranker)]
+        told = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
+        assert told == declared
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_one_ranker_is_told_with_its_parameters(name: str) -> None:
+    done = run(name)
+    assert done.exit_code == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.startswith(f"{name}\n")
+    for parameter in parameters(registry.known()[name]):
+        assert parameter.name in done.stdout
+    assert json.loads(run(name, "--json").stdout)["name"] == name
+
+
+def test_features_can_be_chosen_where_the_issue_says() -> None:
+    for name in ("cftopk", "cfrandomk", "cfepsilon", "dbgd", "mgd", "pdgd"):
+        for features in ("none", "concate"):
+            assert registry.parse(f"{name}:features={features}").setting == features
+    for estimator in ("ips", "exposure"):
+        registry.parse(f"ebrank:estimator={estimator}")
+
+
+def test_an_unknown_ranker_is_a_mistake() -> None:
+    done = run("dbg")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "no ranker is called 'dbg'; did you mean dbgd?" in done.stderr
+
+
+def test_listing_rankers_imports_no_compiler() -> None:
+    code = """
+import sys
+from ebrank.cli import root
+root.main(["rankers"], standalone_mode=False)
+print([name for name in ("numba", "scipy") if name in sys.modules])
+for verb in ("simulate", "tune", "rankers"):
+    root.main([verb, "--help"], standalone_mode=False)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]" in done.stdout.splitlines()
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = """
+import sys
+from ebrank.cli import root
+for verb in ("simulate", "tune", "rankers"):
+    root.main([verb, "--help"], standalone_mode=False)
+print([name for name in ("numpy", "numba", "scipy", "rich") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

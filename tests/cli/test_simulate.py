@@ -1,0 +1,309 @@
+"""`ebrank simulate`: the numbers of the library, tables and JSON, and what a stop leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import ebrank
+from ebrank.cli import root
+from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import simulate
+
+PATIENCE = 120  # seconds, should everything have to be compiled first
+TINY = ("--dataset", "mq2007-like", "--scale", "0.01")
+SHORT = (*TINY, "--sessions", "80", "--updates", "4", "--trials", "2")
+
+
+@pytest.fixture(autouse=True)
+def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(root, ["simulate", *map(str, arguments)], prog_name="ebrank")
+
+
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Run the command as a user would; it does not outlive the test."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "ebrank", "simulate", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.01)
+
+
+def without_seconds(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "seconds"}
+
+
+# --- what is printed ---------------------------------------------------------------------------
+
+
+def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
+    arguments = ("--ranker", "ebrank:epsilon=3", "--seed", "5", "--eta", "0.5", "--json")
+    with started(*SHORT, *arguments) as process:
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, stderr
+    document = json.loads(stdout)
+    assert list(document) == ["cold_ndcg", "warm_ndcg", "cum_ndcg", "sessions", "seconds"]
+    config = SimulationConfig(entering_probability=0.5, sessions=80, updates=4)
+    expected = simulate(
+        ebrank.load("mq2007-like", scale=0.01),
+        registry.parse("ebrank:epsilon=3"),
+        config,
+        seed=5,
+        trials=2,
+    )
+    for metric in ("cold_ndcg", "warm_ndcg", "cum_ndcg"):
+        values = getattr(expected, metric)
+        assert document[metric] == {"mean": values.mean(), "trials": values.tolist()}
+    assert document["sessions"] == 80
+    assert 0 < document["seconds"] < 10
+
+
+def test_the_formula_gives_the_sessions() -> None:
+    done = run(*TINY, "--ranker", "bm25", "--trials", "1", "--json")
+    data = ebrank.load("mq2007-like", scale=0.01)
+    assert json.loads(done.stdout)["sessions"] == data.n_rows - 5 * data.n_queries
+
+
+def test_a_table_for_people() -> None:
+    done = run(*SHORT, "--ranker", "bm25", "--ranker", "ebrank:estimator=exposure,epsilon=0.5")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("mq2007-like×0.01: 16 queries, 679 rows; 2 trials of 80 sessions")
+    assert lines[1].split() == ["ranker", "cold", "warm", "cum", "seconds"]
+    assert lines[3].split()[0] == "bm25"
+    assert lines[3].count(" ± ") == 3
+    assert [lines[4].split()[0], lines[5].strip()] == ["ebrank:epsilon=0.5,", "estimator=exposure"]
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in done.stdout
+
+
+def test_one_trial_has_no_deviation() -> None:
+    done = run(*SHORT, "--ranker", "bm25", "--trials", "1")
+    assert "±" not in done.stdout
+    assert "1 trial of 80 sessions" in done.stdout
+
+
+def test_several_rankers_in_json() -> None:
+    done = run(*SHORT, "--ranker", "bm25", "--ranker", "ebrank", "--ranker", "bm25", "--json")
+    rankers = json.loads(done.stdout)["rankers"]
+    assert [ranker["ranker"] for ranker in rankers] == ["bm25", "ebrank"]
+    alone = json.loads(run(*SHORT, "--ranker", "ebrank", "--json").stdout)
+    assert without_seconds(rankers[1]) == {"ranker": "ebrank"} | without_seconds(alone)
+
+
+def test_jobs_do_not_matter() -> None:
+    one, three = (
+        json.loads(run(*SHORT, "--ranker", "ebrank", "--jobs", jobs, "--json").stdout)
+        for jobs in ("1", "3")
+    )
+    assert without_seconds(one) == without_seconds(three)
+
+
+def test_any_letor_fold_will_do(tmp_path: Path) -> None:
+    for split in ("train", "vali", "test"):
+        rows = (
+            f"{item % 3} qid:{split}{query} 1:{item + query} 2:{item % 4} 3:{item % 3}\n"
+            for query in range(4)
+            for item in range(12)
+        )
+        (tmp_path / f"{split}.txt").write_text("".join(rows))
+    arguments = ("--dataset", tmp_path, "--ranker", "ebrank", "--trials", "1", "--sessions", "40")
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert "--baseline-feature" in refused.stderr
+    done = run(*arguments, "--baseline-feature", "1", "--drop-features", "3", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["sessions"] == 40
+
+
+def test_the_first_run_says_that_it_compiles(tmp_path: Path) -> None:
+    code = """
+from ebrank.cli._experiment import note_of_compilation
+from ebrank.compiled import kernel
+def fresh(x): return x + 1
+for _ in range(2):
+    with note_of_compilation():
+        kernel(fresh)(1)
+"""
+    (tmp_path / "fresh.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "fresh.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "EBRANK_CACHE": str(tmp_path / "cache")},
+    )
+    assert done.stdout == ""
+    assert done.stderr.count("note: compiling for this machine") == 1
+
+
+# --- mistakes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((*SHORT, "--ranker", "ebrnk"), "no ranker is called 'ebrnk'; did you mean ebrank?"),
+        ((*SHORT, "--ranker", "ebrank:eps=1"), "ebrank has no parameter 'eps=1'"),
+        ((*SHORT, "--ranker", "ebrank:epsilon=-1"), "epsilon takes a number of 0 or more"),
+        ((*TINY, "--ranker", "bm25", "--sessions", "3"), "3 sessions are too few"),
+        (("--dataset", "nowhere", "--ranker", "bm25"), "nowhere"),
+        ((*SHORT, "--ranker", "bm25", "--eta", "0"), "--eta"),
+        ((*SHORT, "--ranker", "bm25", "--jobs", "0"), "--jobs"),
+        ((*SHORT, "--ranker", "bm25", "--seed", str(2**63)), "too large"),
+        ((*SHORT, "--ranker", "bm25", "--seed", "-1"), "--seed"),
+        (SHORT, "--ranker"),
+    ],
+)
+def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert problem in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# --- results on disk ---------------------------------------------------------------------------
+
+
+def results_in(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return document
+
+
+def test_out_holds_results_and_trials(tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b"
+    printed = run(*SHORT, "--ranker", "bm25", "--ranker", "ebrank", "--out", out, "--json")
+    document = results_in(out)
+    assert document["complete"] is True
+    assert (document["seed"], document["trials"]) == (0, 2)
+    assert document["config"]["sessions"] == 80
+    assert document["versions"]["ebrank"] == ebrank.__version__
+    assert document["dataset"]["rows"] == 679
+    files = [name for ranker in document["rankers"] for name in ranker.pop("files")]
+    assert document["rankers"] == json.loads(printed.stdout)["rankers"]
+    assert sorted(files) == sorted(path.name for path in out.glob("*.npz"))
+    assert len(files) == 4
+
+
+def test_the_same_command_reuses_and_more_trials_add(tmp_path: Path) -> None:
+    arguments = (*SHORT, "--ranker", "ebrank", "--out", tmp_path, "--json")
+    first = json.loads(run(*arguments).stdout)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
+    assert json.loads(run(*arguments, "--jobs", "2").stdout) == first  # its seconds, too
+    more = json.loads(run(*arguments, "--trials", "3").stdout)
+    assert more["warm_ndcg"]["trials"][:2] == first["warm_ndcg"]["trials"]
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+    other = json.loads(run(*arguments, "--seed", "1").stdout)
+    assert other["warm_ndcg"] != first["warm_ndcg"]
+
+
+def test_a_damaged_trial_is_run_again_with_a_warning(tmp_path: Path) -> None:
+    arguments = (*SHORT, "--ranker", "bm25", "--out", tmp_path, "--json")
+    first = json.loads(run(*arguments).stdout)
+    damaged = min(tmp_path.glob("*.npz"))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    again = run(*arguments)
+    assert again.stderr == (
+        f"warning: {damaged}: damaged, or no trial of a simulation; the trial is run again\n"
+    )
+    assert without_seconds(json.loads(again.stdout)) == without_seconds(first)
+    assert run(*arguments).stderr == ""
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"kind": "ebrank tune"}', "\x00"])
+def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path, content: str) -> None:
+    (tmp_path / "results.json").write_text(content)
+    done = run(*SHORT, "--ranker", "bm25", "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "not a file of this command. Give another --out." in done.stderr
+    assert (tmp_path / "results.json").read_text() == content
+    assert not list(tmp_path.glob("*.npz"))
+
+
+def test_out_must_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(*SHORT, "--ranker", "bm25", "--out", tmp_path / "file").exit_code == 2
+
+
+# --- stopping ----------------------------------------------------------------------------------
+
+
+LONG = ("--dataset", "mq2007-like", "--scale", "0.03", "--trials", "400", "--ranker", "ebrank")
+
+
+def trials_in(folder: Path) -> int:
+    return len(list(folder.glob("*.npz")))
+
+
+def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
+    with started(*LONG, "--out", tmp_path, "--json", "--jobs", "2") as process:
+        wait_until(lambda: trials_in(tmp_path) >= 3, process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    document = json.loads(stdout)
+    kept = trials_in(tmp_path)
+    assert len(document["warm_ndcg"]["trials"]) == kept >= 3
+    assert f"stopped: {kept} of 400 trials finished, kept in {tmp_path}" in stderr
+    assert results_in(tmp_path)["complete"] is False
+    assert not list(tmp_path.glob(".*")), "half-written files"
+    again = run(*LONG, "--out", tmp_path, "--json", "--trials", "2")
+    fresh = run(*LONG, "--json", "--trials", "2")
+    assert without_seconds(json.loads(again.stdout)) == without_seconds(json.loads(fresh.stdout))
+
+
+def test_ctrl_c_before_the_first_trial_prints_no_results(tmp_path: Path) -> None:
+    endless = ("--sessions", "100000000", "--updates", "100000", "--ranker", "ebrank")
+    with started(*TINY, *endless, "--out", tmp_path) as process:
+        wait_until((tmp_path / "results.json").exists, process)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, stdout) == (130, "")
+    assert "Traceback" not in stderr
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    with started(*LONG, "--out", tmp_path) as process:
+        wait_until(lambda: trials_in(tmp_path) >= 2, process)
+        process.kill()
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("ebrank_trial[01]_*.npz")}
+    assert len(times) == 2
+    again = run(*LONG, "--out", tmp_path, "--json", "--trials", "3")
+    assert again.exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    fresh = run(*LONG, "--json", "--trials", "3")
+    assert without_seconds(json.loads(again.stdout)) == without_seconds(json.loads(fresh.stdout))

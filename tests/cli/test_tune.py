@@ -1,0 +1,139 @@
+"""`ebrank tune`: the grid as a table or JSON, the choice marked, never on test queries."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import ebrank
+from ebrank.cli import root
+from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.tuning import tune
+
+PATIENCE = 120  # seconds, should everything have to be compiled first
+DATA = ("--dataset", "mq2007-like", "--scale", "0.01")
+SHORT = (*DATA, "--sessions", "120", "--updates", "4", "--trials", "2")
+EXPOSURE = ("--ranker", "ebrank:estimator=exposure")
+
+
+@pytest.fixture(autouse=True)
+def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(root, ["tune", *map(str, arguments)], prog_name="ebrank")
+
+
+def test_json_has_the_grid_and_the_librarys_choice(tmp_path: Path) -> None:
+    arguments = (*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "0,5,20", "--seed", "3")
+    done = run(*arguments, "--json", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    expected = tune(
+        ebrank.load("mq2007-like", scale=0.01),
+        registry.parse("ebrank:estimator=exposure"),
+        {"epsilon": (0.0, 5.0, 20.0)},
+        SimulationConfig(sessions=120, updates=4),
+        seed=3,
+        trials=2,
+    )
+    assert [point["values"] for point in document["grid"]] == [
+        {"epsilon": value} for value in (0.0, 5.0, 20.0)
+    ]
+    for point, wanted in zip(document["grid"], expected.points, strict=True):
+        assert point["validation_ndcg"]["trials"] == wanted.validation_ndcg.tolist()
+        assert point["validation_ndcg"]["mean"] == wanted.validation_ndcg.mean()
+        assert point["validation_ndcg"]["sd"] == pytest.approx(wanted.validation_ndcg.std(ddof=1))
+        assert point["ranker"] == wanted.text
+    assert document["best"] == {"ranker": expected.best.text, "values": expected.best.values}
+    assert (document["seed"], document["tuning_seed"]) == (3, -5)
+    assert json.loads((tmp_path / "tuning.json").read_text()) == document
+    assert len(list(tmp_path.glob("*.npz"))) == 6
+    again = run(*arguments, "--json", "--out", tmp_path)
+    assert json.loads(again.stdout) == document  # its seconds too: nothing was run again
+
+
+def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
+    grids = ("--param", "epsilon", "--grid", "0,5", "--param", "clamp", "--grid", "true,false")
+    done = run(*SHORT, *EXPOSURE, *grids)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("seed 0 (tuning seed -2)")
+    assert lines[1].split() == ["epsilon", "clamp", "validation", "NDCG"]
+    rows = [line.split() for line in lines[3:7]]
+    assert [row[:2] for row in rows] == [[e, c] for e in "05" for c in ("True", "False")]
+    marked = [row for row in rows if row[-1] == "best"]
+    assert len(marked) == 1
+    assert marked[0][2] == max(row[2] for row in rows)
+    chosen = lines[-1].removeprefix("Use it: ebrank simulate --ranker ")
+    ranker = registry.parse(chosen)
+    assert [f"{ranker.epsilon:g}", str(ranker.clamp)] == marked[0][:2]  # type: ignore[attr-defined]
+    assert ranker.estimator == "exposure"  # type: ignore[attr-defined]
+
+
+def test_the_declared_grid_is_the_default() -> None:
+    document = json.loads(run(*SHORT, *EXPOSURE, "--trials", "1", "--json").stdout)
+    tried = [point["values"]["epsilon"] for point in document["grid"]]
+    assert tried == [0, 1, 2, 5, 10, 20, 50, 100]
+    assert document["grid"][0]["validation_ndcg"]["sd"] is None
+
+
+def test_a_choice_at_the_edge_is_warned_of() -> None:
+    done = run(*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "3,4")
+    assert "warning: the best epsilon is at the edge of its grid" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((*SHORT, "--ranker", "bm25"), "bm25 has nothing to tune"),
+        ((*SHORT, *EXPOSURE, "--param", "beta"), "beta has no grid of its own"),
+        ((*SHORT, *EXPOSURE, "--param", "eps", "--grid", "1"), "no parameter 'eps'"),
+        ((*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "1,x"), "epsilon takes a number"),
+        ((*SHORT, *EXPOSURE, "--grid", "1"), "one --grid for each --param"),
+        ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1"), "give more sessions"),
+    ],
+)
+def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert problem in done.stderr
+
+
+def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "tuning.json").write_text('{"mine": 1}')
+    done = run(*SHORT, *EXPOSURE, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert (tmp_path / "tuning.json").read_text() == '{"mine": 1}'
+
+
+def test_ctrl_c_keeps_finished_trials(tmp_path: Path) -> None:
+    arguments = (*DATA, *EXPOSURE, "--trials", "500", "--out", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "ebrank", "tune", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while len(list(tmp_path.glob("*.npz"))) < 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    assert (process.returncode, stdout) == (130, "")
+    assert "trials finished, kept in" in stderr
+    assert "Traceback" not in stderr
