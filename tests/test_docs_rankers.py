@@ -1,0 +1,76 @@
+"""`docs/rankers.md`: its table is what rankers declare, and its example runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ebrank import rankers
+from ebrank.cli import root
+from ebrank.cli.rankers import in_words
+from ebrank.rankers import registry
+from ebrank.rankers.base import REGISTRY, parameters
+
+PAGE = Path(__file__).parents[1] / "docs" / "rankers.md"
+TINY = ("--dataset", "mq2007-like", "--scale", "0.01", "--sessions", "200", "--trials", "2")
+
+
+def test_the_table_is_current() -> None:
+    lines = ["| name | features | what it does | parameters |", "|---|---|---|---|"]
+    for name, ranker in registry.known().items():
+        told = ", ".join(f"`{p.name}={_typed(p.default)}`" for p in parameters(ranker)) or "–"
+        settings = in_words(list(ranker.settings))
+        lines.append(f"| `{name}` | {settings} | {ranker.help} | {told} |")
+    table = "\n".join(lines)
+    assert table in PAGE.read_text(), f"put this table into {PAGE.name}:\n{table}"
+
+
+def test_every_ranker_is_described() -> None:
+    described = set(re.findall(r"^- \*\*`(\w+)`", PAGE.read_text(), re.MULTILINE))
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^- \*\*.*", PAGE.read_text(), re.M))))
+    assert described <= set(registry.known()) <= named
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Iterator[str]:
+    """Add the page's example to the rankers, as its reader would: by putting a file there."""
+    (code,) = re.findall(r"^```python\n(\"\"\".*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "smoothed.py").write_text(code)
+    rankers.__path__.append(str(tmp_path))
+    yield code
+    rankers.__path__.remove(str(tmp_path))
+    REGISTRY.pop("smoothed", None)
+    sys.modules.pop("ebrank.rankers.smoothed", None)
+
+
+def run(*arguments: str) -> Result:
+    done = CliRunner().invoke(root, arguments, prog_name="ebrank")
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_the_example_runs(example: str) -> None:
+    assert len([line for line in example.splitlines() if line.strip()]) <= 35
+    assert "smoothed" in run("rankers").stdout
+    assert "strength" in run("rankers", "smoothed").stdout
+    both = ("--ranker", "smoothed:strength=2", "--ranker", "random", "--json")
+    ours, floor = json.loads(run("simulate", *TINY, *both).stdout)["rankers"]
+    assert ours["warm_ndcg"]["mean"] > floor["warm_ndcg"]["mean"]
+    tuned = json.loads(run("tune", *TINY, "--ranker", "smoothed", "--json").stdout)
+    assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
+
+
+def test_the_example_leaves_nothing_behind() -> None:
+    assert "smoothed" not in registry.known()
+
+
+def _typed(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
