@@ -11,7 +11,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.examination import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.online import OnlineLearner
+from ebrank.rankers.online import BLOCK, OnlineLearner
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.users import PositionBased
@@ -83,6 +83,20 @@ def assert_sessions_agree(text: str, sessions: int = 60) -> Compared:
             model = learner.update()
             np.testing.assert_allclose(learner.weights, reference.logging, rtol=1e-10)
     return Compared(reference, learner)
+
+
+def assert_threads_change_nothing(text: str) -> None:
+    """Several blocks of queries, and several of sessions to be folded."""
+    data = tiny(seed=5, sizes=[2 + i % 6 for i in range(150)])
+    config = SimulationConfig(updates=2, warmup_sessions=1, sessions=4 * BLOCK + 900, list_length=3)
+    one, two, five = (
+        run_trial(data, registry.parse(text), config, SEED, 0, threads=threads)
+        for threads in (1, 2, 5)
+    )
+    for other in (two, five):
+        np.testing.assert_array_equal(other.weights, one.weights)
+        np.testing.assert_array_equal(other.test_ndcg, one.test_ndcg)
+        np.testing.assert_array_equal(other.warm_ndcg, one.warm_ndcg)
 
 
 def assert_run_agrees(text: str, config: SimulationConfig, threads: int) -> None:

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.online import CONFIGS, assert_run_agrees, assert_sessions_agree
+from tests.simulation.online import (
+    CONFIGS,
+    assert_run_agrees,
+    assert_sessions_agree,
+    assert_threads_change_nothing,
+)
 
 VARIANTS = [
     "pdgd",
@@ -22,3 +27,8 @@ def test_session_by_session(text: str) -> None:
 @pytest.mark.parametrize("text", VARIANTS)
 def test_whole_run(text: str, config: str) -> None:
     assert_run_agrees(text, CONFIGS[config], threads=1 + len(text) % 3)
+
+
+@pytest.mark.parametrize("text", ["pdgd", "pdgd:features=concate"])
+def test_threads_change_nothing(text: str) -> None:
+    assert_threads_change_nothing(text)
