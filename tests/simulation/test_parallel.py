@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,41 @@ def test_an_interrupt_keeps_what_is_finished(dataset: Dataset, tmp_path: Path, j
     assert threading.active_count() == threads
     whole = run(dataset, RANKERS[:1], SHORT, trials=len(result.trials) + jobs)
     assert set(bits([result])[0]) <= set(bits(whole)[0])
+
+
+def test_an_interrupt_ends_trials_under_way_and_takes_those_that_end_well(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted = threading.Event()
+
+    def staged(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        trial = args[4]
+        if trial > 0:
+            assert interrupted.wait(10)
+        if trial == 2:  # would go on for long
+            for _ in range(1000):
+                kwargs["progress"](1, 1000)
+                time.sleep(0.01)
+        return run_trial(*args)
+
+    def stop(results: list[Result]) -> None:
+        if results[0].trials:
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(parallel, "run_trial", staged)
+    with pytest.raises(Interrupted) as caught:
+        run(dataset, RANKERS[:1], SHORT, trials=3, jobs=3, finished=stop)
+    (result,) = caught.value.results
+    expected = simulate(dataset, RANKERS[0], SHORT, trials=2)
+    assert bits([result]) == bits([expected])  # the second ended well, the third did not
+
+
+def test_a_store_of_other_trials_is_refused(dataset: Dataset, tmp_path: Path) -> None:
+    store = Store(tmp_path, dataset, SHORT, seed=1)
+    for config, seed in ((SHORT, 2), (replace(SHORT, discount=0.9), 1)):
+        with pytest.raises(ParameterError, match="another dataset, config or seed"):
+            run(dataset, RANKERS[:1], config, seed, store=store)
 
 
 def test_all_rankers_get_their_first_trial_before_any_gets_its_second(dataset: Dataset) -> None:

@@ -68,6 +68,8 @@ def run(
     config = config or SimulationConfig()
     _check(dataset, trials, jobs)
     config.session_count(dataset)  # refuses what is too short before any work is done
+    if store is not None and (store.dataset, store.config, store.seed) != (dataset, config, seed):
+        raise ParameterError("the store is for another dataset, config or seed")
     batch = _Batch(dataset, rankers, config, seed, store, _Meter(progress))
     tasks = [(index, trial) for trial in range(trials) for index in range(len(rankers))]
     left = batch.take_stored(tasks)

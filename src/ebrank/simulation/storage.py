@@ -56,6 +56,9 @@ class Store:
         config: SimulationConfig,
         seed: int,
     ) -> None:
+        self.dataset = dataset
+        self.config = config
+        self.seed = seed
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         whole = dataclasses.replace(config, sessions=config.session_count(dataset))
