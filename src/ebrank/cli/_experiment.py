@@ -28,77 +28,85 @@ COMPILING = "note: compiling for this machine; this takes some seconds, the firs
 RANKER = "NAME[:PARAM=VALUE,…]"
 
 
+def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value > LARGEST_SEED:
+        raise click.BadParameter(f"{value} is too large")
+    return value
+
+
+OPTIONS = (
+    click.option(
+        "--dataset",
+        required=True,
+        metavar="NAME|FOLDER",
+        help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt.",
+    ),
+    click.option(
+        "--trials",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        default=5,
+        show_default=True,
+        help="How often to repeat it, with other users each time.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        callback=_seed,
+        default=0,
+        metavar="NUMBER",
+        show_default=True,
+        help="Every random draw follows from it.",
+    ),
+    click.option(
+        "--sessions",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        help="Sessions of a trial; by default (rows − 5·queries)/η.",
+    ),
+    click.option(
+        "--eta",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="NUMBER",
+        default=1.0,
+        show_default=True,
+        help="Probability that an item enters at a session of its query.",
+    ),
+    click.option(
+        "--updates",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        default=20,
+        show_default=True,
+        help="Model updates of a trial.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        default=1,
+        show_default=True,
+        help="Trials to run at a time; the results do not depend on it.",
+    ),
+    click.option(
+        "--out",
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        help="Folder for the results; trials finished there before are not run again.",
+    ),
+    click.option(
+        "--scale",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SHARE",
+        help="Share of a preset's queries to generate.",
+    ),
+    dataset_options,
+)
+
+
 def experiment_options(function: F) -> F:
     """Add the dataset, what is simulated on it, and how to run it."""
-    options = (
-        click.option(
-            "--dataset",
-            required=True,
-            metavar="NAME|FOLDER",
-            help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt.",
-        ),
-        click.option(
-            "--trials",
-            type=click.IntRange(min=1),
-            metavar="NUMBER",
-            default=5,
-            show_default=True,
-            help="How often to repeat it, with other users each time.",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            callback=_seed,
-            default=0,
-            metavar="NUMBER",
-            show_default=True,
-            help="Every random draw follows from it.",
-        ),
-        click.option(
-            "--sessions",
-            type=click.IntRange(min=1),
-            metavar="NUMBER",
-            help="Sessions of a trial; by default (rows − 5·queries)/η.",
-        ),
-        click.option(
-            "--eta",
-            type=click.FloatRange(0, 1, min_open=True),
-            metavar="NUMBER",
-            default=1.0,
-            show_default=True,
-            help="Probability that an item enters at a session of its query.",
-        ),
-        click.option(
-            "--updates",
-            type=click.IntRange(min=1),
-            metavar="NUMBER",
-            default=20,
-            show_default=True,
-            help="Model updates of a trial.",
-        ),
-        click.option(
-            "--jobs",
-            type=click.IntRange(min=1),
-            metavar="NUMBER",
-            default=1,
-            show_default=True,
-            help="Trials to run at a time; the results do not depend on it.",
-        ),
-        click.option(
-            "--out",
-            metavar="DIR",
-            type=click.Path(file_okay=False),
-            help="Folder for the results; trials finished there before are not run again.",
-        ),
-        click.option(
-            "--scale",
-            type=click.FloatRange(min=0, min_open=True),
-            metavar="SHARE",
-            help="Share of a preset's queries to generate.",
-        ),
-        dataset_options,
-    )
-    for option in reversed(options):
+    for option in reversed(OPTIONS):
         function = option(function)
     return function
 
@@ -208,9 +216,3 @@ def broken(text: str, width: int) -> str:
             lines.append("  ")
         lines[-1] += part
     return "\n".join(lines)
-
-
-def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    if value > LARGEST_SEED:
-        raise click.BadParameter(f"{value} is too large")
-    return value
