@@ -124,11 +124,12 @@ def enter_all(
 ) -> None:
     """Start a tournament of a query's candidates."""
     first = world.pointers[q]
-    scores[size : 2 * size] = tournament.EMPTY
-    for row in range(first, world.pointers[q + 1]):  # in memory's order
-        if world.positions[row] < world.entered[q]:
-            value = score_of(world, score, a, b, parameters, row, np.uint64(0))
-            scores[size + world.leaves[row]] = value
+    for place in range(size):
+        scores[size + place] = tournament.EMPTY
+    for arrival in range(first, first + world.entered[q]):
+        row = world.arrivals[arrival]
+        value = score_of(world, score, a, b, parameters, row, np.uint64(0))
+        scores[size + world.leaves[row]] = value
     tournament.build(scores, winners, size)
 
 

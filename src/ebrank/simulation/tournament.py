@@ -34,8 +34,8 @@ def build(scores: Floats, winners: Leaves, size: int) -> None:
     for place in range(size):
         winners[size + place] = place
     for node in range(size - 1, 0, -1):
-        left, right = 2 * node, 2 * node + 1
-        best = left if scores[left] >= scores[right] else right
+        left = 2 * node
+        best = left + (scores[left + 1] > scores[left])  # no branch: nobody could predict it
         scores[node] = scores[best]
         winners[node] = winners[best]
 
