@@ -16,7 +16,7 @@ from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, se
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
 from ebrank.simulation.session import Bools, item_enters, show
-from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
+from ebrank.simulation.world import AGES, Compiled, Floats, Ints, SmallInts, World
 
 
 class Duel(NamedTuple):
@@ -71,20 +71,23 @@ def run_sessions(
     candidates, draft = room_for(most), room_for_draft(linear, log.wins.shape[1], most, length)
     by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
+        first = world.pointers[q]
         seat_all(world, linear, q, candidates)
         for i in range(plan.starts[q], plan.starts[q + 1]):
             if item_enters(world, arrivals_key, q, eta):
                 seat(world, linear, q, world.entered[q] - 1, candidates)
             session = streams.child(streams.child(ranker_key, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
-            draft_list(world, linear, duel, candidates, q, session, shown, draft)
+            draft_list(
+                world.arrivals, first, world.entered[q], linear, duel, candidates, session, draft
+            )
             t = plan.times[i]
             ndcg[t] = show(
                 world, click, users_key, q, draft.rows, shown, draft.clicked, by_age[0], by_age[1]
             )
             log.keys[t] = session
             if linear.learns[q]:
-                ignore_unexamined(world, draft.clicked, shown)
+                ignore_unexamined(world.believed_curve, draft.clicked, shown)
                 team_draft.write_wins(draft.teams, draft.clicked, shown, log.wins[t])
             for rank in range(shown):
                 seat(world, linear, q, draft.slots[rank], candidates)
@@ -109,21 +112,24 @@ def room_for_draft(linear: Linear, n_rankers: int, most: int, length: int) -> Dr
 
 @leaf
 def draft_list(
-    world: World,
+    arrivals: SmallInts,
+    first: int,
+    n: int,
     linear: Linear,
     duel: Duel,
     candidates: Candidates,
-    q: int,
     session: np.uint64,
-    shown: int,
     draft: Draft,
 ) -> None:
-    """Let the logging model and the candidate rankers draft a list."""
-    first, n = world.pointers[q], world.entered[q]
+    """Let the logging model and the candidate rankers draft a list of a query's n candidates.
+
+    `first` is the first row of the query.
+    """
+    shown = min(len(draft.slots), n)
     for ranker in range(len(draft.directions)):
         key = directions.direction_key(session, ranker)
         directions.write_direction(key, draft.directions[ranker])
-    write_scores(world, linear, duel.step, candidates, q, draft)
+    write_scores(arrivals, first, n, linear, duel.step, candidates, draft)
     write_best(candidates.scores, candidates.ties, n, shown, draft.lists[0])
     for ranker in range(len(draft.scores)):
         write_best(draft.scores[ranker], candidates.ties, n, shown, draft.lists[ranker + 1])
@@ -137,17 +143,23 @@ def draft_list(
         draft.teams,
     )
     for rank in range(shown):
-        draft.rows[rank] = world.arrivals[first + draft.slots[rank]]
+        draft.rows[rank] = arrivals[first + draft.slots[rank]]
 
 
 @leaf
 def write_scores(
-    world: World, linear: Linear, step: float, candidates: Candidates, q: int, draft: Draft
+    arrivals: SmallInts,
+    first: int,
+    n: int,
+    linear: Linear,
+    step: float,
+    candidates: Candidates,
+    draft: Draft,
 ) -> None:
     """Write the scores (w + δu)·x of every candidate ranker (rows) for every candidate item."""
-    first, n_features = world.pointers[q], linear.features.shape[1]
-    for i in range(world.entered[q]):
-        row = world.arrivals[first + i]
+    n_features = linear.features.shape[1]
+    for i in range(n):
+        row = arrivals[first + i]
         for ranker in range(len(draft.directions)):
             ahead = 0.0
             for j in range(n_features):

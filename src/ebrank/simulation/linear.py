@@ -44,25 +44,23 @@ def seat_all(world: World, linear: Linear, q: int, candidates: Candidates) -> No
 
 @leaf
 def seat(world: World, linear: Linear, q: int, i: int, candidates: Candidates) -> None:
-    """Write what is known of candidate i, who is new or has met a user."""
+    """Write what is known of candidate i, who is new or has met a user.
+
+    x^b is c/E or C/n, and 0 where the item was never shown or x^b is no feature.
+    """
     row = world.arrivals[world.pointers[q] + i]
-    candidates.behavior[i] = behavior_feature(world, linear, row)
-    candidates.scores[i] = linear.scores[row] + linear.behavior_weight * candidates.behavior[i]
+    xb = 0.0
+    if linear.concatenated and linear.ips:
+        xb = world.weighted_clicks[row] / max(world.shown[row], 1)
+    elif linear.concatenated:
+        xb = world.clicks[row] / max(world.exposure[row], TINY)
+    candidates.behavior[i] = xb
+    candidates.scores[i] = linear.scores[row] + linear.behavior_weight * xb
     candidates.ties[i] = world.tie_keys[row]
 
 
 @leaf
-def behavior_feature(world: World, linear: Linear, row: int) -> float:
-    """Return x^b: c/E or C/n, 0 where the item was never shown or x^b is no feature."""
-    if not linear.concatenated:
-        return 0.0
-    if linear.ips:
-        return world.weighted_clicks[row] / max(world.shown[row], 1)  # type: ignore[no-any-return]
-    return world.clicks[row] / max(world.exposure[row], TINY)  # type: ignore[no-any-return]
-
-
-@leaf
-def ignore_unexamined(world: World, clicked: Bools, shown: int) -> None:
+def ignore_unexamined(examination: Floats, clicked: Bools, shown: int) -> None:
     """Drop clicks where nobody is believed to look, as behavior statistics do."""
     for rank in range(shown):
-        clicked[rank] &= world.believed_curve[rank] > 0.0
+        clicked[rank] &= examination[rank] > 0.0

@@ -15,7 +15,7 @@ from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, se
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
 from ebrank.simulation.session import Bools, item_enters, show
-from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
+from ebrank.simulation.world import AGES, Compiled, Floats, Ints, SmallInts, World
 
 
 class PairLog(NamedTuple):
@@ -62,18 +62,21 @@ def run_sessions(
     candidates, drawn = room_for(most), room_for_list(most, length)
     by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
+        first = world.pointers[q]
         seat_all(world, linear, q, candidates)
         for i in range(plan.starts[q], plan.starts[q + 1]):
             if item_enters(world, arrivals_key, q, eta):
                 seat(world, linear, q, world.entered[q] - 1, candidates)
             session = streams.child(streams.child(ranker_key, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
-            draw_list(world, candidates, q, session, shown, drawn)
+            draw_list(world.arrivals, first, world.entered[q], candidates, session, shown, drawn)
             t = plan.times[i]
             ndcg[t] = show(
                 world, click, users_key, q, drawn.rows, shown, drawn.clicked, by_age[0], by_age[1]
             )
-            log.stepped[t] = linear.learns[q] and learn(world, candidates, q, shown, drawn, t, log)
+            log.stepped[t] = linear.learns[q] and learn(
+                world.believed_curve, candidates, world.entered[q], shown, drawn, t, log
+            )
             for rank in range(shown):
                 seat(world, linear, q, drawn.slots[rank], candidates)
     return by_age
@@ -94,40 +97,51 @@ def room_for_list(most: int, length: int) -> Drawn:
 
 @leaf
 def draw_list(
-    world: World, candidates: Candidates, q: int, session: np.uint64, shown: int, drawn: Drawn
+    arrivals: SmallInts,
+    first: int,
+    n: int,
+    candidates: Candidates,
+    session: np.uint64,
+    shown: int,
+    drawn: Drawn,
 ) -> None:
-    """Draw a list without replacement from the softmax of the scores.
+    """Draw a list of n candidates without replacement from the softmax of their scores.
 
-    The highest sums of score and Gumbel number are such a draw.
+    The highest sums of score and Gumbel number are such a draw. `first` is the query's first row.
     """
-    first, n = world.pointers[q], world.entered[q]
     for i in range(n):
-        item = world.arrivals[first + i] - first
+        item = arrivals[first + i] - first
         drawn.draws[i] = candidates.scores[i] + streams.gumbel(streams.child(session, item))
     write_best(drawn.draws, candidates.ties, n, shown, drawn.slots)
     for rank in range(shown):
-        drawn.rows[rank] = world.arrivals[first + drawn.slots[rank]]
+        drawn.rows[rank] = arrivals[first + drawn.slots[rank]]
         drawn.scores[rank] = candidates.scores[drawn.slots[rank]]
 
 
 @leaf
 def learn(
-    world: World, candidates: Candidates, q: int, shown: int, drawn: Drawn, t: int, log: PairLog
+    examination: Floats,
+    candidates: Candidates,
+    n: int,
+    shown: int,
+    drawn: Drawn,
+    t: int,
+    log: PairLog,
 ) -> bool:
     """Write the lesson of a session; return whether there is one.
 
     Scores and x^b are those of when the list was made.
     """
-    ignore_unexamined(world, drawn.clicked, shown)
+    ignore_unexamined(examination, drawn.clicked, shown)
     if considered(drawn.clicked, shown) == 0:
         return False
-    log_rest = log_unlisted(candidates, world.entered[q], shown, drawn)
+    log_rest = log_unlisted(candidates, n, shown, drawn)
     write_log_tails(drawn.scores, shown, log_rest, drawn.tails)
     for rank in range(shown):
         log.rows[t, rank] = drawn.rows[rank]
         log.behavior[t, rank] = candidates.behavior[drawn.slots[rank]]
     return write_item_weights(
-        drawn.scores, drawn.tails, world.believed_curve, drawn.clicked, shown, log.weights[t]
+        drawn.scores, drawn.tails, examination, drawn.clicked, shown, log.weights[t]
     )
 
 
