@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,9 +24,33 @@ def test_blocks_really_run_side_by_side() -> None:
     map_blocks(lambda a, b: both.wait(), total=2, block=1, threads=2)
 
 
-def test_an_error_in_a_block_reaches_the_caller() -> None:
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_first_error_in_order_reaches_the_caller(threads: int) -> None:
+    def fail_late(start: int, stop: int) -> int:
+        if start == 3:
+            time.sleep(0.05)  # block 6 fails earlier, but comes later
+            raise ZeroDivisionError
+        if start == 6:
+            raise KeyError
+        return start
+
     with pytest.raises(ZeroDivisionError):
-        map_blocks(lambda a, b: 1 // (a - 3), total=9, block=3, threads=2)
+        map_blocks(fail_late, total=9, block=3, threads=threads)
+
+
+def test_blocks_of_blocks_do_not_wait_for_each_other() -> None:
+    def inner(start: int, stop: int) -> int:
+        return sum(map_blocks(lambda a, b: b - a, total=50, block=1, threads=2))
+
+    assert map_blocks(inner, total=20, block=1, threads=2) == [50] * 20
+
+
+def test_many_callers_share_the_threads() -> None:
+    with ThreadPoolExecutor(8) as callers:
+        sums = callers.map(
+            lambda _: sum(map_blocks(lambda a, b: b - a, total=99, block=2, threads=3)), range(40)
+        )
+        assert set(sums) == {99}
 
 
 def test_some_core_is_available() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -30,9 +31,34 @@ def map_blocks(
     work: Callable[[int, int], T], *, total: int, block: int, threads: int | None = None
 ) -> list[T]:
     """Return `[work(start, stop), ...]` over consecutive blocks of `range(total)`, in order."""
-    bounds = [(start, min(start + block, total)) for start in range(0, total, block)]
-    threads = min(threads or available_threads(), len(bounds))
+    starts = range(0, total, block)
+    threads = min(threads or available_threads(), len(starts))
     if threads <= 1:
-        return [work(start, stop) for start, stop in bounds]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda pair: work(*pair), bounds))
+        return [work(start, min(start + block, total)) for start in starts]
+    results: dict[int, T] = {}
+    errors: dict[int, BaseException] = {}
+    waiting = iter(starts)  # shared: whoever is free takes the next block
+
+    def take_blocks() -> None:
+        for start in waiting:
+            try:
+                results[start] = work(start, min(start + block, total))
+            except BaseException as error:
+                errors[start] = error
+            if errors:
+                return
+
+    helpers = [_pool(threads - 1).submit(take_blocks) for _ in range(threads - 1)]
+    take_blocks()
+    for helper in helpers:
+        if not helper.cancel():  # one that has not begun is not needed any more
+            helper.result()
+    if errors:  # blocks are taken in order, so the first of all errors is among them
+        raise errors[min(errors)]
+    return [results[start] for start in starts]
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return threads that wait for work; starting them anew for every pass would cost as much."""
+    return ThreadPoolExecutor(threads)

@@ -15,7 +15,7 @@ from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.world import Compiled, Floats, World
 from ebrank.threads import map_blocks
 
-FEWEST_QUERIES, MOST_BLOCKS = 64, 32
+FEWEST_QUERIES, MOST_BLOCKS = 64, 16
 
 
 def block_size(n_queries: int) -> int:
