@@ -16,14 +16,15 @@ Floats = npt.NDArray[np.float64]
 def champions(start: Floats, places: Ints, changes: Floats) -> Ints:
     """Return the winner at the start and after each change; the tree begins with what was there."""
     size = tournament.width(len(start))
-    scores = np.full(2 * size, tournament.EMPTY)
+    marks = np.full(2 * size, tournament.EMPTY)
     winners = np.full(2 * size, 7, np.int32)
-    scores[size : size + len(start)] = start
-    tournament.build(scores, winners, size)
+    for place in range(len(start)):
+        marks[size + place] = tournament.mark(start[place])
+    tournament.build(marks, winners, size)
     found = np.empty(len(places) + 1, np.int64)
     found[0] = winners[1]
     for i in range(len(places)):
-        tournament.put(scores, winners, size, places[i], changes[i])
+        tournament.put(marks, winners, size, places[i], tournament.mark(changes[i]))
         found[i + 1] = winners[1]
     return found
 
@@ -52,3 +53,10 @@ def test_the_leftmost_of_the_best_wins_after_every_change(
 
 def test_width_is_the_next_power_of_two() -> None:
     assert [tournament.width(n) for n in (1, 2, 3, 4, 5, 64, 65)] == [1, 2, 4, 4, 8, 64, 128]
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_marks_are_ordered_as_scores_are(x: float, y: float) -> None:
+    assert (tournament.mark(x) < tournament.mark(y)) == (x < y)
+    assert (tournament.mark(x) == tournament.mark(y)) == (x == y)
+    assert tournament.mark(x) > tournament.EMPTY

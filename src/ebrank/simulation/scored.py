@@ -41,10 +41,10 @@ def run_sessions(
     users_key = streams.child(key, streams.USERS)
     ranker_key = streams.child(key, streams.RANKER)
     size = tournament.width(longest(world, first_query, stop_query))
-    scores = np.empty(2 * size)
+    marks = np.empty(2 * size, np.int64)
     winners = np.empty(2 * size, np.int32)
     length = len(world.discounts)
-    rows = np.empty(length, np.int64)
+    rows, drawn = np.empty(length, np.int64), np.empty(length)
     clicked = np.empty(length, np.bool_)
     by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
@@ -54,25 +54,23 @@ def run_sessions(
         noise = streams.child(ranker_key, q)
         size = tournament.width(world.pointers[q + 1] - first)
         if not noisy:
-            enter_all(world, score, a, b, parameters, q, scores, winners, size)
+            enter_all(world, score, a, b, parameters, q, marks, winners, size)
         for i in range(starts[q], starts[q + 1]):
             if item_enters(world, arrivals_key, q, eta) and not noisy:
                 row = world.arrivals[first + world.entered[q] - 1]
-                put_row(world, score, a, b, parameters, scores, winners, size, first, row)
+                put_row(world, score, a, b, parameters, marks, winners, size, row)
             shown = min(length, world.entered[q])
             if noisy:
                 session = streams.child(noise, world.sessions_done[q])
-                draw_top(world, score, a, b, parameters, q, session, scores, rows, shown)
+                draw_top(world, score, a, b, parameters, q, session, drawn, rows, shown)
             else:
-                take_top(world, scores, winners, size, first, rows, shown)
+                take_top(world, marks, winners, size, first, rows, shown)
             ndcg[times[i]] = show(
                 world, click, users_key, q, rows, shown, clicked, by_age[0], by_age[1]
             )
             if not noisy:
                 for rank in range(shown):
-                    put_row(
-                        world, score, a, b, parameters, scores, winners, size, first, rows[rank]
-                    )
+                    put_row(world, score, a, b, parameters, marks, winners, size, rows[rank])
     return by_age
 
 
@@ -118,19 +116,19 @@ def enter_all(
     b: Floats,
     parameters: tuple[float, float, float],
     q: int,
-    scores: Floats,
+    marks: tournament.Marks,
     winners: tournament.Leaves,
     size: int,
 ) -> None:
     """Start a tournament of a query's candidates."""
     first = world.pointers[q]
     for place in range(size):
-        scores[size + place] = tournament.EMPTY
+        marks[size + place] = tournament.EMPTY
     for arrival in range(first, first + world.entered[q]):
         row = world.arrivals[arrival]
         value = score_of(world, score, a, b, parameters, row, np.uint64(0))
-        scores[size + world.leaves[row]] = value
-    tournament.build(scores, winners, size)
+        marks[size + world.leaves[row]] = tournament.mark(value)
+    tournament.build(marks, winners, size)
 
 
 @inner
@@ -140,32 +138,32 @@ def put_row(
     a: Floats,
     b: Floats,
     parameters: tuple[float, float, float],
-    scores: Floats,
+    marks: tournament.Marks,
     winners: tournament.Leaves,
     size: int,
-    first: int,
     row: int,
 ) -> None:
     """Put an item into the tournament with its present score."""
     value = score_of(world, score, a, b, parameters, row, np.uint64(0))
-    tournament.put(scores, winners, size, world.leaves[row], value)
+    tournament.put(marks, winners, size, world.leaves[row], tournament.mark(value))
 
 
 @inner
 def take_top(
     world: World,
-    scores: Floats,
+    marks: tournament.Marks,
     winners: tournament.Leaves,
     size: int,
     first: int,
     rows: Ints,
     length: int,
 ) -> None:
-    """Write the best rows; each leaves the tournament until it is put back."""
+    """Write the best rows; all but the last leave the tournament until they are put back."""
     for rank in range(length):
         best = winners[1]
         rows[rank] = world.by_leaf[first + best]
-        tournament.put(scores, winners, size, best, tournament.EMPTY)
+        if rank < length - 1:
+            tournament.put(marks, winners, size, best, tournament.EMPTY)
 
 
 @inner
@@ -177,14 +175,11 @@ def draw_top(
     parameters: tuple[float, float, float],
     q: int,
     session: np.uint64,
-    scores: Floats,
+    drawn: Floats,
     rows: Ints,
     length: int,
 ) -> None:
-    """Score every candidate with this session's draws and write the best rows.
-
-    `scores` is room to work in, by position in the list.
-    """
+    """Score every candidate with this session's draws; write the best rows and their scores."""
     first = world.pointers[q]
     listed = 0
     for row in range(first, world.pointers[q + 1]):
@@ -192,7 +187,7 @@ def draw_top(
             continue
         key = streams.child(session, row - first)
         value = score_of(world, score, a, b, parameters, row, key)
-        listed = insert(world.leaves, rows, scores, listed, row, value, length)
+        listed = insert(world.leaves, rows, drawn, listed, row, value, length)
 
 
 @inner

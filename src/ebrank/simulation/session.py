@@ -11,6 +11,9 @@ from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
 
 Bools = npt.NDArray[np.bool_]
 
+_BUCKETS = np.array([1 + age.bit_length() for age in range(2 ** (AGES - 3) + 1)], np.int8)
+"""Bucket by age: 0, 1, 2–3, 4–7, ... sessions; the last holds all that are older."""
+
 
 @inner
 def item_enters(world: World, key: np.uint64, q: int, eta: float) -> bool:
@@ -20,7 +23,9 @@ def item_enters(world: World, key: np.uint64, q: int, eta: float) -> bool:
     """
     first, n = world.pointers[q], world.pointers[q + 1] - world.pointers[q]
     m, s = world.entered[q], world.sessions_done[q]
-    if m >= n or streams.uniform(streams.child(streams.child(key, q), n + s)) >= eta:
+    if m >= n:
+        return False
+    if eta < 1.0 and streams.uniform(streams.child(streams.child(key, q), n + s)) >= eta:
         return False
     world.entered_at[world.arrivals[first + m]] = s
     world.entered[q] = m + 1
@@ -60,9 +65,8 @@ def show(
             clicks_by_age[age] += clicked[rank]
             world.shown[row] += 1
             world.exposure[row] += p
-            if clicked[rank]:
-                world.clicks[row] += 1
-                world.weighted_clicks[row] += 1.0 / p
+            world.clicks[row] += clicked[rank]  # no branch: nobody can predict clicks
+            world.weighted_clicks[row] += clicked[rank] / p
     world.sessions_done[q] = s + 1
     return dcg / world.ideal[q] if world.ideal[q] > 0.0 else 1.0
 
@@ -73,8 +77,4 @@ def _age(world: World, row: int, s: int) -> int:
     if world.entered_at[row] < 0:
         return 0
     since = s - world.entered_at[row]
-    bucket = 1
-    while since > 0 and bucket < AGES - 1:
-        since >>= 1
-        bucket += 1
-    return bucket
+    return _BUCKETS[min(since, len(_BUCKETS) - 1)]  # type: ignore[no-any-return]

@@ -4,6 +4,9 @@ Leaves are a query's items in the order of their tie keys; an inner node holds t
 children, the root the best of all. A changed score replays only the matches on its way to the root,
 so a session costs the logarithm of the number of candidates. Between equals the left one wins,
 which is the one with the lower tie key.
+
+Scores are kept as whole numbers in the same order: a match then takes two cycles and no branch,
+which nobody could predict.
 """
 
 from __future__ import annotations
@@ -13,10 +16,21 @@ import numpy.typing as npt
 
 from ebrank.compiled import leaf
 
-Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.int64]
 Leaves = npt.NDArray[np.int32]
 
-EMPTY = -np.inf
+EMPTY = -(2**63)
+"""The mark of a leaf without a candidate: below that of every score."""
+
+_SIGN = np.int64(63)
+_MAGNITUDE = np.int64(2**63 - 1)
+
+
+@leaf
+def mark(score: float) -> int:
+    """Return a whole number that is ordered as scores are; 0 and −0 have the same."""
+    bits = np.float64(score + 0.0).view(np.int64)
+    return bits ^ ((bits >> _SIGN) & _MAGNITUDE)  # type: ignore[return-value]
 
 
 @leaf
@@ -29,32 +43,32 @@ def width(leaves: int) -> int:
 
 
 @leaf
-def build(scores: Floats, winners: Leaves, size: int) -> None:
-    """Play all matches; the leaves' scores stand in scores[size : 2 * size], the root is node 1."""
+def build(marks: Marks, winners: Leaves, size: int) -> None:
+    """Play all matches; the leaves' marks stand in marks[size : 2 * size], the root is node 1."""
     for place in range(size):
         winners[size + place] = place
     for node in range(size - 1, 0, -1):
         left = 2 * node
-        best = left + (scores[left + 1] > scores[left])  # no branch: nobody could predict it
-        scores[node] = scores[best]
+        best = left + (marks[left + 1] > marks[left])
+        marks[node] = marks[best]
         winners[node] = winners[best]
 
 
 @leaf
-def put(scores: Floats, winners: Leaves, size: int, place: int, score: float) -> None:
-    """Give the leaf in a place a new score and play its matches again.
+def put(marks: Marks, winners: Leaves, size: int, place: int, value: int) -> None:
+    """Give the leaf in a place a new mark and play its matches again.
 
-    The other side of every match is known beforehand, so the processor loads them all at once.
+    The other side of every match is known beforehand and loaded whoever wins, so that no load waits
+    for another. A rival on the left wins a tie too: its mark counts as one higher.
     """
     node = size + place
     winner = winners[node]
-    scores[node] = score
+    marks[node] = value
     while node > 1:
-        other = node ^ 1
-        rival = scores[other]
-        beaten = (rival > score) | ((rival == score) & (node & 1 == 1))
-        score = rival if beaten else score
-        winner = winners[other] if beaten else winner
+        rival, rival_mark = winners[node ^ 1], marks[node ^ 1]
+        beaten = rival_mark + (node & 1) > value
+        value = rival_mark if beaten else value
+        winner = rival if beaten else winner
         node >>= 1
-        scores[node] = score
+        marks[node] = value
         winners[node] = winner
