@@ -118,7 +118,7 @@ class EBRank(Ranker):
         20.0,
         "weight of the exploration bonus",
         at_least=0,
-        grid=(0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0),
+        grid=(0.0, 5.0, 10.0, 20.0, 30.0, 50.0, 70.0, 100.0),
     )
     estimator: Estimator = param(
         "ips", "evidence: C of n (ips) or c of E (exposure)", choices=("ips", "exposure")

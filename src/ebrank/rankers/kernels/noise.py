@@ -8,6 +8,9 @@ from ebrank import streams
 from ebrank.compiled import kernel
 
 
+TINY = 1e-300
+
+
 def random_score(
     a: float,
     b: float,
@@ -39,7 +42,7 @@ def posterior_draw(
     """Return a draw from the proper posterior Beta(c + α, max(E − c, 0) + β)."""
     hits = gamma(streams.child(key, 0), c + a)
     misses = gamma(streams.child(key, 1), max(e - c, 0.0) + b)
-    return hits / (hits + misses)
+    return hits / max(hits + misses, TINY)  # both may underflow where α and β are tiny
 
 
 @kernel
