@@ -85,7 +85,12 @@ def share(module: ModuleType, without: Callable[..., object] | None = None) -> N
     for function in vars(module).values():
         own = isinstance(function, FunctionType) and function.__module__ == module.__name__
         if own and function is not without:
-            register_jitable(error_model="numpy", forceinline=True)(function)
+            shared(function)
+
+
+def shared(function: F) -> F:
+    """Make one plain function callable from kernels, which inline it; it stays a plain function."""
+    return cast(F, register_jitable(error_model="numpy", forceinline=True)(function))
 
 
 class _KernelLocator(caching._CacheLocator):
@@ -173,6 +178,7 @@ def _ingredients(function: Any, seen: set[int]) -> Iterator[str]:  # noqa: ANN40
         return
     seen.add(id(function))
     yield inspect.getsource(function)
+    yield function.__code__.co_code.hex()  # an adapter made at run time has no source of its own
     for cell in function.__closure__ or ():
         yield from _ingredients(cell.cell_contents, seen)
     names = function.__code__.co_names

@@ -25,4 +25,4 @@ def test_scores_are_the_baselines_whatever_users_do() -> None:
 def test_a_fixed_model_serves_what_it_is_measured_by() -> None:
     model = fixed_model(np.array([3.0, 1.0]))
     assert model.serve is model.offline is FIXED
-    assert FIXED.function(3.0, 0.0, 5.0, 2.0, 4.0, 2.5, 1.0, 1.0, 1.0, np.uint64(7)) == 3.0
+    assert FIXED(3.0, 0.0, 5.0, 2.0, 4.0, 2.5, 1.0, 1.0, 1.0, np.uint64(7)) == 3.0

@@ -37,7 +37,7 @@ def values(
          s.exposure[i], *parameters, key)
         for i in range(len(s))
     ]  # fmt: skip
-    plain = [float(formula.function(*a)) for a in arguments]
+    plain = [float(formula(*a)) for a in arguments]
     compiled: Any = formula.compiled
     np.testing.assert_array_equal([compiled.ctypes(*a) for a in arguments], plain)
     return plain

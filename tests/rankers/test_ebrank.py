@@ -41,8 +41,8 @@ def test_formulas_are_the_papers(
     }
     assert set(FORMULAS) == set(expected)
     for part, formula in FORMULAS.items():
-        assert formula.function(*behavior) == pytest.approx(expected[part], rel=1e-12), part
-        assert formula.compiled.ctypes(*behavior) == formula.function(*behavior)  # type: ignore[attr-defined]
+        assert formula(*behavior) == pytest.approx(expected[part], rel=1e-12), part
+        assert formula.compiled.ctypes(*behavior) == formula(*behavior)
 
 
 def clicked_on(data: Dataset, seed: int = 0) -> BehaviorStats:

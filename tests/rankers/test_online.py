@@ -125,7 +125,7 @@ def test_offline_scores_are_linear_in_features_and_behavior(
     stats = trial.stats
     assert np.any(stats.shown == 0)
     assert model.offline is FORMULAS[behavior]
-    got = model.offline.function(
+    got = model.offline(
         model.a, model.b, stats.shown, stats.clicks, stats.weighted_clicks, stats.exposure,
         *model.offline_parameters, 0,
     )  # fmt: skip

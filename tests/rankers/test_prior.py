@@ -52,12 +52,10 @@ def test_predicted_behavior_stands_in_where_an_item_was_never_shown(
             (model.serve, model.serve_parameters),
             (model.offline, model.offline_parameters),
         ):
-            found = formula.function(model.a[i], model.b[i], *seen, *parameters, np.uint64(0))
+            found = formula(model.a[i], model.b[i], *seen, *parameters, np.uint64(0))
             assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
         nothing = (0.0, 0.0, 0.0, 0.0)
-        cold = model.cold.function(
-            model.a[i], model.b[i], *nothing, *model.offline_parameters, np.uint64(0)
-        )
+        cold = model.cold(model.a[i], model.b[i], *nothing, *model.offline_parameters, np.uint64(0))
         assert cold == pytest.approx(prediction, rel=1e-10, abs=1e-12)
 
 

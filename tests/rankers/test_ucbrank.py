@@ -44,8 +44,8 @@ def test_features_before_clicks_after_and_a_bonus(
             relevance = weighted / n if behavior == "ips" else c / e
         bonus = epsilon / (math.sqrt(n) if n > 0 else 0.001)
         item = (model.a[i], 0.0, float(n), float(c), weighted, e)
-        served = model.serve.function(*item, *model.serve_parameters, np.uint64(0))
-        offline = model.offline.function(*item, *model.offline_parameters, np.uint64(0))
+        served = model.serve(*item, *model.serve_parameters, np.uint64(0))
+        offline = model.offline(*item, *model.offline_parameters, np.uint64(0))
         assert served == pytest.approx(relevance + bonus, rel=1e-12)
         assert offline == pytest.approx(relevance, rel=1e-12)
         assert compiled.ctypes(*item, *model.serve_parameters, np.uint64(0)) == served
@@ -58,4 +58,4 @@ def test_cold_items_are_ranked_by_features(make_trial: MakeTrial, serve: Serve) 
     model = registry.parse("ucbrank").learner(trial).update()
     for a in model.a:
         arguments = (a, 0.0, 0.0, 0.0, 0.0, 0.0, *model.offline_parameters, np.uint64(0))
-        assert model.offline.function(*arguments) == a
+        assert model.offline(*arguments) == a

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ebrank import streams as compiled_streams
+from ebrank.rankers.model import ITEM, PARAMETERS, Formula
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = 1, 2, 3, 4, 5, 6
 
@@ -65,6 +66,15 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
         elif hasattr(names.get(name), "py_func"):
             names[name] = plain(names[name])
     return types.FunctionType(text.__code__, names, text.__name__, text.__defaults__)
+
+
+def plain_formula(formula: Formula) -> Callable[..., float]:
+    """Return a formula of all ten values, run as plain Python."""
+    function = plain(formula.function)
+    every = (*ITEM, *PARAMETERS, "key")
+    return lambda *values: function(
+        *(dict(zip(every, values, strict=True))[name] for name in formula.arguments)
+    )
 
 
 PLAIN_STREAMS = types.SimpleNamespace(**globals())

@@ -193,7 +193,7 @@ class Reference:
         model, spell_out = self.model, self.spell_out
         if spell_out is not None:
             return lambda item, key: spell_out(model, item)
-        formula = plain.plain(model.serve.function)
+        formula = plain.plain_formula(model.serve)
         return lambda item, key: formula(
             *numbers(model, item), *item.behavior, *model.serve_parameters, key
         )
@@ -202,7 +202,7 @@ class Reference:
         """Return the learned model's score of an item, as if nobody had seen it where `cold`."""
         behavior = (0.0, 0.0, 0.0, 0.0) if cold else item.behavior
         formula = (cold and self.model.cold) or self.model.offline
-        score = plain.plain(formula.function)
+        score = plain.plain_formula(formula)
         parameters = self.model.offline_parameters
         return float(score(*numbers(self.model, item), *behavior, *parameters, 0))
 

@@ -118,7 +118,7 @@ def test_grids_are_read_as_the_parameters_say() -> None:
         "estimator": ("ips", "exposure"),
     }
     own = read_grid(EBRANK, [], [])
-    assert own == {"epsilon": (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)}
+    assert own == {"epsilon": (0.0, 5.0, 10.0, 20.0, 30.0, 50.0, 70.0, 100.0)}
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,7 @@ from ebrank.rankers.base import Learner, Ranker, Trial
 from ebrank.rankers.model import Floats, Formula, ScoreModel
 
 
-def fixed_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def fixed_score(a: float) -> float:
     """Return the model's number for the item, whatever users do."""
     return a
 

@@ -44,6 +44,6 @@ class EpsilonLearner:
         return replace(
             model,
             serve=NOISY[self.behavior],
-            serve_parameters=(model.serve_parameters[0], 0.0, float(self.noise)),
+            serve_parameters=(model.serve_parameters[0], float(self.noise), 0.0),
             noisy=True,
         )

@@ -21,35 +21,15 @@ from ebrank.rankers.model import Formula, ScoreModel
 
 
 def exposure_concatenated(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    w: float,
-    q: float,
-    r: float,
-    key: np.uint64,
+    a: float, b: float, shown: float, clicks: float, exposure: float, w: float
 ) -> float:
     """Return a + w·x^b with x^b = c/E, or b where the item was never shown."""
-    return a + w * (c / e if n > 0.0 else b)
+    return a + w * (clicks / exposure if shown > 0.0 else b)
 
 
-def ips_concatenated(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    w: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def ips_concatenated(a: float, b: float, shown: float, weighted_clicks: float, w: float) -> float:
     """Return a + w·x^b with x^b = C/n, or b where the item was never shown."""
-    return a + w * (weighted / n if n > 0.0 else b)
+    return a + w * (weighted_clicks / shown if shown > 0.0 else b)
 
 
 CONCATENATED: dict[Estimator, Formula] = {

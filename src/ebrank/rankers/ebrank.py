@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from ebrank.behavior import Estimator
 from ebrank.equations import marginal_certainty, ranking_score, relevance
 from ebrank.priors import LinearPrior
@@ -15,85 +13,32 @@ from ebrank.rankers.model import Formula, ScoreModel
 
 
 def ips_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    epsilon: float,
-    q: float,
-    r: float,
-    key: np.uint64,
+    a: float, b: float, shown: float, weighted_clicks: float, exposure: float, epsilon: float
 ) -> float:
     """Return R̂ + ε·MC with R̂ = (C + α)/(n + α + β)."""
-    estimate = relevance(weighted, n, a, b)
-    return ranking_score(estimate, marginal_certainty(estimate, e, a, b), epsilon)
+    estimate = relevance(weighted_clicks, shown, a, b)
+    return ranking_score(estimate, marginal_certainty(estimate, exposure, a, b), epsilon)
 
 
-def exposure_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    epsilon: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def exposure_score(a: float, b: float, clicks: float, exposure: float, epsilon: float) -> float:
     """Return R̂ + ε·MC with R̂ = (c + α)/(E + α + β)."""
-    estimate = relevance(c, e, a, b)
-    return ranking_score(estimate, marginal_certainty(estimate, e, a, b), epsilon)
+    estimate = relevance(clicks, exposure, a, b)
+    return ranking_score(estimate, marginal_certainty(estimate, exposure, a, b), epsilon)
 
 
-def prior_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def prior_score(a: float, b: float) -> float:
     """Return α/(α + β), what the features alone promise."""
     return a / (a + b)
 
 
-def ips_behavior_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def ips_behavior_score(shown: float, weighted_clicks: float) -> float:
     """Return C/n, what users alone say; 0 for what nobody has seen."""
-    return weighted / max(n, 1.0)
+    return weighted_clicks / max(shown, 1.0)
 
 
-def exposure_behavior_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def exposure_behavior_score(clicks: float, exposure: float) -> float:
     """Return c/E, what users alone say; 0 for what nobody has seen."""
-    return c / e if e > 0.0 else 0.0
+    return clicks / exposure if exposure > 0.0 else 0.0
 
 
 FORMULAS = {

@@ -1,57 +1,91 @@
 """What a learner hands to whoever makes lists: two numbers per item and a formula.
 
 Between two updates of a model an item's score depends on two numbers the model gave it and on the
-behavior of users towards it. A `Formula` says how. It is a plain function, so that it can be read,
-tested and broadcast; kernels call its compiled form.
+behavior of users towards it. A `Formula` says how, as a plain function of just what it needs:
+
+>>> cautious = Formula(lambda a, clicks, shown, trust: (clicks + trust * a) / (shown + trust))
+>>> cautious(0.5, 0.0, 4, 2, 3.1, 2.0, 4.0, 0.0, 0.0, 0)  # a = 0.5, shown 4, clicks 2, trust 4
+0.5
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, cast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from ebrank.compiled import FirstClass
+from ebrank.errors import ParameterError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+ITEM = ("a", "b", "shown", "clicks", "weighted_clicks", "exposure")
+PARAMETERS = ("p", "q", "r")
 SCORE = "f8(f8, f8, f8, f8, f8, f8, f8, f8, f8, u8)"
 
 
 class Formula:
-    """A score of one item: `f(a, b, shown, clicks, weighted_clicks, exposure, p, q, r, key)`.
+    """A score of one item, from a plain function that names what it needs.
 
-    `a` and `b` are the model's two numbers for the item, `p`, `q`, `r` its parameters, and `key`
-    addresses the random draws of this item in this session (see `ebrank.streams`). A formula that
-    draws needs compiled code, which is slow to import: it lives in `rankers.kernels` and is given
-    by name, as "module:function".
+    - `a` and `b`: the model's two numbers for the item;
+    - `shown`, `clicks`, `weighted_clicks`, `exposure`: n, c, C and E;
+    - `key`: addresses the random draws of this item in this session (see `ebrank.streams`);
+    - up to three other names: the model's parameters, in their order.
+
+    A formula that draws needs compiled code, which is slow to import: it lives in `rankers.kernels`
+    and is given by name, as "module:function".
     """
 
     def __init__(self, function: Callable[..., float] | str) -> None:
-        self._function = function
-        self._compiled: FirstClass | None = None
+        self._given = function
 
-    @property
+    @cached_property
     def function(self) -> Callable[..., float]:
-        """The plain function; one given as "module:name" is imported when first needed."""
-        if isinstance(self._function, str):
-            module, _, name = self._function.partition(":")
-            self._function = getattr(importlib.import_module(module), name)
-        return cast("Callable[..., float]", self._function)
+        """The plain function."""
+        if not isinstance(self._given, str):
+            return self._given
+        module, _, name = self._given.partition(":")
+        found: Callable[..., float] = getattr(importlib.import_module(module), name)
+        return found
 
-    @property
-    def compiled(self) -> Callable[..., float]:
-        """The formula for kernels; compiled on first use, since Numba takes a while to import."""
-        if self._compiled is None:
-            from ebrank.compiled import FirstClass
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        """What the function takes, in terms of `ITEM`, `PARAMETERS` and key."""
+        code = self.function.__code__
+        own = iter(PARAMETERS)
+        names = code.co_varnames[: code.co_argcount]
+        taken = tuple(n if n in (*ITEM, "key") else next(own, "") for n in names)
+        if "" in taken:
+            raise ParameterError(f"{self.function.__name__} takes more than three parameters")
+        return taken
 
-            self._compiled = FirstClass(self.function, SCORE)
-        return self._compiled.compiled  # type: ignore[no-any-return]
+    def __call__(self, *values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
+        """Return the score of an item of which all ten values are given, `SCORE`'s."""
+        given = dict(zip((*ITEM, *PARAMETERS, "key"), values, strict=True))
+        return self.function(*(given[name] for name in self.arguments))
+
+    @cached_property
+    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The formula as kernels call it, with all ten values; compiled on first use."""
+        from ebrank.compiled import FirstClass, shared
+
+        shared(self.function)
+        return FirstClass(self._taking_all(), SCORE).compiled
+
+    def _taking_all(self) -> Callable[..., float]:
+        """Return a function of all ten values that hands on those the formula takes."""
+        everything = ", ".join((*ITEM, *PARAMETERS, "key"))
+        text = f"def formula({everything}):\n    return function({', '.join(self.arguments)})"
+        names: dict[str, Any] = {"__name__": self.function.__module__, "function": self.function}
+        # it counts as part of the formula's file, under whose name its machine code is kept
+        exec(compile(text, self.function.__code__.co_filename, "exec"), names)
+        adapter: Callable[..., float] = names["formula"]
+        adapter.__qualname__ = self.function.__qualname__
+        return adapter
 
 
 Parameters: TypeAlias = tuple[float, float, float]
@@ -79,4 +113,4 @@ class ScoreModel:
     offline_parameters: Parameters = (0.0, 0.0, 0.0)
     cold: Formula | None = None
     noisy: bool = False
-    weights: Floats | None = field(default=None)
+    weights: Floats | None = None

@@ -29,36 +29,14 @@ BLOCK = 2048
 TINY = 1e-300
 
 
-def exposure_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def exposure_score(a: float, clicks: float, exposure: float, p: float) -> float:
     """Return w·x^nb + w_b·x^b with x^b = c/E; clicks need exposure, so 0 where there was none."""
-    return a + p * (c / np.maximum(e, TINY))  # type: ignore[no-any-return]
+    return a + p * (clicks / np.maximum(exposure, TINY))  # type: ignore[no-any-return]
 
 
-def ips_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def ips_score(a: float, shown: float, weighted_clicks: float, p: float) -> float:
     """Return w·x^nb + w_b·x^b with x^b = C/n, 0 where the item was never shown."""
-    return a + p * (weighted / np.maximum(n, 1.0))  # type: ignore[no-any-return]
+    return a + p * (weighted_clicks / np.maximum(shown, 1.0))  # type: ignore[no-any-return]
 
 
 FORMULAS = {"exposure": Formula(exposure_score), "ips": Formula(ips_score)}

@@ -27,18 +27,7 @@ from ebrank.rankers.least_squares import LeastSquares
 from ebrank.rankers.model import Formula, ScoreModel
 
 
-def predicted_behavior(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def predicted_behavior(b: float) -> float:
     """Return b, the predicted x^b, whatever users do."""
     return b
 

@@ -19,37 +19,19 @@ from ebrank.rankers.model import Formula, ScoreModel
 
 
 def exposure_bound(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    epsilon: float,
-    clicked: float,
-    r: float,
-    key: np.uint64,
+    a: float, shown: float, clicks: float, exposure: float, epsilon: float, clicked: float
 ) -> float:
     """Return R̂ + ε/max(√n, 0.001), R̂ = c/E once shown (once clicked, if `clicked`), else a."""
-    seen = c if clicked > 0.0 else n
-    return (c / e if seen > 0.0 else a) + epsilon / max(np.sqrt(n), 1e-3)  # type: ignore[no-any-return]
+    seen = clicks if clicked > 0.0 else shown
+    return (clicks / exposure if seen > 0.0 else a) + epsilon / max(np.sqrt(shown), 1e-3)  # type: ignore[no-any-return]
 
 
 def ips_bound(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    epsilon: float,
-    clicked: float,
-    r: float,
-    key: np.uint64,
+    a: float, shown: float, clicks: float, weighted_clicks: float, epsilon: float, clicked: float
 ) -> float:
     """Return R̂ + ε/max(√n, 0.001), R̂ = C/n once shown (once clicked, if `clicked`), else a."""
-    seen = c if clicked > 0.0 else n
-    return (weighted / n if seen > 0.0 else a) + epsilon / max(np.sqrt(n), 1e-3)  # type: ignore[no-any-return]
+    seen = clicks if clicked > 0.0 else shown
+    return (weighted_clicks / shown if seen > 0.0 else a) + epsilon / max(np.sqrt(shown), 1e-3)  # type: ignore[no-any-return]
 
 
 BOUND: dict[Estimator, Formula] = {

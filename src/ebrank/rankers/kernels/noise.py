@@ -7,41 +7,18 @@ import numpy as np
 from ebrank import streams
 from ebrank.compiled import kernel
 
-
 TINY = 1e-300
 
 
-def random_score(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def random_score(key: np.uint64) -> float:
     """Return a uniform draw."""
     return streams.uniform(key)
 
 
-def posterior_draw(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    p: float,
-    q: float,
-    r: float,
-    key: np.uint64,
-) -> float:
+def posterior_draw(a: float, b: float, clicks: float, exposure: float, key: np.uint64) -> float:
     """Return a draw from the proper posterior Beta(c + α, max(E − c, 0) + β)."""
-    hits = gamma(streams.child(key, 0), c + a)
-    misses = gamma(streams.child(key, 1), max(e - c, 0.0) + b)
+    hits = gamma(streams.child(key, 0), clicks + a)
+    misses = gamma(streams.child(key, 1), max(exposure - clicks, 0.0) + b)
     return hits / max(hits + misses, TINY)  # both may underflow where α and β are tiny
 
 

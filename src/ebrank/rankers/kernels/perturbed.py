@@ -10,30 +10,19 @@ from ebrank import streams
 def exposure_perturbed(
     a: float,
     b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
+    shown: float,
+    clicks: float,
+    exposure: float,
     w: float,
-    q: float,
     noise: float,
     key: np.uint64,
 ) -> float:
     """Return a + w·x^b + noise·U with x^b = c/E, or b where the item was never shown."""
-    return a + w * (c / e if n > 0.0 else b) + noise * streams.uniform(key)
+    return a + w * (clicks / exposure if shown > 0.0 else b) + noise * streams.uniform(key)
 
 
 def ips_perturbed(
-    a: float,
-    b: float,
-    n: float,
-    c: float,
-    weighted: float,
-    e: float,
-    w: float,
-    q: float,
-    noise: float,
-    key: np.uint64,
+    a: float, b: float, shown: float, weighted_clicks: float, w: float, noise: float, key: np.uint64
 ) -> float:
     """Return a + w·x^b + noise·U with x^b = C/n, or b where the item was never shown."""
-    return a + w * (weighted / n if n > 0.0 else b) + noise * streams.uniform(key)
+    return a + w * (weighted_clicks / shown if shown > 0.0 else b) + noise * streams.uniform(key)
