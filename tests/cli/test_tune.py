@@ -84,7 +84,7 @@ def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
 def test_the_declared_grid_is_the_default() -> None:
     document = json.loads(run(*SHORT, *EXPOSURE, "--trials", "1", "--json").stdout)
     tried = [point["values"]["epsilon"] for point in document["grid"]]
-    assert tried == [0, 1, 2, 5, 10, 20, 50, 100]
+    assert tried == [0, 5, 10, 20, 30, 50, 70, 100]
     assert document["grid"][0]["validation_ndcg"]["sd"] is None
 
 
