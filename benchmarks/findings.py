@@ -44,7 +44,7 @@ def main() -> int:
     print("# Findings\n")
     print(
         "Made by `python -m benchmarks.findings`: means of five trials, ε tuned on validation\n"
-        "queries. Rows below the line are not in the paper's table.\n"
+        "queries. Rows with – as their setting are not in the paper's table.\n"
     )
     for data in datasets():
         print(f"## {data.name}\n", flush=True)

@@ -64,7 +64,7 @@ def whole_runs() -> Iterator[Figure]:
 def sessions_alone() -> Iterator[Figure]:
     """Yield sessions per second, learning and measuring left out."""
     for ranker, data, least in (
-        (EBRANK, made_up(2000, 122, 8), 3e6),
+        (EBRANK, made_up(9835, 122, 8), 3e6),
         ("pdgd", made_up(1500, 41, 46), 4e5),
         ("dbgd", made_up(1500, 41, 46), 1e5),
         ("mgd", made_up(1500, 41, 46), 1e5),
