@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import LinearPrior
+from ebrank import EBRanker, LinearPrior
 from ebrank.behavior import BehaviorStats, Estimator
 from ebrank.data.dataset import Dataset
 from ebrank.rankers import registry
@@ -112,3 +112,21 @@ def test_exploring_pays_where_behavior_is_scarce() -> None:
         for epsilon in (0, 20)
     )
     assert curious.warm_ndcg[-1, 0] > greedy.warm_ndcg[-1, 0]
+
+
+@pytest.mark.parametrize("estimator", ["ips", "exposure"])
+def test_the_ranker_that_is_simulated_is_the_one_that_is_served(estimator: Estimator) -> None:
+    """The lab's model and the library's estimator give every item the same score, to the bit."""
+    data = tiny(3, [9, 12, 7, 11])
+    stats = clicked_on(data)
+    model = model_of(f"ebrank:epsilon=7,early_stopping=false,estimator={estimator}", data, stats)
+    train = data.rows_in("train")
+    library = EBRanker(epsilon=7.0, estimator=estimator).fit(data.features[train], stats[train])
+    for query in range(data.n_queries):
+        rows = data.rows_of(query)
+        ranking = library.rank(data.features[rows], stats[rows])
+        for item, score in zip(ranking.order, ranking.scores, strict=True):
+            row = rows.start + item
+            behavior = [float(a[row]) for a in stats.to_arrays().values()]
+            numbers = (model.a[row], model.b[0], *behavior, *model.serve_parameters, np.uint64(0))
+            assert model.serve.compiled.ctypes(*numbers) == score
