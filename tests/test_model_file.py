@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import BehaviorStats, EBRanker, Examination, ModelFileError
+from ebrank import BehaviorStats, EBRanker, Examination, LinearPrior, ModelFileError
 
 Document = dict[str, Any]
 
@@ -31,8 +31,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_file_is_plain_json_and_reads_back(saved: Path) -> None:
     document = json.loads(saved.read_text())
     assert document["format"] == "ebrank-model"
-    assert document["prior"]["kind"] == "linear"
-    assert len(document["prior"]["weights"]) == 2
+    assert document["learned"]["kind"] == "linear"
+    assert len(document["learned"]["weights"]) == 2
     loaded = EBRanker.load(saved)
     assert loaded.examination == Examination(curve=(1.0, 0.5))
 
@@ -64,21 +64,30 @@ def change(key: str, value: object) -> Callable[[Document], None]:
         (change("ranker.epsilon", "much"), "epsilon must be a number"),
         (change("ranker.epsilon", True), "epsilon must be a number"),
         (change("ranker.unknown", 1), "unknown"),
-        (change("ranker.prior", {"kind": "os.system"}), "no prior"),
+        (change("ranker.prior", {"kind": "os.system"}), "parameters"),
         (change("ranker.examination", {"cutoff": 0}), "cutoff"),
         (change("ranker.examination", {"nonsense": 0}), "nonsense"),
         (change("ranker.examination", 5), "examination"),
-        (change("prior", [1]), "'prior' is missing"),
-        (change("prior.kind", "pickle"), "unknown kind of prior 'pickle'"),
-        (change("prior.weights", ["a"]), "tampered"),
-        (change("prior.weights", [[1.0]]), "tampered"),
-        (change("prior.weights", 3), "tampered"),
-        (change("prior.intercept", None), "tampered"),
-        (change("prior.weights", [1e999]), "not finite"),
-        (change("prior.parameters", 7), "tampered"),
-        (change("prior.parameters.threads", "x"), "threads"),
-        (change("prior.parameters.clamp", 1), "clamp"),
-        (change("prior.extra", 7), "extra"),
+        (change("learned", [1]), "'learned' is missing"),
+        (change("learned.kind", "pickle"), "unknown kind of prior 'pickle'"),
+        (change("learned.weights", ["a"]), "tampered"),
+        (change("learned.weights", [[1.0]]), "tampered"),
+        (change("learned.weights", 3), "tampered"),
+        (change("learned.intercept", None), "tampered"),
+        (change("learned.weights", [1e999]), "a weight must be"),
+        (change("learned.weights", [1e308]), "a weight must be"),
+        (change("learned.weights", "123"), "no list of weights"),
+        (change("learned.weights", ["1", True]), "a weight must be"),
+        (change("learned.parameters.estimator", "exposure"), "estimator"),
+        (change("learned.kind", ["linear"]), "unknown kind"),
+        (change("version", True), "version True"),
+        (change("extra", 1), "extra"),
+        (lambda document: document.pop("learned"), "learned"),
+        (lambda document: document["ranker"].pop("seed"), "seed"),
+        (change("learned.parameters", 7), "tampered"),
+        (change("learned.parameters.threads", "x"), "threads"),
+        (change("learned.parameters.clamp", 1), "clamp"),
+        (change("learned.extra", 7), "extra"),
     ],
 )
 def test_a_tampered_file_is_refused_with_the_reason(
@@ -122,3 +131,27 @@ def test_a_prior_of_an_unknown_kind_cannot_be_saved(tmp_path: Path) -> None:
     ranker.prior_ = object()  # type: ignore[assignment]
     with pytest.raises(ModelFileError, match="object cannot be saved"):
         ranker.save(tmp_path / "model.json")
+
+
+def test_a_prior_that_was_given_is_given_again(tmp_path: Path) -> None:
+    features = np.random.default_rng(0).random((40, 3), dtype=np.float32)
+    stats = BehaviorStats.zeros(40)
+    for first in range(0, 40, 5):
+        stats.record(range(first, first + 5), [1, 0, 1, 0, 0], Examination())
+    prior = LinearPrior(l2=0.5, min_impressions=0, tolerance=1e-6)
+    for ranker in (EBRanker(prior), EBRanker(prior).fit(features, stats)):
+        ranker.save(tmp_path / "model.json")
+        loaded = EBRanker.load(tmp_path / "model.json")
+        assert repr(loaded) == repr(ranker)
+        again = ranker.fit(features, stats).rank(features, stats)
+        np.testing.assert_array_equal(
+            loaded.fit(features, stats).rank(features, stats).scores, again.scores
+        )
+
+
+def test_numbers_of_numpy_can_be_saved_and_others_can_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    EBRanker(epsilon=np.float32(3), seed=np.int64(4)).save(path)  # type: ignore[arg-type]
+    assert (EBRanker.load(path).epsilon, EBRanker.load(path).seed) == (3.0, 4)
+    (tmp_path / "other").touch()
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from ebrank.errors import ModelFileError, ParameterError
 from ebrank.examination import Examination
+from ebrank.files import write_whole
 from ebrank.priors import LinearPrior
 
 if TYPE_CHECKING:
+    from ebrank.priors import Prior
     from ebrank.ranker import EBRanker
 
 FORMAT = "ebrank-model"
@@ -31,49 +34,59 @@ PRIORS = {LinearPrior.kind: LinearPrior}
 
 def write(ranker: EBRanker, path: str | os.PathLike[str]) -> None:
     """Write the ranker; a reader sees the old file or the new one, never a part."""
-    prior = ranker.prior_
-    if prior is not None and type(prior) not in PRIORS.values():
-        raise ModelFileError(
-            f"a {type(prior).__name__} cannot be saved; priors that can: {', '.join(PRIORS)}"
-        )
-    fitted = cast("LinearPrior | None", prior)
+    given, learned = _known(ranker.prior), _known(ranker.prior_)
     params = ranker.get_params()
-    del params["prior"]  # the fitted prior carries its own parameters
-    if ranker.examination is not None:
-        params["examination"] = asdict(ranker.examination)
+    params["prior"] = given and {"kind": given.kind, "parameters": given.get_params()}
+    params["examination"] = ranker.examination and asdict(ranker.examination)
     document = {
         "format": FORMAT,
         "version": VERSION,
         "ranker": params,
-        "prior": None if fitted is None else {"kind": fitted.kind, **fitted.to_state()},
+        "learned": learned and {"kind": learned.kind, **learned.to_state()},
     }
-    _replace(Path(path), json.dumps(document, allow_nan=False, indent=1))
+    text = json.dumps(document, allow_nan=False, indent=1, default=_plain)
+    try:
+        write_whole(Path(path), text.encode())
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def read(path: str | os.PathLike[str]) -> EBRanker:
     """Return the ranker in the file."""
-    from ebrank.ranker import EBRanker
-
     document = _document(Path(path))
     try:
-        params = dict(_section(document, "ranker"))
-        if params.get("examination") is not None:
-            params["examination"] = Examination(
-                **cast("dict[str, Any]", _section(params, "examination"))
-            )
-        ranker = EBRanker().set_params(**params)
-        if document.get("prior") is not None:
-            state = dict(_section(document, "prior"))
-            kind = state.pop("kind", None)
-            if kind not in PRIORS:
-                raise ModelFileError(f"unknown kind of prior {kind!r}; known: {', '.join(PRIORS)}")
-            ranker.prior_ = PRIORS[kind].from_state(state)
-    except (ParameterError, ModelFileError, TypeError, ValueError, OverflowError) as error:
+        return _ranker(document)
+    except (ParameterError, ModelFileError, TypeError) as error:
         raise ModelFileError(f"{path}: {error}") from None
+
+
+def _ranker(document: Mapping[str, Any]) -> EBRanker:
+    """Return the ranker that a document describes; anything odd in it raises."""
+    from ebrank.ranker import EBRanker
+
+    _require_keys("the file", document, {"format", "version", "ranker", "learned"})
+    params = dict(_section(document, "ranker"))
+    _require_keys("the ranker", params, set(EBRanker().get_params()))
+    if params["examination"] is not None:
+        params["examination"] = Examination(**_section(params, "examination"))
+    if params["prior"] is not None:
+        given = _section(params, "prior")
+        _require_keys("the prior", given, {"kind", "parameters"})
+        params["prior"] = _kind(given).from_state(
+            {"parameters": given["parameters"], "weights": None, "intercept": 0.0}
+        )
+    ranker = EBRanker(**params)
+    if document["learned"] is not None:
+        state = dict(_section(document, "learned"))
+        kind = _kind(state)
+        del state["kind"]
+        learned = kind.from_state(state)
+        EBRanker(learned, params["beta"], estimator=params["estimator"])  # raises where they differ
+        ranker.prior_ = learned
     return ranker
 
 
-def _document(path: Path) -> Mapping[str, object]:
+def _document(path: Path) -> Mapping[str, Any]:
     """Return the parsed file, if it is a model of this version at all."""
     try:
         if path.stat().st_size > LARGEST:
@@ -85,32 +98,46 @@ def _document(path: Path) -> Mapping[str, object]:
         raise ModelFileError(f"{path}: not an ebrank model, or a damaged one") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{path}: not an ebrank model")
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
         raise ModelFileError(
-            f"{path}: model version {document.get('version')!r}; this ebrank reads {VERSION}. "
+            f"{path}: model version {version!r}; this ebrank reads {VERSION}. "
             "Install the ebrank that wrote it, or fit again."
         )
     return document
 
 
-def _section(document: Mapping[str, object], name: str) -> Mapping[str, object]:
+def _known(prior: Prior | None) -> LinearPrior | None:
+    """Return a prior of a kind that can be written."""
+    if prior is not None and type(prior) not in PRIORS.values():
+        raise ModelFileError(
+            f"a {type(prior).__name__} cannot be saved; priors that can: {', '.join(PRIORS)}"
+        )
+    return cast("LinearPrior | None", prior)
+
+
+def _kind(section: Mapping[str, Any]) -> type[LinearPrior]:
+    kind = section.get("kind")
+    if not isinstance(kind, str) or kind not in PRIORS:
+        raise ModelFileError(f"unknown kind of prior {kind!r}; known: {', '.join(PRIORS)}")
+    return PRIORS[kind]
+
+
+def _section(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     section = document.get(name)
     if not isinstance(section, dict):
         raise ModelFileError(f"section {name!r} is missing")
     return section
 
 
-def _replace(path: Path, text: str) -> None:
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from None
+def _require_keys(owner: str, section: Mapping[str, Any], keys: set[str]) -> None:
+    if set(section) != keys:
+        odd = sorted(set(section) ^ keys)
+        raise ModelFileError(f"{owner} lacks, or should not have, {', '.join(odd)}")
+
+
+def _plain(value: object) -> object:
+    """Return what JSON can hold of a NumPy number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise ModelFileError(f"{value!r} cannot be saved")

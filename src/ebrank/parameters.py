@@ -63,27 +63,38 @@ def require(condition: bool, problem: str) -> None:
         raise ParameterError(problem)
 
 
-def require_number(
-    owner: object, name: str, *, above: float | None = None, at_least: float | None = None
+def check_number(
+    name: str, value: object, *, above: float | None = None, at_least: float | None = None
 ) -> None:
-    """Raise unless the attribute is a finite number in its range."""
-    value = getattr(owner, name)
+    """Raise unless a value is a finite number in its range."""
     number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if above is not None:
-        require(number and value > above, f"{name} must be a number above {above}, not {value!r}")
+        good = number and float(value) > above  # type: ignore[arg-type]
+        require(good, f"{name} must be a number above {above}, not {value!r}")
     if at_least is not None:
-        text = f"{name} must be a number of {at_least} or more, not {value!r}"
-        require(number and value >= at_least, text)
+        good = number and float(value) >= at_least  # type: ignore[arg-type]
+        require(good, f"{name} must be a number of {at_least} or more, not {value!r}")
 
 
-def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
-    """Raise unless the attribute is a whole number in its range, or None where that is allowed."""
-    value = getattr(owner, name)
+def check_whole(name: str, value: object, *, at_least: int, optional: bool = False) -> None:
+    """Raise unless a value is a whole number in its range, or None where that is allowed."""
     if optional and value is None:
         return
     whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least
     also = " or None" if optional else ""
     require(whole, f"{name} must be a whole number of {at_least} or more{also}, not {value!r}")
+
+
+def require_number(
+    owner: object, name: str, *, above: float | None = None, at_least: float | None = None
+) -> None:
+    """Raise unless the attribute is a finite number in its range."""
+    check_number(name, getattr(owner, name), above=above, at_least=at_least)
+
+
+def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
+    """Raise unless the attribute is a whole number in its range, or None where that is allowed."""
+    check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
 
 
 def require_flag(owner: object, name: str) -> None:

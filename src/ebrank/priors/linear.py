@@ -15,6 +15,7 @@ array([0.16, 0.62])
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Self, cast
 
 import numpy as np
@@ -33,6 +34,8 @@ from ebrank.parameters import (
 from ebrank.priors.base import BetaParameters, Features
 
 Floats = npt.NDArray[np.float64]
+
+LARGEST_WEIGHT = 1e30  # a score that is a sum of larger ones could overflow
 
 
 class LinearPrior(Parameterized):
@@ -108,7 +111,12 @@ class LinearPrior(Parameterized):
         train = training.objective(self, matrix, behavior)
         check = None
         if validation is not None and self.early_stopping:
-            check = training.objective(self, _matrix(validation[0]), validation[1])
+            unseen = _matrix(validation[0])
+            require(
+                unseen.shape[1] == matrix.shape[1],
+                f"validation has {unseen.shape[1]} features, training {matrix.shape[1]}",
+            )
+            check = training.objective(self, unseen, validation[1])
         fitted = training.minimize(self, train, check, start)
         self.weights_, self.intercept_ = fitted.theta[:-1], float(fitted.theta[-1])
         self.iterations_ = fitted.iterations
@@ -151,13 +159,19 @@ class LinearPrior(Parameterized):
     @classmethod
     def from_state(cls, state: Mapping[str, object]) -> Self:
         """Return the prior that `to_state` described; anything odd in it raises."""
-        if set(state) != {"parameters", "weights", "intercept"}:
-            raise ParameterError(f"a linear prior has no {sorted(state)}")
-        prior = cls().set_params(**cast("dict[str, object]", state["parameters"]))
-        if state["weights"] is not None:
-            learned = np.array([*cast("list[float]", state["weights"]), state["intercept"]], float)
-            require(bool(np.all(np.isfinite(learned))), "a weight is not finite")
-            prior.weights_, prior.intercept_ = learned[:-1], float(learned[-1])
+        require(
+            set(state) == {"parameters", "weights", "intercept"},
+            f"a linear prior has parameters, weights and an intercept, not {sorted(state)}",
+        )
+        parameters, weights, intercept = (
+            state[key] for key in ("parameters", "weights", "intercept")
+        )
+        require(isinstance(parameters, dict), f"no parameters: {parameters!r}")
+        prior = cls().set_params(**cast("dict[str, object]", parameters))
+        if weights is not None:
+            require(isinstance(weights, list), f"no list of weights: {weights!r}")
+            learned = [_weight(value) for value in (*cast("list[object]", weights), intercept)]
+            prior.weights_, prior.intercept_ = np.array(learned[:-1], float), learned[-1]
         return prior
 
     def _start(self, n_features: int, warm: bool | None = None) -> Floats:
@@ -182,6 +196,14 @@ class LinearPrior(Parameterized):
         require_number(self, "tolerance", above=0)
         require_flag(self, "warm_start")
         require_whole(self, "threads", at_least=1, optional=True)
+
+
+def _weight(value: object) -> float:
+    """Return a weight read from elsewhere, if it is one."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    good = number and abs(cast("float", value)) <= LARGEST_WEIGHT
+    require(good, f"a weight must be a number up to ±{LARGEST_WEIGHT:g}, not {value!r}")
+    return float(cast("float", value))
 
 
 def _matrix(features: npt.ArrayLike) -> Features:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.compiled import kernel
+from ebrank.compiled import kernel, leaf
 from ebrank.equations import (
     HIGHEST_LOG_ALPHA,
     LOWEST_LOG_ALPHA,
     prior_alpha,
     prior_loss,
     prior_loss_and_gradient,
-    prior_loss_gradient,
 )
 
 Features = npt.NDArray[np.float32]
@@ -41,13 +40,12 @@ def write_scores(features: Features, theta: Floats, start: int, stop: int, out: 
         out[i] = score(features, i, theta)
 
 
-@kernel
-def score_slope(s: float, clicks: float, trials: float, beta: float) -> float:
-    """Return ∂loss/∂score = α ∂loss/∂α, and 0 where the score is clipped."""
-    if s < LOWEST_LOG_ALPHA or s > HIGHEST_LOG_ALPHA:
-        return 0.0
+@leaf
+def loss_and_slope(s: float, clicks: float, trials: float, beta: float) -> tuple[float, float]:
+    """Return the loss of a score and ∂loss/∂score = α ∂loss/∂α, which is 0 where it is clipped."""
     alpha = prior_alpha(s)
-    return alpha * prior_loss_gradient(clicks, trials, alpha, beta)
+    loss, slope = prior_loss_and_gradient(clicks, trials, alpha, beta)
+    return loss, slope * alpha * (LOWEST_LOG_ALPHA <= s <= HIGHEST_LOG_ALPHA)
 
 
 @kernel
@@ -88,10 +86,8 @@ def loss_and_gradient_sum(
     for i in range(start, stop):
         if included[i]:
             s = score(features, i, theta)
-            alpha = prior_alpha(s)
-            row_loss, slope = prior_loss_and_gradient(clicks[i], trials[i], alpha, beta)
+            row_loss, slope = loss_and_slope(s, clicks[i], trials[i], beta)
             loss += row_loss
-            slope *= alpha * (LOWEST_LOG_ALPHA <= s <= HIGHEST_LOG_ALPHA)  # flat where clipped
             for j in range(n_features):
                 gradient[j] += slope * features[i, j]
             gradient[n_features] += slope
@@ -121,8 +117,8 @@ def curvature_sum(
     for r in range(start, stop):
         i = rows[r]
         s = score(features, i, theta)
-        up = score_slope(s + step, clicks[i], trials[i], beta)
-        down = score_slope(s - step, clicks[i], trials[i], beta)
+        _, up = loss_and_slope(s + step, clicks[i], trials[i], beta)
+        _, down = loss_and_slope(s - step, clicks[i], trials[i], beta)
         bend = max((up - down) / (2.0 * step), 0.0)
         for j in range(n_features):
             x[j] = features[i, j]

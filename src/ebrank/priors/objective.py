@@ -79,10 +79,10 @@ class Objective:
             threads=self.threads,
         )
         curvature = np.add.reduce(parts) / len(rows)
-        diagonal = np.diagonal(curvature)
-        # the floor keeps directions that no sampled row bends from looking infinitely easy
-        floor = max(1e-6 * float(diagonal.mean()), 1e-12)
-        return linalg.cholesky(curvature + np.diag(np.full(len(diagonal), self.l2 + floor)))
+        # the floor, relative to each feature's own scale, keeps directions that no sampled row
+        # bends from looking infinitely easy
+        floor = np.maximum(1e-6 * np.diagonal(curvature), 1e-12)
+        return linalg.cholesky(curvature + np.diag(self.l2 + floor))
 
     def _penalty(self, theta: Floats) -> Floats:
         penalty = self.l2 * theta

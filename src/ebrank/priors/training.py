@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
 from ebrank import linalg
+from ebrank.arrays import read_only
 from ebrank.behavior import BehaviorStats
 from ebrank.errors import ParameterError
 from ebrank.priors import linear_kernel
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Features = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
-Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 class Fitted(NamedTuple):
@@ -38,10 +38,10 @@ def objective(prior: LinearPrior, features: Features, behavior: BehaviorStats) -
     clicks, trials = behavior.evidence(prior.estimator, prior.clamp)
     included = behavior.shown > prior.min_impressions
     return Objective(
-        _frozen(features),
-        _frozen(clicks),
-        _frozen(trials),
-        _frozen(included),
+        read_only(features),
+        read_only(clicks),
+        read_only(trials),
+        read_only(included),
         float(prior.beta),
         float(prior.l2),
         prior.threads,
@@ -51,7 +51,7 @@ def objective(prior: LinearPrior, features: Features, behavior: BehaviorStats) -
 def scores(features: Features, theta: Floats, threads: int | None) -> Floats:
     """Return the linear score of every row."""
     out = np.empty(len(features))
-    matrix = _frozen(features)
+    matrix = read_only(features)
     map_blocks(
         lambda start, stop: linear_kernel.write_scores(matrix, theta, start, stop, out),
         total=len(features),
@@ -110,11 +110,11 @@ class _Watch:
         self._patience = patience
         self._waited = 0
         self.best = start
-        self.loss = check.loss(start)
+        self.loss = np.inf  # the start is no candidate: a warm one would rather stay as it is
 
     def see(self, theta: Floats) -> None:
         """Look at one iterate; stop the optimizer when patience is used up."""
-        loss = self._check.loss(theta)
+        loss = self._loss(theta)
         if loss < self.loss:
             self.loss, self.best, self._waited = loss, theta, 0
             return
@@ -122,9 +122,8 @@ class _Watch:
         if self._waited >= self._patience:
             raise StopIteration
 
-
-def _frozen(array: Array) -> Array:
-    """Return a read-only view: kernels are compiled once for it, not again for writable arrays."""
-    view = array.view(np.ndarray)
-    view.flags.writeable = False
-    return cast(Array, view)
+    def _loss(self, theta: Floats) -> float:
+        loss = self._check.loss(theta)
+        if not np.isfinite(loss):
+            raise ParameterError("the validation features hold a number that is not finite")
+        return loss

@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import re
-import tempfile
 import warnings
 import zipfile
 import zlib
@@ -30,6 +29,7 @@ import xxhash
 import ebrank
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
+from ebrank.files import write_whole
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import TrialResult
@@ -135,19 +135,6 @@ def write_json(path: Path, value: object) -> None:
     """Write a JSON document."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text.encode())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that appears complete, or not at all, whatever happens meanwhile."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)  # mkstemp keeps it to the owner
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def fingerprint(dataset: Dataset) -> str:
