@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.errors import ParameterError
 from ebrank.settings import SettingsError, config_path, data_dir
 
 
@@ -48,6 +49,20 @@ def test_home_and_relative_paths(config: Path, monkeypatch: pytest.MonkeyPatch) 
     assert chosen() == (config.parent / "sets", str(config))
     config.write_text('data_dir = "~/sets"')
     assert chosen() == (Path.home() / "sets", str(config))
+
+
+def test_a_home_folder_that_is_not_there_is_told_with_its_origin(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text('data_dir = "~no-such-user/sets"')
+    with pytest.raises(ParameterError, match=f"~no-such-user/sets .from {config}.: "):
+        data_dir()
+    monkeypatch.setenv("EBRANK_DATA", "~no-such-user/sets")
+    with pytest.raises(ParameterError, match="from EBRANK_DATA"):
+        data_dir()
+    monkeypatch.setenv("EBRANK_CONFIG", "~no-such-user/config.toml")
+    with pytest.raises(ParameterError, match="from EBRANK_CONFIG"):
+        config_path()
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,30 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ebrank.errors import ParameterError
+
+
+def expanded(path: str | os.PathLike[str], origin: str = "") -> Path:
+    """Return a path with `~` or `~user` replaced by the home folder it stands for.
+
+    `origin` is what to look at if it is wrong, where that is not plain: a variable, a file.
+    """
+    said = f" (from {origin})" if origin else ""
+    if not isinstance(path, str | os.PathLike) or path == "":
+        raise ParameterError(f"{path!r}{said} is not a path")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ParameterError(
+            f"{path}{said}: there is no such home folder. Write the path in full."
+        ) from None
+
 
 def cache_root() -> Path:
     """Return the folder for caches: `EBRANK_CACHE` if set, else the platform's user cache."""
     chosen = os.environ.get("EBRANK_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
+        return expanded(chosen, "EBRANK_CACHE")
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("ebrank"))
@@ -24,4 +42,6 @@ def kernel_cache() -> Path:
 def dataset_cache() -> Path:
     """Return the folder of parsed datasets: `EBRANK_DATASET_CACHE` if set, else under the root."""
     chosen = os.environ.get("EBRANK_DATASET_CACHE")
-    return Path(chosen).expanduser() if chosen else cache_root() / "datasets"
+    if chosen:
+        return expanded(chosen, "EBRANK_DATASET_CACHE")
+    return cache_root() / "datasets"

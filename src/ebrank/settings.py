@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ebrank.errors import EBRankError
+from ebrank.paths import expanded
 
 KEYS = ("data_dir",)
 
@@ -35,7 +36,7 @@ def config_path() -> Path:
     """Return the configuration file: `EBRANK_CONFIG` if set, else the platform's usual place."""
     chosen = os.environ.get("EBRANK_CONFIG")
     if chosen:
-        return Path(chosen).expanduser()
+        return expanded(chosen, "EBRANK_CONFIG")
     import platformdirs
 
     return Path(platformdirs.user_config_dir("ebrank")) / "config.toml"
@@ -48,16 +49,16 @@ def data_dir(explicit: str | os.PathLike[str] | None = None) -> DataDir | None:
     '/data'
     """
     if explicit is not None:
-        return DataDir(Path(explicit).expanduser(), "--data-dir")
+        return DataDir(expanded(explicit, "--data-dir"), "--data-dir")
     from_environment = os.environ.get("EBRANK_DATA")
     if from_environment:
-        return DataDir(Path(from_environment).expanduser(), "EBRANK_DATA")
+        return DataDir(expanded(from_environment, "EBRANK_DATA"), "EBRANK_DATA")
     path = config_path()
     configured = _read(path).get("data_dir")
     if configured is None:
         return None
     # Relative to the file, so that the setting means the same wherever the command is run.
-    return DataDir(path.parent / Path(configured).expanduser(), str(path))
+    return DataDir(path.parent / expanded(configured, str(path)), str(path))
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -80,6 +80,19 @@ def test_list_says_that_the_data_folder_is_absent() -> None:
     ).stdout.replace("\n", " ")
 
 
+def test_list_refuses_a_home_folder_that_is_not_there() -> None:
+    done = run("list", "--data-dir", "~no-such-user")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "~no-such-user (from --data-dir): there is no such home folder" in done.stderr
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path: Path) -> None:
+    write_fold(tmp_path / "Fold1")
+    for verb in ("info", "check"):
+        done = run(verb, "")
+        assert (done.exit_code, done.stderr) == (2, "error: '' is not a path\n")
+
+
 # --- info --------------------------------------------------------------------------------------
 
 
@@ -239,7 +252,7 @@ def test_check_takes_another_scale_of_labels(tmp_path: Path) -> None:
     assert document["prepared"]["max_label"] == 4
 
 
-@pytest.mark.parametrize("path", ["absent", "MQ2007", "mq2007-like", "."])
+@pytest.mark.parametrize("path", ["absent", "MQ2007", "mq2007-like", ".", "~no-such-user/x", ""])
 def test_check_of_what_is_not_there_is_json_too(path: str) -> None:
     code, document = run_json("check", path)
     assert (code, document["ok"], document["files"]) == (2, False, [])

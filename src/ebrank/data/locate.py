@@ -15,6 +15,7 @@ from pathlib import Path
 from ebrank.data.catalog import ENTRIES, Entry, Size, differences, entry_of, find, fold_of
 from ebrank.data.dataset import SPLITS
 from ebrank.errors import DataError
+from ebrank.paths import expanded
 from ebrank.settings import DataDir, config_path
 from ebrank.settings import data_dir as chosen_data_dir
 
@@ -48,7 +49,7 @@ def place_of(
         if folder is None:
             raise missing(entry, root, fold)
         return Place(folder, entry)
-    path = Path(source).expanduser()
+    path = expanded(source)
     if not path.exists():
         raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
     if not path.is_dir():

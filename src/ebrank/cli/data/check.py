@@ -12,6 +12,7 @@ from ebrank.cli import console
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import dataset_options, json_option
 from ebrank.errors import DataError, EBRankError, ParameterError
+from ebrank.paths import expanded
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
@@ -110,8 +111,7 @@ def place_to_check(path: str, data_dir: str | None, fold: int) -> Place:
 
     if preset_named(path) is not None:
         raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
-    file = Path(path).expanduser()
-    if find(path) is None and file.is_file():
+    if find(path) is None and (file := expanded(path)).is_file():
         return Place(file, entry_of(file.absolute()))
     return place_of(path, data_dir=data_dir, fold=fold)
 
