@@ -31,6 +31,8 @@ def one_more_ranker() -> Iterator[type[Any]]:
         rate: float = param(0.5, "a rate", at_least=0)
         shift: float = param(0.0, "any number")
         times: int = param(3, "a count", at_least=1)
+        share: float = param(0.5, "a share", at_least=0, at_most=1)
+        loss: float = param(-1.0, "a loss", at_most=0)
         fast: bool = param(True, "a flag")
         features: Literal["none", "concate"] = param(
             "none", "a choice", choices=("none", "concate")
@@ -54,6 +56,8 @@ GOOD: list[dict[str, Any]] = [
     {"rate": 7, "shift": -2.5, "times": 1, "fast": False, "features": "concate"},
     {"shift": -1e300},
     {"times": 10**30},
+    {"share": 0, "loss": 0},
+    {"share": 1.0, "loss": -1e300},
 ]
 
 BAD: list[dict[str, Any]] = [
@@ -66,6 +70,9 @@ BAD: list[dict[str, Any]] = [
     {"times": 0},
     {"times": 1.0},
     {"times": False},
+    {"share": -0.1},
+    {"share": 1.1},
+    {"loss": 0.1},
     {"fast": 1},
     {"fast": "true"},
     {"features": "some"},
@@ -94,6 +101,7 @@ def test_parameters_out_of_range_are_refused(made_up: type[Any], values: dict[st
         ("rate=1e999", "madeup: rate takes a number of 0 or more, not inf"),
         ("shift=nan", "madeup: shift takes a number, not nan"),
         ("times=2.5", "times takes a whole number of 1 or more, not '2.5'"),
+        ("share=2", "madeup: share takes a number from 0 to 1, not 2.0"),
         ("fast=maybe", "fast takes true or false, not 'maybe'"),
         ("features=all", "madeup: features takes none or concate, not 'all'"),
     ],
@@ -120,11 +128,13 @@ def test_text_form_leaves_defaults_out(made_up: type[Any]) -> None:
 
 def test_declarations_can_be_read(made_up: type[Any]) -> None:
     declared = {parameter.name: parameter for parameter in parameters(made_up)}
-    assert list(declared) == ["rate", "shift", "times", "fast", "features"]
+    assert list(declared) == ["rate", "shift", "times", "share", "loss", "fast", "features"]
     assert declared["rate"].help == "a rate"
     assert declared["rate"].domain == "a number of 0 or more"
     assert declared["shift"].domain == "a number"
     assert declared["times"].domain == "a whole number of 1 or more"
+    assert declared["share"].domain == "a number from 0 to 1"
+    assert declared["loss"].domain == "a number of 0 or less"
     assert declared["fast"].domain == "true or false"
     assert declared["features"].domain == "none or concate"
 

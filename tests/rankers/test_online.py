@@ -152,7 +152,11 @@ def test_only_train_queries_teach_unless_all_may(make_trial: Callable[..., Trial
         "dbgd:step=-1",
         "mgd:candidates=0",
         "mgd:candidates=1.5",
+        "mgd:candidates=1001",
         "mgd:rate=nan",
+        "pdgd:decay=2",
+        "dbgd:decay=1.01",
+        "mgd:decay=-0.1",
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str) -> None:

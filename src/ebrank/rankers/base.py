@@ -100,6 +100,7 @@ class Parameter:
     default: Any
     help: str
     at_least: float | None
+    at_most: float | None
     choices: tuple[str, ...]
     grid: tuple[Any, ...]
 
@@ -123,6 +124,7 @@ class Parameter:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             good = number and -np.inf < value < np.inf  # type: ignore[operator]
             good = good and (self.at_least is None or value >= self.at_least)  # type: ignore[operator]
+            good = good and (self.at_most is None or value <= self.at_most)  # type: ignore[operator]
             good = good and (isinstance(self.default, float) or isinstance(value, int))
         if not good:
             raise ParameterError(f"{owner}: {self.name} takes {self.domain}, not {value!r}")
@@ -135,7 +137,15 @@ class Parameter:
         if isinstance(self.default, bool):
             return "true or false"
         kind = "a whole number" if isinstance(self.default, int) else "a number"
-        return kind if self.at_least is None else f"{kind} of {self.at_least:g} or more"
+        match self.at_least, self.at_most:
+            case None, None:
+                return kind
+            case low, None:
+                return f"{kind} of {low:g} or more"
+            case None, high:
+                return f"{kind} of {high:g} or less"
+            case low, high:
+                return f"{kind} from {low:g} to {high:g}"
 
 
 def param(
@@ -143,11 +153,13 @@ def param(
     help: str,
     *,
     at_least: float | None = None,
+    at_most: float | None = None,
     choices: tuple[str, ...] = (),
     grid: tuple[Any, ...] = (),
 ) -> Any:  # noqa: ANN401 (stands in for the field's own type)
     """Declare a parameter of a ranker; `grid` is what `ebrank tune` tries unless told otherwise."""
-    about = {"help": help, "at_least": at_least, "choices": choices, "grid": grid}
+    bounds = {"at_least": at_least, "at_most": at_most}
+    about = {"help": help, **bounds, "choices": choices, "grid": grid}
     return dataclasses.field(default=default, metadata=about)
 
 

@@ -67,7 +67,9 @@ class DBGD(OnlineParameters, Ranker):
     help = "Dueling bandits: step towards a random variation when its items get more clicks."
     settings = ("none", "concate")
 
-    decay: float = param(0.99999, "factor of the rate from one step to the next", at_least=0)
+    decay: float = param(
+        0.99999, "factor of the rate from one step to the next", at_least=0, at_most=1
+    )
     step: float = param(1.0, "distance δ of the candidates from the logging model", at_least=0)
     credit: Literal["disputed", "all"] = param(
         "disputed",

@@ -21,7 +21,7 @@ class MGD(DBGD):
     help = "Multileave gradient descent: step towards the mean of the variations that win."
     settings = ("none", "concate")
 
-    candidates: int = param(9, "variations compared in each session", at_least=1)
+    candidates: int = param(9, "variations compared in each session", at_least=1, at_most=1000)
 
     def learner(self, trial: Trial) -> Learner:
         """Return a learner with random first weights."""

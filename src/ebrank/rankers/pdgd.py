@@ -56,7 +56,9 @@ class PDGD(OnlineParameters, Ranker):
     help = "Pairwise differentiable gradient descent: draw lists, prefer clicked to passed over."
     settings = ("none", "concate")
 
-    decay: float = param(0.9999, "factor of the rate from one step to the next", at_least=0)
+    decay: float = param(
+        0.9999, "factor of the rate from one step to the next", at_least=0, at_most=1
+    )
 
     def learner(self, trial: Trial) -> Learner:
         """Return a learner with random first weights."""
