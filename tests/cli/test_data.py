@@ -192,6 +192,16 @@ def test_check_of_a_file(tmp_path: Path) -> None:
     assert document["prepared"] is None
 
 
+def test_check_refuses_a_fold_where_there_is_no_choice(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "sets" / "Fold2")
+    for path in (folder, folder / "train.txt"):
+        code, document = run_json("check", path, "--fold", "3")
+        assert (code, document["files"]) == (2, [])
+        assert document["error"]["message"].endswith(f"{path} is read as it is")
+    code, document = run_json("check", tmp_path / "sets", "--fold", "2")
+    assert (code, document["path"]) == (0, str(folder))
+
+
 def test_check_warns_of_counts_that_are_not_as_published(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "MQ2008" / "Fold1")
     done = run("check", folder / "test.txt")

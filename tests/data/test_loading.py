@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +64,29 @@ def test_a_folder_of_folds_stands_for_the_chosen_one(tmp_path: Path) -> None:
     assert load(tmp_path / "mine", fold=2).n_queries == 6
     with pytest.raises(DataError, match=r"Name one of its folds, such as .*fold2"):
         load(tmp_path / "mine")
+
+
+def test_the_first_fold_is_taken_unless_another_is_chosen(tmp_path: Path) -> None:
+    for fold in ("Fold1", "Fold2"):
+        write_fold(tmp_path / "mine" / fold, 46)
+    (tmp_path / "mine" / "Fold2" / "train.txt").write_text("")
+    assert load(tmp_path / "mine").n_queries == load(tmp_path / "mine", fold=1).n_queries == 6
+    with pytest.raises(DataError, match="file is empty"):
+        load(tmp_path / "mine", fold=2)
+
+
+@pytest.mark.parametrize("fold", [0, -1, "a", 1.5, True])
+def test_a_fold_is_a_whole_number_from_one(fold: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    write_fold(tmp_path / "mine" / "Fold1", 46)
+    for source in (tmp_path / "mine", tmp_path / "mine" / "Fold1", "MQ2007"):
+        with pytest.raises(ParameterError, match="fold must be a whole number of 1 or more"):
+            load(source, fold=fold)
+
+
+def test_a_fold_is_refused_where_there_is_no_choice(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine" / "Fold1", 46)
+    with pytest.raises(ParameterError, match=r"fold chooses among .*mine/Fold1 is read as it is"):
+        load(folder, fold=3)
 
 
 @pytest.mark.parametrize("folder", ["MQ2007/Fold1", "mq2007", "mq-2007/fold1"])
@@ -176,8 +200,10 @@ def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine", 46)
     with pytest.raises(ParameterError, match="scale is for synthetic presets"):
         load(folder, scale=0.5)
-    with pytest.raises(ParameterError, match="baseline_feature is for files"):
-        load("mq2007-like", baseline_feature=3)
+    options: dict[str, Any]
+    for options in ({"baseline_feature": 3}, {"max_label": 2}, {"fold": 1}, {"data_dir": "x"}):
+        with pytest.raises(ParameterError, match=f"{next(iter(options))} is for files"):
+            load("mq2007-like", **options)
 
 
 def test_a_wrong_configuration_is_told(tmp_path: Path) -> None:

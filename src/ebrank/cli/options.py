@@ -30,9 +30,8 @@ def dataset_options(function: F) -> F:
         click.option(
             "--fold",
             type=click.IntRange(min=1),
-            default=1,
-            show_default=True,
-            help="Which fold of a dataset that has several.",
+            metavar="NUMBER",
+            help="Which fold of a dataset that has several, 1 by default.",
         ),
         click.option(
             "--baseline-feature",

@@ -24,7 +24,7 @@ def load(
     data_dir: str | os.PathLike[str] | None = None,
     scale: float | None = None,
     seed: int = 0,
-    fold: int = 1,
+    fold: int | None = None,
     baseline_feature: int | None = None,
     drop_features: Collection[int] | None = None,
     max_label: int | None = None,
@@ -39,7 +39,7 @@ def load(
         data_dir: where catalogue names are looked up; by default as `ebrank.settings` says.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         seed: of a preset's generator.
-        fold: which fold of a published dataset.
+        fold: which fold of a dataset that has several, 1 by default.
         baseline_feature: number of the production ranker's (BM25) feature; needed only where the
             number of features is not that of a known dataset.
         drop_features: numbers of the behavior features to remove; as above.
@@ -52,9 +52,9 @@ def load(
     if preset is not None:
         from ebrank.data.synthetic import generate
 
-        for option, given in (("baseline_feature", baseline_feature), ("max_label", max_label)):
-            if given is not None:
-                raise ParameterError(f"{option} is for files; the preset {preset!r} has its own")
+        _refuse_for_presets(
+            data_dir=data_dir, fold=fold, baseline_feature=baseline_feature, max_label=max_label
+        )
         raw = generate(preset, scale=1.0 if scale is None else scale, seed=seed, threads=threads)
         return prepare(raw, drop_features=drop_features, threads=threads)
     if scale is not None:
@@ -68,6 +68,12 @@ def load(
         progress=progress,
     )
     return prepare(raw, drop_features=drop_features, threads=threads)
+
+
+def _refuse_for_presets(**options: object) -> None:
+    for option, given in options.items():
+        if given is not None:
+            raise ParameterError(f"{option} is for files; a synthetic preset has none")
 
 
 def read_place(

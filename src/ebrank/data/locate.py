@@ -14,7 +14,8 @@ from pathlib import Path
 
 from ebrank.data.catalog import ENTRIES, Entry, Size, differences, entry_of, find, fold_of
 from ebrank.data.dataset import SPLITS
-from ebrank.errors import DataError
+from ebrank.errors import DataError, ParameterError
+from ebrank.parameters import check_whole
 from ebrank.paths import expanded
 from ebrank.settings import DataDir, config_path
 from ebrank.settings import data_dir as chosen_data_dir
@@ -39,24 +40,37 @@ def preset_named(source: str | os.PathLike[str]) -> str | None:
 
 
 def place_of(
-    source: str | os.PathLike[str], *, data_dir: str | os.PathLike[str] | None = None, fold: int = 1
+    source: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    fold: int | None = None,
 ) -> Place:
     """Return where the files of a catalogue name or path are; an error says where they are not."""
+    check_whole("fold", fold, at_least=1, optional=True)
     entry = find(source) if isinstance(source, str) else None
     if entry is not None:
         root = chosen_data_dir(data_dir)
-        folder = locate(entry, root, fold)
+        folder = locate(entry, root, fold or 1)
         if folder is None:
-            raise missing(entry, root, fold)
+            raise missing(entry, root, fold or 1)
         return Place(folder, entry)
     path = expanded(source)
     if not path.exists():
         raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
     if not path.is_dir():
         raise DataError("this is not a folder", path=path, remedy=f"Name the one with {_FILES}.")
-    folder = path if holds_splits(path) else fold_folder(path, fold)
+    if holds_splits(path):
+        refuse_fold(fold, path)
+        return Place(path, entry_of(path.absolute()))
+    folder = fold_folder(path, fold or 1)
     # A folder without the files is left to the reader, which says best what is missing.
     return Place(folder or path, entry_of((folder or path).absolute()))
+
+
+def refuse_fold(fold: int | None, path: Path) -> None:
+    """Raise if a fold is chosen where there is no choice."""
+    if fold is not None:
+        raise ParameterError(f"fold chooses among the folders Fold1, Fold2, …; {path} is read as it is")
 
 
 def holds_splits(folder: Path) -> bool:

@@ -76,7 +76,7 @@ def fill(
     progress: Progress | None,
     *,
     data_dir: str | None,
-    fold: int,
+    fold: int | None,
     baseline_feature: int | None,
     drop_features: tuple[int, ...] | None,
     max_label: int | None,
@@ -104,14 +104,15 @@ def fill(
             report["warnings"].append(f"preparation fails: {problem}")
 
 
-def place_to_check(path: str, data_dir: str | None, fold: int) -> Place:
+def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
     """Return the file or the fold folder that a path or a name stands for."""
     from ebrank.data.catalog import entry_of, find
-    from ebrank.data.locate import Place, place_of, preset_named
+    from ebrank.data.locate import Place, place_of, preset_named, refuse_fold
 
     if preset_named(path) is not None:
         raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
     if find(path) is None and (file := expanded(path)).is_file():
+        refuse_fold(fold, file)
         return Place(file, entry_of(file.absolute()))
     return place_of(path, data_dir=data_dir, fold=fold)
 
