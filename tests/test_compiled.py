@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from ebrank.compiled import source_stamp
+import pytest
+
+from ebrank.compiled import kernel, source_stamp
 
 HELPER = "def double(x):\n    return 2 * x\n"
 USER = """
@@ -84,3 +88,57 @@ def test_stamp_follows_constants_and_closures(tmp_path: Path) -> None:
     closing = "def make(g):\n    def f(x):\n        return g(x)\n    return f\n"
     module = _module(tmp_path, "closing", closing + "def a(x):\n    return x\n")
     assert source_stamp(module.make(module.a)) != source_stamp(module.make(module.make))
+
+
+PARTS = """
+import numpy as np
+from typing import NamedTuple
+
+GOLDEN = np.uint64(5)
+TABLE = np.array([1, 2, 3])
+FIRST, SECOND = 1, 2
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+"""
+WHOLE = """
+from . import parts
+from .parts import Pair
+
+def f(pair: Pair):
+    return pair.left + parts.FIRST * parts.TABLE[1]
+"""
+
+
+def _stamp_of(folder: Path, name: str, parts: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    package = folder / name
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "parts.py").write_text(parts)
+    (package / "whole.py").write_text(WHOLE)
+    monkeypatch.syspath_prepend(folder)
+    return source_stamp(importlib.import_module(f"{name}.whole").f)
+
+
+def test_stamp_follows_what_no_function_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = _stamp_of(tmp_path, "plain_package", PARTS, monkeypatch)
+    assert plain == _stamp_of(tmp_path, "same_package", PARTS, monkeypatch)
+    changes = {
+        "scalar": ("uint64(5)", "uint64(7)"),
+        "table": ("[1, 2, 3]", "[1, 9, 3]"),
+        "constant": ("FIRST, SECOND = 1, 2", "FIRST, SECOND = 2, 1"),
+        "fields": ("    left: int\n    right: int", "    right: int\n    left: int"),
+    }
+    for name, (old, new) in changes.items():
+        assert old in PARTS
+        changed = _stamp_of(tmp_path, f"{name}_package", PARTS.replace(old, new), monkeypatch)
+        assert changed != plain, name
+
+
+def test_a_kernel_without_a_file_is_compiled_all_the_same() -> None:
+    names: dict[str, Any] = {}
+    exec("def triple(x):\n    return 3 * x", names)
+    assert kernel(names["triple"])(2) == 6

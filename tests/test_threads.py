@@ -55,3 +55,17 @@ def test_many_callers_share_the_threads() -> None:
 
 def test_some_core_is_available() -> None:
     assert available_threads() >= 1
+
+
+def test_callers_side_by_side_keep_all_cores_busy() -> None:
+    cores = available_threads()
+    meeting = threading.Barrier(cores, timeout=10)  # passes only if as many blocks run at once
+
+    def wait(start: int, stop: int) -> int:
+        return meeting.wait()
+
+    with ThreadPoolExecutor(2) as callers:
+        each = [cores - cores // 2, cores // 2]
+        runs = [callers.submit(map_blocks, wait, total=n, block=1, threads=max(n, 2)) for n in each]
+        for run in runs:
+            run.result()

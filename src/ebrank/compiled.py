@@ -3,8 +3,8 @@
 `equations` and `special` are written as plain functions. Importing this module makes them callable
 from compiled code too, so a formula exists once. `kernel` compiles a function without the GIL and
 caches the machine code under `paths.kernel_cache()`. A cached kernel is used only while the sources
-of *everything it calls* are unchanged; Numba's own cache looks at the kernel's file alone and would
-go on serving an old equation after an upgrade.
+of *everything it can reach* are unchanged; Numba's own cache looks at the kernel's file alone and
+would go on serving an old equation after an upgrade.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core import caching, sigutils
 from numba.core.ccallback import CFunc
 from numba.extending import overload, register_jitable
@@ -163,39 +165,70 @@ class _KernelCache(caching._Cache):
 
 
 def source_stamp(function: Callable[..., object]) -> str:
-    """Return a hash of the sources and constants that `function` and all it calls are made of.
+    """Return a hash of the sources that `function` may depend on, and of its own code.
 
-    How kernels are compiled is an ingredient too: this very module.
+    These are the files, installed packages' left out, that its module can reach by what it
+    imports: an edit anywhere there compiles anew. That is more often than needed, but a constant or
+    the order of a tuple's fields, which no function's text shows, can never be out of date.
     """
-    recipe = inspect.getsource(sys.modules[__name__])
-    parts = [recipe, *sorted(set(_ingredients(function, set())))]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _ingredients(function: Any, seen: set[int]) -> Iterator[str]:  # noqa: ANN401 (any callable)
     function = getattr(function, "py_func", function)
-    if not isinstance(function, FunctionType) or id(function) in seen:
+    own = sys.modules.get(function.__module__)
+    modules = _reachable(own, {}) if own is not None else {}
+    parts = [_text(sys.modules[__name__]), *(_text(modules[name]) for name in sorted(modules))]
+    return hashlib.sha256("\0".join([*parts, *_own_code(function)]).encode()).hexdigest()
+
+
+def _reachable(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, ModuleType]:
+    """Return the modules whose names or things a module holds, without those of other projects."""
+    found[module.__name__] = module
+    if hasattr(module, "__path__"):  # a package holds whatever happens to be imported by now
+        return found
+    for value in list(vars(module).values()):
+        name = value.__name__ if isinstance(value, ModuleType) else _home(value)
+        other = sys.modules.get(name)
+        if other is not None and name not in found and _is_source(other):
+            _reachable(other, found)
+    return found
+
+
+def _is_source(module: ModuleType) -> bool:
+    """Return whether a module is ebrank's or a user's own, not one that was installed."""
+    if module.__name__.partition(".")[0] == __name__.partition(".")[0]:
+        return True
+    file = getattr(module, "__file__", None) or ""
+    installed = {
+        sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+    }
+    return file.endswith(".py") and not any(file.startswith(folder) for folder in installed)
+
+
+def _home(value: object) -> str:
+    home = getattr(value, "__module__", None)
+    return home if isinstance(home, str) else ""
+
+
+@cache
+def _text(module: ModuleType) -> str:
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError):  # typed at a prompt
+        return ""
+
+
+def _own_code(function: Any) -> Iterator[str]:  # noqa: ANN401 (any callable)
+    """Yield what a function, and those it closes over, are made of, whether or not in a file."""
+    function = getattr(function, "py_func", function)
+    if not isinstance(function, FunctionType):
+        yield repr(function)
         return
-    seen.add(id(function))
-    yield inspect.getsource(function)
-    yield function.__code__.co_code.hex()  # an adapter made at run time has no source of its own
+    code = function.__code__
+    yield f"{code.co_code.hex()} {code.co_names}"
+    constants = [*code.co_consts, *(function.__globals__.get(name) for name in code.co_names)]
+    for value in constants:
+        if isinstance(value, int | float | str | np.generic):  # the rest has no lasting text
+            yield repr(value)
     for cell in function.__closure__ or ():
-        yield from _ingredients(cell.cell_contents, seen)
-    names = function.__code__.co_names
-    for name in names:
-        value = function.__globals__.get(name)
-        if isinstance(value, ModuleType):
-            if _package(value.__name__) in (_package(__name__), _package(function.__module__)):
-                for member in names:
-                    yield from _ingredients(getattr(value, member, None), seen)
-        elif isinstance(value, bool | int | float | str | tuple):
-            yield f"{name}={value!r}"
-        else:
-            yield from _ingredients(value, seen)
-
-
-def _package(module: str) -> str:
-    return module.partition(".")[0]
+        yield from _own_code(cell.cell_contents)
 
 
 @overload(special.beta_quantile)

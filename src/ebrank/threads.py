@@ -48,7 +48,7 @@ def map_blocks(
             if errors:
                 return
 
-    helpers = [_pool(threads - 1).submit(take_blocks) for _ in range(threads - 1)]
+    helpers = [_pool().submit(take_blocks) for _ in range(threads - 1)]
     take_blocks()
     for helper in helpers:
         if not helper.cancel():  # one that has not begun is not needed any more
@@ -59,6 +59,9 @@ def map_blocks(
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return threads that wait for work; starting them anew for every pass would cost as much."""
-    return ThreadPoolExecutor(threads)
+def _pool() -> ThreadPoolExecutor:
+    """Return threads, one a core, that wait for any caller's work.
+
+    Starting them anew for every pass would cost as much as a short pass itself.
+    """
+    return ThreadPoolExecutor(available_threads())

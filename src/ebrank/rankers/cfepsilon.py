@@ -10,8 +10,8 @@ from ebrank.rankers.counterfactual import CounterfactualLearner, CounterfactualP
 from ebrank.rankers.model import Formula, ScoreModel
 
 NOISY: dict[Estimator, Formula] = {
-    "exposure": Formula("ebrank.rankers.kernels.perturbed:exposure_perturbed"),
-    "ips": Formula("ebrank.rankers.kernels.perturbed:ips_perturbed"),
+    "exposure": Formula("ebrank.rankers.kernels.perturbed:exposure_perturbed", "w", "noise"),
+    "ips": Formula("ebrank.rankers.kernels.perturbed:ips_perturbed", "w", "noise"),
 }
 
 

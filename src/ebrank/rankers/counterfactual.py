@@ -33,8 +33,8 @@ def ips_concatenated(a: float, b: float, shown: float, weighted_clicks: float, w
 
 
 CONCATENATED: dict[Estimator, Formula] = {
-    "exposure": Formula(exposure_concatenated),
-    "ips": Formula(ips_concatenated),
+    "exposure": Formula(exposure_concatenated, "w"),
+    "ips": Formula(ips_concatenated, "w"),
 }
 
 

@@ -42,8 +42,8 @@ def exposure_behavior_score(clicks: float, exposure: float) -> float:
 
 
 FORMULAS = {
-    ("both", "ips"): Formula(ips_score),
-    ("both", "exposure"): Formula(exposure_score),
+    ("both", "ips"): Formula(ips_score, "epsilon"),
+    ("both", "exposure"): Formula(exposure_score, "epsilon"),
     ("prior", "ips"): Formula(prior_score),
     ("prior", "exposure"): Formula(prior_score),
     ("behavior", "ips"): Formula(ips_behavior_score),

@@ -3,8 +3,8 @@
 Between two updates of a model an item's score depends on two numbers the model gave it and on the
 behavior of users towards it. A `Formula` says how, as a plain function of just what it needs:
 
->>> cautious = Formula(lambda a, clicks, shown, trust: (clicks + trust * a) / (shown + trust))
->>> cautious(0.5, 0.0, 4, 2, 3.1, 2.0, 4.0, 0.0, 0.0, 0)  # a = 0.5, shown 4, clicks 2, trust 4
+>>> cautious = Formula(lambda a, clicks, shown, t: (clicks + t * a) / (shown + t), "t")
+>>> cautious(0.5, 0.0, 4, 2, 3.1, 2.0, 4.0, 0.0, 0.0, 0)  # a = 0.5, shown 4, clicks 2, t = 4
 0.5
 """
 
@@ -34,14 +34,17 @@ class Formula:
     - `a` and `b`: the model's two numbers for the item;
     - `shown`, `clicks`, `weighted_clicks`, `exposure`: n, c, C and E;
     - `key`: addresses the random draws of this item in this session (see `ebrank.streams`);
-    - up to three other names: the model's parameters, in their order.
+    - the model's parameters, up to three, whose names are given beside the function.
 
     A formula that draws needs compiled code, which is slow to import: it lives in `rankers.kernels`
     and is given by name, as "module:function".
     """
 
-    def __init__(self, function: Callable[..., float] | str) -> None:
+    def __init__(self, function: Callable[..., float] | str, *parameters: str) -> None:
         self._given = function
+        self._renamed = dict(zip(parameters, PARAMETERS, strict=False))
+        if len(parameters) > len(PARAMETERS):
+            raise ParameterError(f"a formula has at most {len(PARAMETERS)} parameters")
 
     @cached_property
     def function(self) -> Callable[..., float]:
@@ -56,12 +59,13 @@ class Formula:
     def arguments(self) -> tuple[str, ...]:
         """What the function takes, in terms of `ITEM`, `PARAMETERS` and key."""
         code = self.function.__code__
-        own = iter(PARAMETERS)
         names = code.co_varnames[: code.co_argcount]
-        taken = tuple(n if n in (*ITEM, "key") else next(own, "") for n in names)
-        if "" in taken:
-            raise ParameterError(f"{self.function.__name__} takes more than three parameters")
-        return taken
+        for unknown in [n for n in names if n not in (*ITEM, "key", *self._renamed)]:
+            raise ParameterError(
+                f"{self.function.__name__} takes {unknown!r}, which is neither of an item "
+                f"({', '.join(ITEM)}, key) nor declared as a parameter"
+            )
+        return tuple(self._renamed.get(name, name) for name in names)
 
     def __call__(self, *values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score of an item of which all ten values are given, `SCORE`'s."""

@@ -39,7 +39,7 @@ def ips_score(a: float, shown: float, weighted_clicks: float, p: float) -> float
     return a + p * (weighted_clicks / np.maximum(shown, 1.0))  # type: ignore[no-any-return]
 
 
-FORMULAS = {"exposure": Formula(exposure_score), "ips": Formula(ips_score)}
+FORMULAS = {"exposure": Formula(exposure_score, "p"), "ips": Formula(ips_score, "p")}
 
 
 class Linear(NamedTuple):

@@ -35,8 +35,8 @@ def ips_bound(
 
 
 BOUND: dict[Estimator, Formula] = {
-    "exposure": Formula(exposure_bound),
-    "ips": Formula(ips_bound),
+    "exposure": Formula(exposure_bound, "epsilon", "clicked"),
+    "ips": Formula(ips_bound, "epsilon", "clicked"),
 }
 
 
