@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner, Result
@@ -202,6 +203,18 @@ def test_check_refuses_a_fold_where_there_is_no_choice(tmp_path: Path) -> None:
     assert (code, document["path"]) == (0, str(folder))
 
 
+def test_check_parses_once_even_if_nothing_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ebrank.data import assembly
+
+    monkeypatch.setenv("EBRANK_DATASET_CACHE", str(tmp_path / "config.toml"))  # not a folder
+    with patch.object(assembly, "parse_files", wraps=assembly.parse_files) as parses:
+        done = run("check", write_fold(tmp_path / "mine"))
+    assert (done.exit_code, parses.call_count) == (0, 1)
+    assert done.stderr.count("warning: parsed data is not kept") == 1
+
+
 def test_check_warns_of_counts_that_are_not_as_published(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "MQ2008" / "Fold1")
     done = run("check", folder / "test.txt")
@@ -274,6 +287,12 @@ def test_a_wrong_list_of_features_is_a_usage_error() -> None:
         done = run("check", ".", "--drop-features", wrong)
         assert done.exit_code == 2
         assert "is not a list of feature numbers such as 1,7,134-136" in done.stderr
+
+
+def test_a_label_over_any_scale_is_a_usage_error() -> None:
+    done = run("check", ".", "--max-label", "31")
+    assert done.exit_code == 2
+    assert "31 is not in the range 1<=x<=30" in done.stderr
 
 
 def test_real_data(mq2008_folder: Path, mslr_sample_folder: Path) -> None:

@@ -92,7 +92,7 @@ def test_the_second_read_does_not_load_the_compiler(root: Path, file: Path) -> N
 def test_options_do_not_matter_to_the_cache(root: Path, file: Path, parses: list[int]) -> None:
     letor.read(file)
     assert letor.read(file, baseline_feature=3, max_label=7).baseline[7] == 1
-    assert letor.summarize(file)[0].rows == 40
+    assert letor.parse(file).files[0].rows == 40
     assert len(parses) == 1
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ebrank.data.assembly import parse_files
-from ebrank.data.letor import FileSummary, read, summarize
+from ebrank.data.catalog import Size
+from ebrank.data.letor import parse, read, sizes, totals
 from ebrank.errors import DataError, ParameterError
 
 GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
@@ -176,11 +177,18 @@ def test_a_folder_has_three_splits(tmp_path: Path) -> None:
     assert data.features[:, :2].tolist() == [[1, 0], [0, 2], [3, 0], [1, 0], [0, 0]]
     assert data.features[:, 2:].tolist() == [[0, 0]] * 4 + [[0, 4]]
     assert data.rows_in("vali") == slice(2, 4)
-    assert summarize(fold) == [
-        FileSummary(fold / "train.txt", queries=2, rows=2, features=2, max_label=1),
-        FileSummary(fold / "vali.txt.gz", queries=1, rows=2, features=1, max_label=3),
-        FileSummary(fold / "test.txt", queries=1, rows=1, features=4, max_label=1),
+    files = parse(fold).files
+    assert [totals([file]) for file in files] == [
+        {"queries": 2, "rows": 2, "features": 2, "max_label": 1},
+        {"queries": 1, "rows": 2, "features": 1, "max_label": 3},
+        {"queries": 1, "rows": 1, "features": 4, "max_label": 1},
     ]
+    assert totals(files) == {"queries": 4, "rows": 5, "features": 4, "max_label": 3}
+    assert sizes(files) == {
+        "train": Size(queries=2, rows=2),
+        "vali": Size(queries=1, rows=2),
+        "test": Size(queries=1, rows=1),
+    }
 
 
 def test_a_query_in_two_splits_is_named_with_both_places(tmp_path: Path) -> None:
@@ -243,10 +251,10 @@ def test_real_data(
     from sklearn.datasets import load_svmlight_file
 
     folder: Path = request.getfixturevalue(fold)
-    summaries = summarize(folder)
-    assert tuple(file.queries for file in summaries) == queries
-    assert tuple(file.rows for file in summaries) == rows
-    assert {(file.features, file.max_label) for file in summaries} == {(features, max_label)}
+    files = parse(folder).files
+    assert tuple(file.queries for file in files) == queries
+    assert tuple(file.rows for file in files) == rows
+    assert {(file.features, file.max_label) for file in files} == {(features, max_label)}
     data = read(folder)
     assert (data.n_queries, data.n_rows, data.n_features) == (sum(queries), sum(rows), features)
     assert data.max_label == max_label

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+from ebrank.data.flaws import MAX_FEATURE, MAX_LABEL
 
-LARGEST_FEATURE = 100_000
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def data_dir_option(function: F) -> F:
@@ -48,7 +48,7 @@ def dataset_options(function: F) -> F:
         ),
         click.option(
             "--max-label",
-            type=click.IntRange(min=1),
+            type=click.IntRange(1, MAX_LABEL),
             metavar="LABEL",
             help="Largest label of the scale; known as above, else the largest there is.",
         ),
@@ -87,6 +87,6 @@ def _range_of(part: str) -> range:
     """
     first, dash, last = part.partition("-")
     numbers = range(int(first), int(last if dash else first) + 1)
-    if not numbers or numbers[0] < 1 or numbers[-1] > LARGEST_FEATURE:
+    if not numbers or numbers[0] < 1 or numbers[-1] > MAX_FEATURE:
         raise ValueError(part)
     return numbers

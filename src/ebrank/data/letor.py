@@ -31,14 +31,14 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from ebrank.data import cache as caching
+from ebrank.data.catalog import Size, recognize
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.flaws import MAX_LABEL
 from ebrank.data.parsed import Parsed, Progress, SourceFile
@@ -46,17 +46,6 @@ from ebrank.data.sources import unreadable
 from ebrank.errors import DataError, ParameterError
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class FileSummary:
-    """What one file holds: `features` is its largest feature id, `max_label` its largest label."""
-
-    path: Path
-    queries: int
-    rows: int
-    features: int
-    max_label: int
 
 
 def read(
@@ -92,35 +81,44 @@ def read(
     files = text_files(place)
     return _parsed(
         files,
-        lambda parsed: _dataset(parsed, _name(place), max_label, baseline_feature),
+        lambda parsed: dataset_of(parsed, place, max_label, baseline_feature),
         cache=cache,
         threads=threads,
         progress=progress,
     )
 
 
-def summarize(
+def parse(
     path: str | os.PathLike[str],
     *,
     cache: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> list[FileSummary]:
-    """Return what each file of `path` holds; parses, and caches, as `read` does.
+) -> Parsed:
+    """Return the arrays and what each file holds; parses, and caches, as `read` does.
 
-    Labels are held against nothing but the largest any scale may have.
+    Labels are held against nothing but the largest any scale may have; `dataset_of` does the rest.
     """
-    files = _parsed(
-        text_files(Path(path)),
-        lambda parsed: parsed.files,
-        cache=cache,
-        threads=threads,
-        progress=progress,
-    )
-    return [
-        FileSummary(Path(file.path), file.queries, file.rows, file.features, file.max_label)
+    files = text_files(Path(path))
+    return _parsed(files, lambda parsed: parsed, cache=cache, threads=threads, progress=progress)
+
+
+def totals(files: Sequence[SourceFile]) -> dict[str, int]:
+    """Return what the files hold together."""
+    return {
+        "queries": sum(file.queries for file in files),
+        "rows": sum(file.rows for file in files),
+        "features": max(file.features for file in files),
+        "max_label": max(file.max_label for file in files),
+    }
+
+
+def sizes(files: Sequence[SourceFile]) -> dict[str, Size]:
+    """Return the size of each file, by the first part of its name: that of its split."""
+    return {
+        Path(file.path).name.partition(".")[0]: Size(queries=file.queries, rows=file.rows)
         for file in files
-    ]
+    }
 
 
 def text_files(path: Path) -> list[Path]:
@@ -181,12 +179,11 @@ def _parsed(
     return use(parse_files(files, None, threads=threads, progress=progress))
 
 
-def _dataset(
-    parsed: Parsed, name: str, max_label: int | None, baseline_feature: int | None
+def dataset_of(
+    parsed: Parsed, path: Path, max_label: int | None, baseline_feature: int | None
 ) -> Dataset:
     """Return the arrays as a dataset, with the scale and the baseline chosen or recognized."""
-    from ebrank.data.catalog import recognize
-
+    name = _name(path)
     rows, width = parsed.features.shape
     family = recognize(width)
     if max_label is None and family is not None:

@@ -70,7 +70,9 @@ def place_of(
 def refuse_fold(fold: int | None, path: Path) -> None:
     """Raise if a fold is chosen where there is no choice."""
     if fold is not None:
-        raise ParameterError(f"fold chooses among the folders Fold1, Fold2, …; {path} is read as it is")
+        raise ParameterError(
+            f"fold chooses among the folders Fold1, Fold2, …; {path} is read as it is"
+        )
 
 
 def holds_splits(folder: Path) -> bool:

@@ -15,8 +15,8 @@ from ebrank.errors import DataError, EBRankError, ParameterError
 from ebrank.paths import expanded
 
 if TYPE_CHECKING:
+    from ebrank.data.catalog import Size
     from ebrank.data.dataset import Dataset
-    from ebrank.data.letor import FileSummary
     from ebrank.data.locate import Place
 
 Progress = Callable[[int, int], None]
@@ -85,13 +85,12 @@ def fill(
     from ebrank.data import letor
 
     place = place_to_check(report["path"], data_dir, fold)
-    files = letor.summarize(place.folder, progress=progress)
+    parsed = letor.parse(place.folder, progress=progress)
     report["path"] = str(place.folder)
-    report["files"] = [_counts([file], path=str(file.path)) for file in files]
-    report["all"] = _counts(files)
-    recognize_in(report, place, files)
-    # From the cache by now; this time labels are held against the scale.
-    raw = letor.read(place.folder, max_label=max_label, baseline_feature=baseline_feature)
+    report["files"] = [{"path": file.path, **letor.totals([file])} for file in parsed.files]
+    report["all"] = letor.totals(parsed.files)
+    recognize_in(report, place, letor.sizes(parsed.files))
+    raw = letor.dataset_of(parsed, place.folder, max_label, baseline_feature)
     if report["family"] is None and baseline_feature is None:
         report["warnings"].append(
             f"{raw.n_features} features are those of no known dataset: "
@@ -117,18 +116,14 @@ def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
     return place_of(path, data_dir=data_dir, fold=fold)
 
 
-def recognize_in(report: dict[str, Any], place: Place, files: list[FileSummary]) -> None:
+def recognize_in(report: dict[str, Any], place: Place, sizes: dict[str, Size]) -> None:
     """Put into the report the family, and what differs from the dataset this should be."""
-    from ebrank.data.catalog import Size, recognize
+    from ebrank.data.catalog import recognize
     from ebrank.data.locate import differences_at
 
     features = report["all"]["features"]
     family = recognize(features)
     report["family"] = None if family is None else family.name
-    sizes = {
-        file.path.name.partition(".")[0]: Size(queries=file.queries, rows=file.rows)
-        for file in files
-    }
     report["warnings"] += differences_at(place, sizes, features)
 
 
@@ -170,16 +165,6 @@ def print_report(report: dict[str, Any]) -> None:
         )
     for warning in report["warnings"]:
         console.warn(warning)
-
-
-def _counts(files: list[FileSummary], **more: str) -> dict[str, Any]:
-    return {
-        **more,
-        "queries": sum(file.queries for file in files),
-        "rows": sum(file.rows for file in files),
-        "features": max(file.features for file in files),
-        "max_label": max(file.max_label for file in files),
-    }
 
 
 def _error(problem: EBRankError | OSError) -> dict[str, Any]:

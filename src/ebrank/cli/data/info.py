@@ -99,20 +99,14 @@ def about_folder(name: str) -> dict[str, Any]:
 
     place = place_of(name)
     with console.progress("reading") as progress:
-        files = letor.summarize(place.folder, progress=progress)
-    features = max(file.features for file in files)
+        files = letor.parse(place.folder, progress=progress).files
+    totals = letor.totals(files)
     return {
         "name": str(place.folder),
         "kind": "folder",
-        "queries": sum(file.queries for file in files),
-        "rows": sum(file.rows for file in files),
-        "files": {
-            file.path.name.partition(".")[0]: {"queries": file.queries, "rows": file.rows}
-            for file in files
-        },
-        "features": features,
-        "max_label": max(file.max_label for file in files),
-        **about_family(recognize(features)),
+        **totals,
+        "files": {split: asdict(size) for split, size in letor.sizes(files).items()},
+        **about_family(recognize(totals["features"])),
         "path": str(place.folder),
     }
 
