@@ -53,14 +53,23 @@ class Compared:
     learner: OnlineLearner
 
 
+def with_twins(data: Dataset) -> Dataset:
+    """Return a dataset in which every other item has the features of the one before: they tie."""
+    features = data.features.copy()
+    features[1::2] = features[:-1:2]
+    return replace(data, features=features)
+
+
 def reference_of(text: str, data: Dataset, config: SimulationConfig) -> OnlineReference:
     kind = PairwiseReference if text.startswith("pdgd") else DuelReference
     return kind(data, registry.parse(text), config, SEED)
 
 
-def assert_sessions_agree(text: str, sessions: int = 60) -> Compared:
+def assert_sessions_agree(text: str, *, twins: bool = False, sessions: int = 60) -> Compared:
     """Run session by session: the same lists, clicks, statistics, and weights at the updates."""
     data = tiny(seed=1, sizes=(7, 1, 9, 12))
+    if twins:
+        data = with_twins(data)
     config = SimulationConfig(
         entering_probability=0.6, initial_candidates=(2, 4), warmup_sessions=2, list_length=4
     )

@@ -27,6 +27,11 @@ def test_session_by_session(text: str) -> None:
     assert compared.reference.steps > 3
 
 
+@pytest.mark.parametrize("text", ["dbgd", "mgd:features=concate"])
+def test_equal_scores_are_ordered_by_tie_key(text: str) -> None:
+    assert_sessions_agree(text, twins=True)
+
+
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("text", VARIANTS)
 def test_whole_run(text: str, config: str) -> None:

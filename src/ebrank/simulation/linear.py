@@ -56,7 +56,7 @@ def seat(world: World, linear: Linear, q: int, i: int, candidates: Candidates) -
         xb = world.clicks[row] / max(world.exposure[row], TINY)
     candidates.behavior[i] = xb
     candidates.scores[i] = linear.scores[row] + linear.behavior_weight * xb
-    candidates.ties[i] = world.tie_keys[row]
+    candidates.ties[i] = world.leaves[row]
 
 
 @leaf

@@ -31,19 +31,17 @@ class World(NamedTuple):
     in which they enter, so that the candidates are its first `entered[q]`; `positions` is the place
     of a row in that order. `entered_at` is the session of its query at which an item entered, −1
     for those that were there at the start.
-    `leaves` numbers a query's rows by their tie keys, `by_leaf` holds them in that order: the lower
+    `leaves` numbers a query's rows in a random order, `by_leaf` holds them in that order: the lower
     leaf precedes among equal scores.
     """
 
     pointers: Ints
     arrivals: SmallInts
     positions: SmallInts
-    tie_keys: Floats
     leaves: SmallInts
     by_leaf: SmallInts
     relevance: Floats
     ideal: Floats
-    initial: Ints
     entered: Ints
     entered_at: SmallInts
     sessions_done: Ints
@@ -62,7 +60,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     relevance = relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
     pointers = np.array(dataset.query_pointers)  # kernels are compiled for our own kind
     discounts = examination(ranks)
-    arrivals, positions, initial = _arrivals(
+    arrivals, positions, entered = _arrivals(
         pointers, np.uint64(streams.child(key, streams.ARRIVALS)), *config.initial_candidates
     )
     tie_keys = _tie_keys(pointers, np.uint64(streams.child(key, streams.TIES)))
@@ -71,13 +69,11 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         pointers=pointers,
         arrivals=arrivals,
         positions=positions,
-        tie_keys=tie_keys,
         leaves=leaves,
         by_leaf=by_leaf,
         relevance=relevance,
         ideal=ideal_dcg(pointers, relevance, discounts, np.array([len(ranks)]))[:, 0].copy(),
-        initial=initial,
-        entered=initial.copy(),
+        entered=entered,
         entered_at=np.full(dataset.n_rows, -1, np.int32),
         sessions_done=np.zeros(dataset.n_queries, np.int64),
         shown=np.zeros(dataset.n_rows, np.int64),
