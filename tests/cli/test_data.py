@@ -237,10 +237,28 @@ def test_check_of_an_unknown_family(tmp_path: Path) -> None:
     assert document["prepared"]["features"] == 1
 
 
-def test_check_of_sound_files_too_small_for_experiments(tmp_path: Path) -> None:
-    code, document = run_json("check", write_fold(tmp_path / "mine", items=5))
-    assert (code, document["ok"], document["prepared"]) == (0, True, None)
-    assert "no training query" in document["warnings"][0]
+def test_check_of_files_too_small_for_experiments(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine", items=5)
+    code, document = run_json("check", folder)
+    assert (code, document["ok"], document["prepared"]) == (2, False, None)
+    assert (document["all"]["rows"], document["warnings"]) == (15, [])
+    assert "no training query" in document["error"]["message"]
+    assert run_json("check", folder / "train.txt")[0] == 0
+
+
+@pytest.mark.parametrize("features", [46, 9])
+@pytest.mark.parametrize("inside", [".", "train.txt"])
+def test_check_refuses_features_to_drop_that_do_not_fit(
+    features: int, inside: str, tmp_path: Path
+) -> None:
+    path = write_fold(tmp_path / "mine", features) / inside
+    for wrong, told in (("900", "no feature 900 to drop"), (f"1-{features}", "all features")):
+        done = run("check", path, "--drop-features", wrong)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert told in done.stderr
+        code, document = run_json("check", path, "--drop-features", wrong)
+        assert (code, document["ok"], document["all"]["features"]) == (2, False, features)
+        assert done.stderr == f"error: {document['error']['message']}\n"
 
 
 @pytest.mark.parametrize(

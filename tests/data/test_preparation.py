@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import MIN_CANDIDATES, prepare
-from ebrank.errors import DataError
+from ebrank.errors import DataError, ParameterError
 
 
 def dataset_of(
@@ -94,6 +95,22 @@ def test_given_features_are_dropped_instead() -> None:
 def test_a_feature_to_drop_must_exist() -> None:
     with pytest.raises(DataError, match=r"no feature 7, 9 to drop\. Its features .* 1 to 3"):
         prepare(dataset_of([6], ["train"]), drop_features=[9, 2, 7])
+
+
+def test_a_feature_must_be_left() -> None:
+    with pytest.raises(DataError, match="all features of 'random' are to be dropped"):
+        prepare(dataset_of([6], ["train"]), drop_features=[1, 2, 3])
+
+
+@pytest.mark.parametrize("wrong", [5, "1", [1, "a"], [None, "a"], [1.5], [0]])
+def test_features_to_drop_are_numbers(wrong: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match="drop_features must be a "):
+        prepare(dataset_of([6], ["train"]), drop_features=wrong)
+
+
+def test_threads_are_counted_from_one() -> None:
+    with pytest.raises(ParameterError, match="threads must be a whole number of 1 or more"):
+        prepare(dataset_of([6], ["train"]), threads=0)
 
 
 def test_feature_names_follow_their_features() -> None:

@@ -15,10 +15,12 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ebrank.data.catalog import recognize
 from ebrank.data.dataset import SPLITS, Dataset, Int64Array
-from ebrank.errors import DataError
+from ebrank.errors import DataError, ParameterError
+from ebrank.parameters import check_whole
 
 MIN_CANDIDATES = 6
 
@@ -36,6 +38,8 @@ def prepare(
     """
     from ebrank.scaling import query_min_max, varying_features  # compiled: imported when needed
 
+    check_whole("threads", threads, at_least=1, optional=True)
+    dropped = to_drop(dataset, drop_features)
     queries = kept_queries(dataset)
     train = queries[dataset.query_splits[queries] == SPLITS.index("train")]
     if len(train) == 0:
@@ -45,7 +49,7 @@ def prepare(
         )
     features, pointers = dataset.features, dataset.query_pointers
     varying = varying_features(features, pointers, queries=train, threads=threads)
-    columns = np.flatnonzero(varying & ~_dropped(dataset, drop_features))
+    columns = np.flatnonzero(varying & ~dropped)
     if len(columns) == 0:
         raise DataError(
             f"every feature of {dataset.name!r} is constant within each training query",
@@ -78,20 +82,44 @@ def kept_queries(dataset: Dataset) -> Int64Array:
     return np.flatnonzero(large & (relevant | ~is_test))
 
 
-def _dropped(dataset: Dataset, drop_features: Collection[int] | None) -> np.ndarray:
-    """Return for each feature whether it is one of the behavior features to remove."""
+def to_drop(dataset: Dataset, drop_features: Collection[int] | None) -> npt.NDArray[np.bool_]:
+    """Return for each feature whether it is one of the behavior features to remove.
+
+    Raises:
+        DataError: if one to remove is not there, or if none would be left.
+    """
     if drop_features is None:
         family = recognize(dataset.n_features)
         drop_features = family.behavior_features if family else ()
-        return np.isin(dataset.feature_ids, list(drop_features))
-    absent = sorted(set(drop_features) - set(dataset.feature_ids.tolist()))
+        return np.isin(dataset.feature_ids, drop_features)
+    numbers = _feature_numbers(drop_features)
+    absent = sorted(set(numbers) - set(dataset.feature_ids.tolist()))
     if absent:
         raise DataError(
             f"{dataset.name!r} has no feature {', '.join(map(str, absent))} to drop",
             remedy=f"Its features are numbered {dataset.feature_ids.min()} to "
             f"{dataset.feature_ids.max()}.",
         )
-    return np.isin(dataset.feature_ids, list(drop_features))
+    dropped = np.isin(dataset.feature_ids, numbers)
+    if dropped.all():
+        raise DataError(
+            f"all features of {dataset.name!r} are to be dropped",
+            remedy="Drop those made from clicks only: the others are what to learn from.",
+        )
+    return dropped
+
+
+def _feature_numbers(given: Collection[int]) -> list[int]:
+    """Return the numbers as a list; raise `ParameterError` where they are none."""
+    try:
+        numbers = list(given)
+    except TypeError:
+        raise ParameterError(
+            f"drop_features must be a list of feature numbers, not {given!r}"
+        ) from None
+    for number in numbers:
+        check_whole("each of drop_features", number, at_least=1)
+    return numbers
 
 
 def _mask(size: int, chosen: Int64Array) -> np.ndarray:

@@ -38,7 +38,8 @@ def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Parse a dataset and count what is in it.
 
     PATH is a file, a folder with train.txt, vali.txt and test.txt, or the name of a published
-    dataset. Exit code 0 means good; 2 means bad, and the first bad line is told.
+    dataset. Exit code 0 means good; 2 means bad files or options that do not fit them, and the
+    first bad line or the reason is told.
     """
     report = empty_report(path)
     try:
@@ -83,6 +84,7 @@ def fill(
 ) -> None:
     """Put into the report what is found at its path; raises where the input is bad."""
     from ebrank.data import letor
+    from ebrank.data.preparation import to_drop
 
     place = place_to_check(report["path"], data_dir, fold)
     parsed = letor.parse(place.folder, progress=progress)
@@ -91,16 +93,14 @@ def fill(
     report["all"] = letor.totals(parsed.files)
     recognize_in(report, place, letor.sizes(parsed.files))
     raw = letor.dataset_of(parsed, place.folder, max_label, baseline_feature)
+    to_drop(raw, drop_features)  # also where nothing is prepared, it must fit
     if report["family"] is None and baseline_feature is None:
         report["warnings"].append(
             f"{raw.n_features} features are those of no known dataset: "
             "to load it, say which is the production ranker's score by --baseline-feature"
         )
     elif place.folder.is_dir():
-        try:
-            report["prepared"] = prepared(raw, drop_features)
-        except DataError as problem:
-            report["warnings"].append(f"preparation fails: {problem}")
+        report["prepared"] = prepared(raw, drop_features)
 
 
 def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
