@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
@@ -172,10 +172,22 @@ def source_stamp(function: Callable[..., object]) -> str:
     the order of a tuple's fields, which no function's text shows, can never be out of date.
     """
     function = getattr(function, "py_func", function)
-    own = sys.modules.get(function.__module__)
-    modules = _reachable(own, {}) if own is not None else {}
-    parts = [_text(sys.modules[__name__]), *(_text(modules[name]) for name in sorted(modules))]
-    return hashlib.sha256("\0".join([*parts, *_own_code(function)]).encode()).hexdigest()
+    parts = [_module_stamp(__name__), _module_stamp(function.__module__), *_own_code(function)]
+    return _hash(parts)
+
+
+@cache
+def _module_stamp(name: str) -> str:
+    """Return a hash of the sources that a module can reach; "" if there is no such module."""
+    module = sys.modules.get(name)
+    if module is None:
+        return ""
+    modules = _reachable(module, {})
+    return _hash(_text(modules[name]) for name in sorted(modules))
+
+
+def _hash(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _reachable(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, ModuleType]:
@@ -191,6 +203,7 @@ def _reachable(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, Mo
     return found
 
 
+@cache
 def _is_source(module: ModuleType) -> bool:
     """Return whether a module is ebrank's or a user's own, not one that was installed."""
     if module.__name__.partition(".")[0] == __name__.partition(".")[0]:
@@ -207,7 +220,6 @@ def _home(value: object) -> str:
     return home if isinstance(home, str) else ""
 
 
-@cache
 def _text(module: ModuleType) -> str:
     try:
         return inspect.getsource(module)
