@@ -15,7 +15,7 @@ from ebrank.rankers.online import (
     BLOCK,
     FORMULAS,
     Bools,
-    Linear,
+    LoggingModel,
     OnlineLearner,
     first_weights,
     folded,
@@ -36,7 +36,7 @@ class GivenGradients:
     stepped: Bools
     gradients: Floats
 
-    def gradient_sum(self, linear: Linear, rates: Floats, start: int, stop: int) -> Floats:
+    def gradient_sum(self, linear: LoggingModel, rates: Floats, start: int, stop: int) -> Floats:
         steps = rates[start:stop, None] * self.gradients[start:stop]
         return np.asarray(steps.sum(axis=0))
 

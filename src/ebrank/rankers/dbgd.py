@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ebrank.rankers.base import Learner, Ranker, Trial, param
 from ebrank.rankers.model import Floats
-from ebrank.rankers.online import Bools, Linear, OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.rankers.online import Bools, LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Duels:
         """Whether anybody won."""
         return np.asarray(self.wins.any(axis=1))
 
-    def gradient_sum(self, linear: Linear, rates: Floats, start: int, stop: int) -> Floats:
+    def gradient_sum(self, linear: LoggingModel, rates: Floats, start: int, stop: int) -> Floats:
         """Return Σ rate·(mean of the winners' directions) over the sessions start..stop."""
         from ebrank.rankers.kernels import directions
 

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ebrank.arrays import read_only
 from ebrank.behavior import BehaviorStats, Estimator
 from ebrank.rankers.base import Trial
 from ebrank.rankers.model import Floats
@@ -44,7 +45,7 @@ class LeastSquares:
 
     def __init__(self, trial: Trial, behavior: Estimator, weight: Weight) -> None:
         data = trial.dataset
-        self._features = _read_only(data.features)
+        self._features = read_only(data.features)
         self._stats = trial.stats
         self._threads = trial.threads
         self._behavior = behavior
@@ -155,10 +156,3 @@ def click_rate(stats: BehaviorStats, estimator: Estimator) -> Floats:
     """Return the click rate of items that were shown: C/n (`ips`) or c/E (`exposure`)."""
     clicks, trials = stats.evidence(estimator)
     return clicks / trials
-
-
-def _read_only(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return a view that no one can write to: kernels are compiled for that kind alone."""
-    view = features.view(np.ndarray)
-    view.flags.writeable = False
-    return view

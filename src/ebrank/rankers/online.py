@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ebrank.arrays import read_only
 from ebrank.behavior import Estimator
 from ebrank.rankers.base import Trial, param
 from ebrank.rankers.model import Floats, Formula, ScoreModel
@@ -42,7 +43,7 @@ def ips_score(a: float, shown: float, weighted_clicks: float, p: float) -> float
 FORMULAS = {"exposure": Formula(exposure_score, "p"), "ips": Formula(ips_score, "p")}
 
 
-class Linear(NamedTuple):
+class LoggingModel(NamedTuple):
     """The logging model as kernels see it.
 
     Attributes:
@@ -66,7 +67,7 @@ class Linear(NamedTuple):
 class OnlineModel(ScoreModel):
     """A logging model; whoever runs its sessions appends what they taught to `lessons`."""
 
-    linear: Linear
+    linear: LoggingModel
     lessons: list[Lesson] = field(default_factory=list)
 
 
@@ -78,7 +79,7 @@ class Lesson(Protocol):
         """Whether a session has a gradient."""
         ...
 
-    def gradient_sum(self, linear: Linear, rates: Floats, start: int, stop: int) -> Floats:
+    def gradient_sum(self, linear: LoggingModel, rates: Floats, start: int, stop: int) -> Floats:
         """Return Σ rate·gradient over the sessions start..stop."""
         ...
 
@@ -143,7 +144,7 @@ class OnlineLearner:
             serve_parameters=(behavior_weight, 0.0, 0.0),
             offline_parameters=(behavior_weight, 0.0, 0.0),
             weights=self.weights,
-            linear=Linear(
+            linear=LoggingModel(
                 features=read_only(data.features),
                 scores=scores,
                 behavior_weight=behavior_weight,
@@ -181,10 +182,3 @@ def folded(model: OnlineModel, rate: float, decay: float, n: int, threads: int |
         ):
             total += part
     return total
-
-
-def read_only(features: Features) -> Features:
-    """Return a view that no one can write to: kernels are compiled for that kind alone."""
-    view = features.view(np.ndarray)
-    view.flags.writeable = False
-    return view

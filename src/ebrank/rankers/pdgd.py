@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ebrank.rankers.base import Learner, Ranker, Trial, param
 from ebrank.rankers.model import Floats
-from ebrank.rankers.online import Bools, Linear, OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.rankers.online import Bools, LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Pairs:
     behavior: Floats
     stepped: Bools
 
-    def gradient_sum(self, linear: Linear, rates: Floats, start: int, stop: int) -> Floats:
+    def gradient_sum(self, linear: LoggingModel, rates: Floats, start: int, stop: int) -> Floats:
         """Return Σ rate·gradient over the sessions start..stop."""
         from ebrank.rankers.kernels import pairwise
 

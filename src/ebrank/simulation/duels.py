@@ -11,7 +11,7 @@ from ebrank import streams
 from ebrank.compiled import kernel, leaf
 from ebrank.rankers.kernels import directions, team_draft
 from ebrank.rankers.kernels.best import write_best
-from ebrank.rankers.online import Linear
+from ebrank.rankers.online import LoggingModel
 from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, seat, seat_all
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
@@ -49,7 +49,7 @@ class Draft(NamedTuple):
 @kernel
 def run_sessions(
     world: World,
-    linear: Linear,
+    linear: LoggingModel,
     duel: Duel,
     click: Compiled,
     eta: float,
@@ -95,7 +95,7 @@ def run_sessions(
 
 
 @kernel
-def room_for_draft(linear: Linear, n_rankers: int, most: int, length: int) -> Draft:
+def room_for_draft(linear: LoggingModel, n_rankers: int, most: int, length: int) -> Draft:
     """Return room for a list of some length out of so many candidates, by so many rankers."""
     n_weights = linear.features.shape[1] + linear.concatenated
     return Draft(
@@ -115,7 +115,7 @@ def draft_list(
     arrivals: SmallInts,
     first: int,
     n: int,
-    linear: Linear,
+    linear: LoggingModel,
     duel: Duel,
     candidates: Candidates,
     session: np.uint64,
@@ -151,7 +151,7 @@ def write_scores(
     arrivals: SmallInts,
     first: int,
     n: int,
-    linear: Linear,
+    linear: LoggingModel,
     step: float,
     candidates: Candidates,
     draft: Draft,

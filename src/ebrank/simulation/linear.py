@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank.compiled import kernel, leaf
-from ebrank.rankers.online import TINY, Linear
+from ebrank.rankers.online import TINY, LoggingModel
 from ebrank.simulation.session import Bools
 from ebrank.simulation.world import Floats, World
 
@@ -36,14 +36,14 @@ def room_for(n: int) -> Candidates:
 
 
 @leaf
-def seat_all(world: World, linear: Linear, q: int, candidates: Candidates) -> None:
+def seat_all(world: World, linear: LoggingModel, q: int, candidates: Candidates) -> None:
     """Write what is known of all candidates of a query."""
     for i in range(world.entered[q]):
         seat(world, linear, q, i, candidates)
 
 
 @leaf
-def seat(world: World, linear: Linear, q: int, i: int, candidates: Candidates) -> None:
+def seat(world: World, linear: LoggingModel, q: int, i: int, candidates: Candidates) -> None:
     """Write what is known of candidate i, who is new or has met a user.
 
     x^b is c/E or C/n, and 0 where the item was never shown or x^b is no feature.

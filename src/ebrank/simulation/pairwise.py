@@ -10,7 +10,7 @@ from ebrank import streams
 from ebrank.compiled import kernel, leaf
 from ebrank.rankers.kernels.best import write_best
 from ebrank.rankers.kernels.pairwise import considered, write_item_weights, write_log_tails
-from ebrank.rankers.online import Linear
+from ebrank.rankers.online import LoggingModel
 from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, seat, seat_all
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
@@ -41,7 +41,7 @@ class Drawn(NamedTuple):
 @kernel
 def run_sessions(
     world: World,
-    linear: Linear,
+    linear: LoggingModel,
     click: Compiled,
     eta: float,
     key: np.uint64,
