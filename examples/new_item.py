@@ -1,4 +1,4 @@
-"""Does a good new item get found? Watch three rankers serve the same simulated users.
+"""Does a good new item get found? Watch two rankers serve the same simulated users.
 
 Users search the embedded dataset. So far every list was made by BM25; then, for each test query, a
 relevant item arrives that nobody has ever seen. `python examples/new_item.py` shows how soon each

@@ -143,6 +143,34 @@ def test_impossible_arrays_are_refused(change: dict[str, list[float] | None]) ->
         BehaviorStats.from_arrays(arrays)
 
 
+@pytest.mark.parametrize(
+    ("arrays", "problem"),
+    [
+        ({"shown": [0], "clicks": [5], "weighted_clicks": [5], "exposure": [0]}, "more clicks"),
+        ({"shown": [1], "clicks": [0], "weighted_clicks": [0], "exposure": [9]}, "more exposure"),
+        ({"shown": [9], "clicks": [5], "weighted_clicks": [1], "exposure": [9]}, "below its"),
+        ({"shown": [9], "clicks": [0], "weighted_clicks": [1], "exposure": [9]}, "without a"),
+        ({"shown": ["a"], "clicks": [0], "weighted_clicks": [0], "exposure": [0]}, "no number"),
+        ({"shown": [1], "clicks": [0], "weighted_clicks": [None], "exposure": [0]}, "non-finite"),
+    ],
+)
+def test_sums_that_no_session_can_give_are_refused(
+    arrays: dict[str, list[float]], problem: str
+) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        BehaviorStats.from_arrays(arrays)
+
+
+def test_arrays_of_other_types_or_shared_ones_are_refused() -> None:
+    whole, real = np.zeros(2, np.int64), np.zeros(2)
+    with pytest.raises(ParameterError, match="from_arrays converts"):
+        BehaviorStats([0], [0], [0.0], [0.0])  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="int64"):
+        BehaviorStats(real, whole, real.copy(), real.copy())  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="share memory"):
+        BehaviorStats(whole, whole, real, real.copy())
+
+
 def test_merging_different_sizes_and_unknown_estimators_is_refused() -> None:
     with pytest.raises(ParameterError, match="merge"):
         BehaviorStats.zeros(2).merge(BehaviorStats.zeros(3))

@@ -31,8 +31,17 @@ def test_a_measured_curve_is_used_as_it_is() -> None:
         {"curve": ()},
         {"curve": (0.5, 1.5)},
         {"curve": (float("nan"),)},
+        {"curve": 5},
+        {"curve": ("a",)},
+        {"curve": (1.0, 0.5), "severity": 2.0},
     ],
 )
 def test_what_is_no_curve_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ParameterError):
         Examination(**bad)  # type: ignore[arg-type]
+
+
+def test_ranks_are_counted_from_one() -> None:
+    for curve in (Examination(), Examination(curve=(1.0,))):
+        with pytest.raises(ParameterError, match="from 1"):
+            curve([1, 0])

@@ -193,6 +193,7 @@ def test_it_behaves_like_a_scikit_learn_estimator() -> None:
         ({"epsilon": float("inf")}, "epsilon"),
         ({"estimator": "naive"}, "estimator"),
         ({"prior": LinearPrior(2.0)}, "beta"),
+        ({"prior": LinearPrior}, "no prior"),
         ({"prior": LinearPrior(estimator="exposure")}, "estimator"),
     ],
 )
@@ -205,8 +206,11 @@ def test_bad_calls_are_refused_in_words() -> None:
     features, stats = world()
     with pytest.raises(ParameterError, match="behavior of 29"):
         EBRanker().rank(features, stats[:29])
-    with pytest.raises(ParameterError, match="k must"):
-        EBRanker().rank(features, stats, k=0)
+    for k in (0, -1, 2.5, "3", True):
+        with pytest.raises(ParameterError, match="k must"):
+            EBRanker().rank(features, stats, k=k)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="item must"):
+        EBRanker().rank(features, stats).explain(1.5)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="one key per candidate"):
         EBRanker().rank(features, stats, tie_keys=[1, 2])
 

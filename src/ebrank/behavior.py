@@ -13,9 +13,10 @@ accounting for this need only sums, so statistics from anywhere merge by additio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -49,12 +50,35 @@ class BehaviorStats:
 
     def __post_init__(self) -> None:
         """Refuse arrays that cannot be sums of behavior."""
-        for field in FIELDS:
+        for field, kind in zip(FIELDS, (np.int64, np.int64, np.float64, np.float64), strict=True):
             values = getattr(self, field)
-            if values.shape != self.shown.shape or values.ndim != 1:
-                raise ParameterError(f"{field} must be one number per item")
+            if not isinstance(values, np.ndarray) or values.dtype != kind or values.ndim != 1:
+                raise ParameterError(
+                    f"{field} must be an array of {kind.__name__}, one number per item; "
+                    "BehaviorStats.from_arrays converts lists and other types"
+                )
+            if len(values) != len(self.shown):
+                raise ParameterError(f"{field} holds {len(values)} items, shown {len(self.shown)}")
             if not np.all(np.isfinite(values)) or np.any(values < 0):
                 raise ParameterError(f"{field} holds a negative or non-finite number")
+        if any(
+            np.may_share_memory(getattr(self, one), getattr(self, other))
+            for one, other in itertools.combinations(FIELDS, 2)
+        ):
+            raise ParameterError("the four arrays must not share memory")
+        self._check_sums()
+
+    def _check_sums(self) -> None:
+        """Refuse sums that no sessions can give, rounding aside."""
+        rounding = 1.0 + 1e-9
+        for impossible, problem in (
+            (self.clicks > self.shown, "more clicks than it was shown"),
+            (self.exposure > self.shown * rounding, "more exposure than it was shown"),
+            (self.weighted_clicks * rounding < self.clicks, "weighted clicks below its clicks"),
+            ((self.clicks == 0) & (self.weighted_clicks > 0), "weighted clicks without a click"),
+        ):
+            if np.any(impossible):
+                raise ParameterError(f"item {int(np.argmax(impossible))} has {problem}")
 
     @classmethod
     def zeros(cls, n_items: int) -> BehaviorStats:
@@ -72,8 +96,15 @@ class BehaviorStats:
         if set(arrays) != set(FIELDS):
             raise ParameterError(f"expected the arrays {', '.join(FIELDS)}, not {sorted(arrays)}")
         counts = [_whole(name, arrays[name]) for name in ("shown", "clicks")]
-        sums = [np.array(arrays[name], np.float64) for name in ("weighted_clicks", "exposure")]
+        sums = [_floats(name, arrays[name]) for name in ("weighted_clicks", "exposure")]
         return cls(counts[0], counts[1], sums[0], sums[1])
+
+    @classmethod
+    def _trusted(cls, arrays: Iterable[npt.NDArray[Any]]) -> BehaviorStats:
+        """Return statistics of arrays that come from checked ones: no need to check them again."""
+        stats = object.__new__(cls)
+        stats.__dict__.update(zip(FIELDS, arrays, strict=True))
+        return stats
 
     def to_arrays(self) -> dict[str, IntArray | FloatArray]:
         """Return copies of the four arrays by name."""
@@ -84,7 +115,7 @@ class BehaviorStats:
 
     def __getitem__(self, items: slice | npt.NDArray[np.integer]) -> BehaviorStats:
         """Return the statistics of some items; a slice shares memory with the whole."""
-        return BehaviorStats(*(getattr(self, field)[items] for field in FIELDS))
+        return self._trusted(getattr(self, field)[items] for field in FIELDS)
 
     def record(
         self, ranking: npt.ArrayLike, clicks: npt.ArrayLike, examination: Examination
@@ -111,7 +142,7 @@ class BehaviorStats:
         """Return the sum of both, as if one log had held all sessions."""
         if len(self) != len(other):
             raise ParameterError(f"cannot merge statistics of {len(self)} and {len(other)} items")
-        return BehaviorStats(*(getattr(self, f) + getattr(other, f) for f in FIELDS))
+        return self._trusted(getattr(self, f) + getattr(other, f) for f in FIELDS)
 
     def evidence(self, estimator: Estimator, clamp: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return (clicks, trials) that update the prior: (C, n) for `ips`, (c, E) for `exposure`.
@@ -135,8 +166,15 @@ def check_estimator(estimator: str) -> None:
         raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, not {estimator!r}")
 
 
+def _floats(name: str, values: npt.ArrayLike) -> FloatArray:
+    try:
+        return np.array(values, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} holds something that is no number") from None
+
+
 def _whole(name: str, values: npt.ArrayLike) -> IntArray:
-    numbers = np.asarray(values)
+    numbers = _floats(name, values)
     if not np.all(np.isfinite(numbers)) or np.any(numbers != np.floor(numbers)):
         raise ParameterError(f"{name} holds a number that is not whole")
     return numbers.astype(np.int64)

@@ -5,7 +5,8 @@ Uncertainty-aware Empirical Bayes Approach"): R relevance, p examination, n time
 clicks, E exposure, Beta(α, β) the prior. NumPy broadcasts these functions; `ebrank.compiled` lets
 Numba call the very same ones. "eq:..." is the label of an equation in the paper's source.
 
-An item with α = 1, β = 5 that nobody has seen is given relevance 1/6, and the largest bonus:
+An item with α = 1, β = 5 that nobody has seen is given relevance 1/6; one with some clicks gets
+more, and a bonus that shrinks with its exposure:
 
 >>> relevance(0.0, 0.0, 1.0, 5.0)
 0.16666666666666666

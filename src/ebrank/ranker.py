@@ -31,7 +31,13 @@ import numpy.typing as npt
 from ebrank import equations
 from ebrank.behavior import BehaviorStats, Estimator, check_estimator
 from ebrank.examination import Examination
-from ebrank.parameters import Parameterized, require, require_number, require_whole
+from ebrank.parameters import (
+    Parameterized,
+    check_whole,
+    require,
+    require_number,
+    require_whole,
+)
 from ebrank.priors import LinearPrior, Prior
 from ebrank.priors.base import Features, check_rows
 from ebrank.ranking import Candidates, Ranking
@@ -105,7 +111,7 @@ class EBRanker(Parameterized):
         default a seeded random key for each position.
         """
         known = self._candidates(features, behavior)
-        require(k is None or k >= 1, f"k must be at least 1 or None, not {k!r}")
+        check_whole("k", k, at_least=1, optional=True)
         keys = _tie_keys(self.seed, len(behavior)) if tie_keys is None else np.asarray(tie_keys)
         require(keys.shape == (len(behavior),), "tie_keys must hold one key per candidate")
         order = np.lexsort((keys, -(known.relevance + known.bonus)))[:k]
@@ -171,7 +177,8 @@ class EBRanker(Parameterized):
         curve = self.examination
         require(curve is None or isinstance(curve, Examination), f"no examination: {curve!r}")
         if self.prior is not None:
-            require(isinstance(self.prior, Prior), f"no prior, it cannot fit: {self.prior!r}")
+            usable = isinstance(self.prior, Prior) and not isinstance(self.prior, type)
+            require(usable, f"no prior, it cannot fit: {self.prior!r}")
             for name in ("beta", "estimator"):
                 own, theirs = getattr(self, name), getattr(self.prior, name, None)
                 require(

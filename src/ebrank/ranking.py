@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ebrank import equations
 from ebrank.errors import ParameterError
+from ebrank.parameters import check_whole
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -72,7 +73,10 @@ class Ranking:
 
     @property
     def relevance(self) -> Floats:
-        """R̂, the posterior mean of the relevance."""
+        """R̂, the estimated relevance.
+
+        With the `ips` estimator it may exceed 1: a click at a low rank counts for several.
+        """
         return self.candidates.relevance[self.order]
 
     @property
@@ -82,7 +86,11 @@ class Ranking:
 
     @cached_property
     def interval(self) -> Floats:
-        """Central 90 % credible interval of the relevance, shape (k, 2)."""
+        """Central 90 % credible interval of the relevance, shape (k, 2).
+
+        It is that of plain clicks over exposure, a proper posterior, whichever estimator ranks; the
+        `ips` estimate, which varies more, may lie outside.
+        """
         known, order = self.candidates, self.order
         low, high = equations.posterior_interval(
             known.plain_clicks[order],
@@ -96,7 +104,8 @@ class Ranking:
     def explain(self, item: int) -> Explanation:
         """Return why the candidate in this position of the input scored as it did."""
         known = self.candidates
-        if not 0 <= item < len(known.alpha):
+        check_whole("item", item, at_least=0)
+        if item >= len(known.alpha):
             raise ParameterError(f"there are candidates 0 to {len(known.alpha) - 1}, not {item}")
         trials = known.trials[item]
         return Explanation(

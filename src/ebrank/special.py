@@ -1,8 +1,8 @@
 """Special functions that work on NumPy arrays and inside compiled kernels alike.
 
 `log_gamma` and `digamma` shift their argument up by eight and use Stirling's series there: no
-branches, no tables, a relative error below 1e-12 (DLMF 5.11.1, 5.11.2 and the recurrences 5.5.1,
-5.5.2 at dlmf.nist.gov).
+branches, no tables, an error below 1e-12 of the value or of 1, whichever is larger (DLMF 5.11.1,
+5.11.2 and the recurrences 5.5.1, 5.5.2 at dlmf.nist.gov).
 
 >>> print(f"{digamma(1.0):.12f}")  # minus Euler's constant
 -0.577215664902
