@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,17 +131,38 @@ def test_the_baseline_is_a_feature(file: Path) -> None:
     file.write_bytes(b"2 qid:1 1:1 2:5\n3 qid:1 1:7\n")
     assert read(file).baseline.tolist() == [0, 0]
     assert read(file, baseline_feature=2).baseline.tolist() == [5, 0]
-    for wrong in (0, 3):
-        with pytest.raises(ParameterError, match="baseline_feature must be from 1 to 2"):
-            read(file, baseline_feature=wrong)
+    with pytest.raises(ParameterError, match="baseline_feature must be from 1 to 2"):
+        read(file, baseline_feature=3)
     file.write_bytes(b"2 qid:1 25:3 46:1\n")
     assert read(file).baseline.tolist() == [3], "the family's"
 
 
-def test_threads_are_counted_from_one(file: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        *(("threads", value) for value in (0, -3, 1.5, "2")),
+        *(("baseline_feature", value) for value in (0, 1.5, "a")),
+        *(("max_label", value) for value in (-1, 1.5, "a", True)),
+    ],
+)
+def test_options_are_whole_numbers(option: str, wrong: object, file: Path) -> None:
     file.write_bytes(GOOD)
-    with pytest.raises(ParameterError, match="threads must be at least 1, not 0"):
-        read(file, threads=0)
+    options: dict[str, Any] = {option: wrong}
+    with pytest.raises(
+        ParameterError, match=f"{option} must be a whole number of .*, not {wrong!r}"
+    ):
+        read(file, **options)
+
+
+@pytest.mark.parametrize("use", [read, parse])
+def test_a_path_is_checked_and_may_name_the_home_folder(
+    use: Callable[[Any], object], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(file.parent))
+    file.write_bytes(GOOD)
+    assert use(f"~/{file.name}")
+    with pytest.raises(ParameterError, match="None is not a path"):
+        use(None)
 
 
 def test_one_file_is_the_training_split(file: Path) -> None:

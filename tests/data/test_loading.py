@@ -206,6 +206,30 @@ def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
             load("mq2007-like", **options)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"source": "mq2007-like", "scale": "a"},
+        {"source": "mq2007-like", "seed": 1.5},
+        {"source": "mq2007-like", "threads": 0},
+        {"source": "mq2007-like", "scale": 0.01, "drop_features": 5},
+        {"source": "mine", "baseline_feature": 1.5},
+        {"source": "mine", "max_label": "a"},
+        {"source": "mine", "drop_features": 5},
+        {"source": "mine", "threads": -3},
+        {"source": None},
+        {"source": None, "scale": 0.1},
+        {"source": ""},
+        {"source": "MQ2007", "data_dir": 5},
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_told_in_words(options: dict[str, Any], tmp_path: Path) -> None:
+    write_fold(tmp_path / "mine", 46)
+    with pytest.raises(ParameterError, match=r" is not a path| must be a | is for synthetic "):
+        load(**options)
+
+
 def test_a_wrong_configuration_is_told(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("data = 1")
     with pytest.raises(SettingsError, match="unknown key 'data'"):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -230,12 +231,15 @@ def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
         generate("mq2007")
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, 11.0, float("nan"), float("inf")])
-def test_a_scale_out_of_range_is_refused(scale: float) -> None:
-    with pytest.raises(ParameterError, match="scale"):
-        generate("mq2007-like", scale=scale)
-
-
-def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(ParameterError, match="seed"):
-        generate("mq2007-like", seed=-1)
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        *(("scale", value) for value in (0.0, -1.0, 11.0, float("nan"), float("inf"), "a", None)),
+        *(("seed", value) for value in (-1, 1.5, "a", None)),
+        *(("threads", value) for value in (0, -3, 1.5)),
+    ],
+)
+def test_a_number_out_of_range_is_refused(option: str, wrong: object) -> None:
+    options: dict[str, Any] = {option: wrong}
+    with pytest.raises(ParameterError, match=f"{option} must be .*, not {wrong!r}"):
+        generate("mq2007-like", **options)

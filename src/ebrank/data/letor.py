@@ -44,6 +44,8 @@ from ebrank.data.flaws import MAX_LABEL
 from ebrank.data.parsed import Parsed, Progress, SourceFile
 from ebrank.data.sources import unreadable
 from ebrank.errors import DataError, ParameterError
+from ebrank.parameters import check_whole
+from ebrank.paths import expanded
 
 Result = TypeVar("Result")
 
@@ -75,9 +77,11 @@ def read(
     Raises:
         DataError: if the text is not as above, or a label is over the maximum.
     """
-    if max_label is not None and not 0 <= max_label <= MAX_LABEL:
-        raise ParameterError(f"max_label must be from 0 to {MAX_LABEL}, not {max_label}")
-    place = Path(path)
+    check_whole("max_label", max_label, at_least=0, optional=True)
+    if max_label is not None and max_label > MAX_LABEL:
+        raise ParameterError(f"max_label must be at most {MAX_LABEL}, not {max_label}")
+    check_whole("baseline_feature", baseline_feature, at_least=1, optional=True)
+    place = expanded(path)
     files = text_files(place)
     return _parsed(
         files,
@@ -99,7 +103,7 @@ def parse(
 
     Labels are held against nothing but the largest any scale may have; `dataset_of` does the rest.
     """
-    files = text_files(Path(path))
+    files = text_files(expanded(path))
     return _parsed(files, lambda parsed: parsed, cache=cache, threads=threads, progress=progress)
 
 
@@ -153,8 +157,7 @@ def _parsed(
     progress: Progress | None,
 ) -> Result:
     """Return what `use` makes of the parsed files; they are cached only if it accepts them."""
-    if threads is not None and threads < 1:
-        raise ParameterError(f"threads must be at least 1, not {threads}")
+    check_whole("threads", threads, at_least=1, optional=True)
     cache = cache and all(path.is_file() for path in files)  # a pipe cannot be read again
     kept = caching.load(files, threads=threads) if cache else None
     if kept is not None:
@@ -190,7 +193,7 @@ def dataset_of(
         max_label = family.max_label
     if baseline_feature is None and family is not None:
         baseline_feature = family.baseline_feature
-    if baseline_feature is not None and not 1 <= baseline_feature <= width:
+    if baseline_feature is not None and baseline_feature > width:
         raise ParameterError(
             f"baseline_feature must be from 1 to {width}, the features of {name}, "
             f"not {baseline_feature}"

@@ -58,7 +58,7 @@ def load(
         raw = generate(preset, scale=1.0 if scale is None else scale, seed=seed, threads=threads)
         return prepare(raw, drop_features=drop_features, threads=threads)
     if scale is not None:
-        raise ParameterError(f"scale is for synthetic presets; {os.fspath(source)} is read whole")
+        raise ParameterError(f"scale is for synthetic presets; {source} is read whole")
     raw = read_place(
         place_of(source, data_dir=data_dir, fold=fold),
         baseline_feature=baseline_feature,

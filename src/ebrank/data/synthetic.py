@@ -27,6 +27,7 @@ from ebrank.data.dataset import SPLITS, Dataset, Float32Array, Int8Array, Int64A
 from ebrank.data.presets import PRESETS, Preset
 from ebrank.data.synthetic_features import FACTORS, INTERACTION, RELEVANCE, Feature
 from ebrank.errors import ParameterError
+from ebrank.parameters import check_number, check_whole
 from ebrank.threads import map_blocks
 
 __all__ = ["PRESETS", "Preset", "generate"]
@@ -55,7 +56,7 @@ def generate(
     them all. Queries are in the order train (60 %), vali (20 %), test (20 %).
     """
     chosen = _known(preset)
-    _check(scale, seed)
+    _check(scale, seed, threads)
     splits = _splits(max(FEWEST_QUERIES, round(chosen.queries * scale)))
     plan = _plan(chosen, splits, seed)
     features, labels = _documents(chosen, plan, seed, threads)
@@ -79,11 +80,12 @@ def _known(preset: str) -> Preset:
     return PRESETS[preset]
 
 
-def _check(scale: float, seed: int) -> None:
-    if not 0.0 < scale <= LARGEST_SCALE:
-        raise ParameterError(f"scale must be above 0 and at most {LARGEST_SCALE:g}, not {scale}")
-    if seed < 0:
-        raise ParameterError(f"seed must be 0 or more, not {seed}")
+def _check(scale: float, seed: int, threads: int | None) -> None:
+    check_number("scale", scale, above=0)
+    if scale > LARGEST_SCALE:
+        raise ParameterError(f"scale must be at most {LARGEST_SCALE:g}, not {scale}")
+    check_whole("seed", seed, at_least=0)
+    check_whole("threads", threads, at_least=1, optional=True)
 
 
 def _splits(queries: int) -> Int8Array:
