@@ -96,6 +96,14 @@ def test_trouble_with_a_file_is_one_line() -> None:
     )
 
 
+def test_too_little_memory_is_one_line() -> None:
+    done = run(code=VERB_THAT.format(body="raise MemoryError"))
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: not enough memory for this; ask for less at a time\n",
+    )
+
+
 def test_a_warning_is_one_line() -> None:
     body = "import warnings; warnings.warn('odd counts')"
     done = run(code=VERB_THAT.format(body=body))

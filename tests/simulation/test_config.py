@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ebrank.errors import ParameterError
-from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.config import LARGEST_SESSIONS, SimulationConfig
 from tests.simulation.tiny import tiny
 
 
@@ -37,6 +37,22 @@ def test_too_few_sessions_are_refused(sizes: tuple[int, ...], count: int) -> Non
         SimulationConfig().session_count(tiny(sizes=sizes))
     with pytest.raises(ParameterError, match="19 sessions are too few"):
         SimulationConfig(sessions=19).session_count(tiny(sizes=sizes))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sessions": LARGEST_SESSIONS + 1},
+        {"sessions": 10**400},
+        {"entering_probability": 1e-9},
+        {"entering_probability": 5e-324},
+    ],
+    ids=("one more", "huge", "small", "tiny"),
+)
+def test_too_many_sessions_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=r"^more than 10,000,000,000 sessions are too many"):
+        SimulationConfig(**wrong).session_count(tiny())
+    assert SimulationConfig(sessions=LARGEST_SESSIONS).session_count(tiny()) == LARGEST_SESSIONS
 
 
 @pytest.mark.parametrize(

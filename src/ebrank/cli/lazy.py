@@ -72,6 +72,8 @@ class RootGroup(LazyGroup):
                 if problem.errno == errno.EPIPE:
                     raise
                 raise UserError(_in_words(problem)) from problem
+            except MemoryError as problem:
+                raise UserError("not enough memory for this; ask for less at a time") from problem
 
 
 def examples(*commands: str) -> str:

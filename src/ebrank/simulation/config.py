@@ -10,6 +10,9 @@ from ebrank.examination import Examination
 from ebrank.parameters import require, require_whole
 from ebrank.simulation.users import PositionBased, UserModel
 
+LARGEST_SESSIONS = 10**10
+"""Each takes some 40 bytes until the trial ends: that many would need 400 GB."""
+
 
 @dataclass(frozen=True)
 class SimulationConfig:
@@ -56,10 +59,16 @@ class SimulationConfig:
 
         Every update must be preceded by at least one session.
         """
-        count = self.sessions
+        count: float | None = self.sessions
         if count is None:
             masked = dataset.n_rows - 5 * dataset.n_queries
-            count = max(int(masked / self.entering_probability), 0)
+            count = max(masked / self.entering_probability, 0)
+        if count > LARGEST_SESSIONS:
+            raise ParameterError(
+                f"more than {LARGEST_SESSIONS:,} sessions are too many to remember; "
+                "give fewer sessions, or a larger probability η of entering"
+            )
+        count = int(count)
         if count < self.updates:
             raise ParameterError(
                 f"{count} sessions are too few for {self.updates} model updates; "
