@@ -30,6 +30,11 @@ def test_parses_names_and_parameters() -> None:
     )
 
 
+def test_a_ranker_is_printed_as_it_is_typed() -> None:
+    text = "ebrank:epsilon=3.0,clamp=true,early_stopping=false"
+    assert str(registry.parse(text)) == text
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -37,7 +42,8 @@ def test_parses_names_and_parameters() -> None:
         ("", "no ranker is called ''. Known: bm25, "),
         ("EBRank", "no ranker is called 'EBRank'; did you mean ebrank?"),
         ("ebrank:epsilom=3", "ebrank has no parameter 'epsilom=3'; did you mean epsilon? Known: "),
-        ("ebrank:epsilon", "ebrank has no parameter 'epsilon'"),
+        ("ebrank:epsilon", "ebrank: epsilon needs a value, as in epsilon=20"),
+        ("ebrank:clamp", "ebrank: clamp needs a value, as in clamp=false"),
         ("ebrank:=3", "ebrank has no parameter '=3'"),
         ("ebrank:epsilon=1,epsilon=2", "ebrank: epsilon is given twice"),
         ("bm25:k=1", "bm25 has no parameter 'k=1'; it has none."),

@@ -86,9 +86,11 @@ def test_the_edge_of_a_grid_is_told(tuning: Tuning, best: int, edge: list[str]) 
     assert with_scores(tuning, scores).at_the_edge == edge
 
 
-def test_choices_have_no_edge(dataset: Dataset) -> None:
-    tuned = tune(dataset, EBRANK, {"estimator": ("ips", "exposure")}, SHORT, trials=1)
+def test_choices_and_flags_have_no_edge(dataset: Dataset) -> None:
+    grid = {"estimator": ("ips", "exposure"), "clamp": (False, True)}
+    tuned = tune(dataset, EBRANK, grid, SHORT, trials=1)
     assert tuned.at_the_edge == []
+    assert tuned.points[0].text == "ebrank:estimator=ips,clamp=false"
 
 
 # --- seeds -------------------------------------------------------------------------------------

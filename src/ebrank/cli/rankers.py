@@ -84,10 +84,12 @@ def print_one(ranker: dict[str, Any]) -> None:
     }
     console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
     if ranker["parameters"]:
+        from ebrank.rankers.registry import typed
+
         click.echo()
         columns = ("parameter", "default", "takes", "what it is")
         rows = [
-            (one["name"], _text(one["default"]), one["takes"], one["help"])
+            (one["name"], typed(one["default"]), one["takes"], one["help"])
             for one in ranker["parameters"]
         ]
         console.print_table(columns, rows)
@@ -96,10 +98,3 @@ def print_one(ranker: dict[str, Any]) -> None:
 def in_words(settings: list[str]) -> str:
     """Return feature settings by the paper's names."""
     return ", ".join(SETTINGS[setting] for setting in settings)
-
-
-def _text(value: object) -> str:
-    """Return a default as it is typed."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)

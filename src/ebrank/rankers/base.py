@@ -85,9 +85,9 @@ class Ranker:
     def __str__(self) -> str:
         """Return the text that `registry.parse` reads back: name and what is not default."""
         changed = [
-            f"{p.name}={getattr(self, p.name)}"
+            f"{p.name}={str(value).lower() if isinstance(value, bool) else value}"
             for p in parameters(type(self))
-            if getattr(self, p.name) != p.default
+            if (value := getattr(self, p.name)) != p.default
         ]
         return ":".join([self.name, ",".join(changed)]) if changed else self.name
 

@@ -35,12 +35,26 @@ def parse(text: str) -> Ranker:
     values = {}
     for setting in filter(None, settings.split(",")):
         key, equals, value = setting.partition("=")
-        if key not in declared or not equals:
+        if key not in declared:
             raise ParameterError(f"{name} has no parameter {setting!r}{_near(key, list(declared))}")
+        if not equals:
+            example = f"{key}={typed(declared[key].default)}"
+            raise ParameterError(f"{name}: {key} needs a value, as in {example}")
         if key in values:
             raise ParameterError(f"{name}: {key} is given twice")
         values[key] = declared[key].read(value)
     return ranker(**values)
+
+
+def typed(value: object) -> str:
+    """Return a parameter's value as one would type it.
+
+    >>> typed(20.0), typed(0.5), typed(True), typed("ips")
+    ('20', '0.5', 'true', 'ips')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _near(name: str, names: list[str]) -> str:

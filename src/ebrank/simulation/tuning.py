@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers.base import Parameter, Ranker, parameters
+from ebrank.rankers.registry import typed
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import Progress
@@ -46,7 +47,7 @@ class Point:
         """What `registry.parse` reads: what is not default, and all that was tuned."""
         declared = {parameter.name: parameter for parameter in parameters(type(self.ranker))}
         told = [
-            f"{name}={_typed(getattr(self.ranker, name))}"
+            f"{name}={typed(getattr(self.ranker, name))}"
             for name, parameter in declared.items()
             if name in self.values or getattr(self.ranker, name) != parameter.default
         ]
@@ -79,6 +80,7 @@ class Tuning:
             name
             for name, value in self.best.values.items()
             if not declared[name].choices
+            and not isinstance(value, bool)
             and len(tried[name]) > 1
             and value in (min(tried[name]), max(tried[name]))
             and value != declared[name].at_least
@@ -181,8 +183,3 @@ def _read_values(parameter: Parameter, text: str, owner: str) -> tuple[Any, ...]
     for value in values:
         parameter.check(value, owner)
     return values
-
-
-def _typed(value: object) -> str:
-    """Return a value as one would type it: 20 for 20.0."""
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
