@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ebrank
-from ebrank.cli import root
+from ebrank.cli import console, root
+from ebrank.cli._experiment import one_interrupt_at_a_time
 from ebrank.rankers import registry
+from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 
@@ -180,6 +183,8 @@ for _ in range(2):
         ((*TINY, "--ranker", "bm25", "--sessions", "3"), "3 sessions are too few"),
         (("--dataset", "nowhere", "--ranker", "bm25"), "nowhere"),
         ((*SHORT, "--ranker", "bm25", "--eta", "0"), "--eta"),
+        ((*TINY, "--ranker", "bm25", "--eta", "1e-9"), "sessions are too many"),
+        ((*TINY, "--ranker", "bm25", "--sessions", "9" * 20), "sessions are too many"),
         ((*SHORT, "--ranker", "bm25", "--jobs", "0"), "--jobs"),
         ((*SHORT, "--ranker", "bm25", "--seed", str(2**63)), "too large"),
         ((*SHORT, "--ranker", "bm25", "--seed", "-1"), "--seed"),
@@ -227,6 +232,20 @@ def test_the_same_command_reuses_and_more_trials_add(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.npz"))) == 3
     other = json.loads(run(*arguments, "--seed", "1").stdout)
     assert other["warm_ndcg"] != first["warm_ndcg"]
+
+
+def test_results_of_other_rankers_stay_while_all_else_is_the_same(tmp_path: Path) -> None:
+    for ranker in ("bm25", "random", "bm25"):
+        run(*SHORT, "--ranker", ranker, "--out", tmp_path)
+    entries = results_in(tmp_path)["rankers"]
+    assert [entry["ranker"] for entry in entries] == ["random", "bm25"]
+    files = [name for entry in entries for name in entry["files"]]
+    assert sorted(files) == sorted(path.name for path in tmp_path.glob("*.npz"))
+    assert all(len(entry["warm_ndcg"]["trials"]) == 2 for entry in entries)
+    for other in (("--seed", "1"), ("--eta", "0.5"), ("--scale", "0.02")):
+        run(*SHORT, "--ranker", "random", "--out", tmp_path)
+        run(*SHORT, *other, "--ranker", "bm25", "--out", tmp_path)
+        assert [entry["ranker"] for entry in results_in(tmp_path)["rankers"]] == ["bm25"]
 
 
 def test_a_damaged_trial_is_run_again_with_a_warning(tmp_path: Path) -> None:
@@ -277,6 +296,8 @@ def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
     document = json.loads(stdout)
     kept = trials_in(tmp_path)
     assert len(document["warm_ndcg"]["trials"]) == kept >= 3
+    (entry,) = results_in(tmp_path)["rankers"]
+    assert len(entry["files"]) == len(entry["warm_ndcg"]["trials"]) == kept
     assert f"stopped: {kept} of 400 trials finished, kept in {tmp_path}" in stderr
     assert results_in(tmp_path)["complete"] is False
     assert not list(tmp_path.glob(".*")), "half-written files"
@@ -294,6 +315,55 @@ def test_ctrl_c_before_the_first_trial_prints_no_results(tmp_path: Path) -> None
         stdout, stderr = process.communicate(timeout=PATIENCE)
     assert (process.returncode, stdout) == (130, "")
     assert "Traceback" not in stderr
+
+
+def interrupt(*_: object) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("rankers", [("bm25",), ("bm25", "ebrank")])
+def test_ctrl_c_again_and_again_while_compiling_still_prints_json(
+    monkeypatch: pytest.MonkeyPatch, rankers: tuple[str, ...]
+) -> None:
+    def print_interrupted(value: object) -> None:
+        interrupt()
+        print_json(value)
+
+    print_json = console.print_json
+    monkeypatch.setattr(parallel, "compile_for", interrupt)
+    monkeypatch.setattr(console, "print_json", print_interrupted)
+    done = run(*SHORT, *(word for name in rankers for word in ("--ranker", name)), "--json")
+    assert done.exit_code == 130
+    assert done.stderr == f"stopped: 0 of {2 * len(rankers)} trials finished\n"
+    document = json.loads(done.stdout)
+    for entry in document.get("rankers", [document]):
+        assert entry["warm_ndcg"] == {"mean": None, "trials": []}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_that_got_lost_does_not_keep_the_next_one_out() -> None:
+    with one_interrupt_at_a_time():
+        for _ in range(2):
+            with suppress(KeyboardInterrupt):
+                interrupt()
+                pytest.fail("not interrupted")
+        try:
+            interrupt()
+        except KeyboardInterrupt:
+            interrupt()  # ignored: the one before is not dealt with yet
+        else:
+            pytest.fail("not interrupted")
+
+
+def test_interrupts_of_others_are_left_alone() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: run(*SHORT, "--ranker", "bm25")).result().exit_code == 0
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of a job in the background
+    try:
+        with one_interrupt_at_a_time():
+            interrupt()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -71,14 +72,36 @@ def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
     assert lines[0].endswith("seed 0 (tuning seed -2)")
     assert lines[1].split() == ["epsilon", "clamp", "validation", "NDCG"]
     rows = [line.split() for line in lines[3:7]]
-    assert [row[:2] for row in rows] == [[e, c] for e in "05" for c in ("True", "False")]
+    assert [row[:2] for row in rows] == [[e, c] for e in "05" for c in ("true", "false")]
     marked = [row for row in rows if row[-1] == "best"]
     assert len(marked) == 1
     assert marked[0][2] == max(row[2] for row in rows)
-    chosen = lines[-1].removeprefix("Use it: ebrank simulate --ranker ")
+    told, _, chosen = lines[-1].rpartition(" --ranker ")
+    assert told == (
+        "Use it: ebrank simulate --dataset mq2007-like --sessions 120 --updates 4 --scale 0.01"
+    )
     ranker = registry.parse(chosen)
-    assert [f"{ranker.epsilon:g}", str(ranker.clamp)] == marked[0][:2]  # type: ignore[attr-defined]
+    typed = [f"{ranker.epsilon:g}", str(ranker.clamp).lower()]  # type: ignore[attr-defined]
+    assert typed == marked[0][:2]
     assert ranker.estimator == "exposure"  # type: ignore[attr-defined]
+
+
+def test_what_it_says_to_use_can_be_run(tmp_path: Path) -> None:
+    folder = tmp_path / "my data"
+    folder.mkdir()
+    for split in ("train", "vali", "test"):
+        rows = (
+            f"{item % 3} qid:{split}{query} 1:{item + query} 2:{item % 4} 3:{item % 3}\n"
+            for query in range(4)
+            for item in range(12)
+        )
+        (folder / f"{split}.txt").write_text("".join(rows))
+    data = ("--dataset", folder, "--baseline-feature", "1", "--drop-features", "3")
+    done = run(*data, *EXPOSURE, "--param", "epsilon", "--grid", "1", "--trials", "1")
+    said = done.stdout.splitlines()[-1].removeprefix("Use it: ebrank ")
+    assert f"--dataset '{folder}'" in said
+    used = CliRunner().invoke(root, [*shlex.split(said), "--trials", "1"], prog_name="ebrank")
+    assert used.exit_code == 0, used.output
 
 
 def test_the_declared_grid_is_the_default() -> None:

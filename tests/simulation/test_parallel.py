@@ -149,6 +149,20 @@ def test_an_interrupt_ends_trials_under_way_and_takes_those_that_end_well(
     assert bits([result]) == bits([expected])  # the second ended well, the third did not
 
 
+def test_an_interrupt_while_compiling_keeps_what_is_stored(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store = Store(tmp_path, dataset, SHORT, 0)
+    stored = run(dataset, RANKERS[:1], SHORT, trials=2, store=store)
+    monkeypatch.setattr(parallel, "compile_for", interrupt)
+    with pytest.raises(Interrupted) as caught:
+        run(dataset, RANKERS[:2], SHORT, trials=2, store=store)
+    assert bits(caught.value.results) == [*bits(stored), []]
+
+
 def test_a_store_of_other_trials_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     store = Store(tmp_path, dataset, SHORT, seed=1)
     for config, seed in ((SHORT, 2), (replace(SHORT, discount=0.9), 1)):

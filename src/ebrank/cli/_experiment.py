@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 import click
+from click.core import ParameterSource
 
 from ebrank.cli import console
 from ebrank.cli.options import dataset_options
@@ -26,6 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 LARGEST_SEED = 2**63 - 2
 COMPILING = "note: compiling for this machine; this takes some seconds, the first time only"
 RANKER = "NAME[:PARAM=VALUE,…]"
+OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "out", "as_json"}
+"""Options that say what is done with an experiment, rather than what it is."""
 
 
 def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
@@ -133,6 +140,20 @@ class Experiment:
         )
 
 
+def as_told() -> str:
+    """Return the options that describe the experiment, as the user of this command gave them."""
+    context = click.get_current_context()
+    words = []
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name not in OF_ONE_RUN:
+            value = context.params[name]
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words += [option.opts[0], text]
+    return shlex.join(words)
+
+
 def experiment(
     dataset: str,
     *,
@@ -156,16 +177,51 @@ def experiment(
     return Experiment(loaded, config, trials, seed, jobs, out)
 
 
-def refuse_foreign(path: Path, kind: str) -> None:
-    """Raise where a file that would be written over is not ours."""
+def read_own(path: Path, kind: str) -> dict[str, Any]:
+    """Return what this command wrote there before, if it did; raise where it is not ours."""
     try:
-        ours = json.loads(path.read_bytes())["kind"] == kind
+        document: dict[str, Any] = json.loads(path.read_bytes())
+        ours = document["kind"] == kind
     except FileNotFoundError:
-        return
+        return {}
     except (ValueError, KeyError, TypeError):
         ours = False
     if not ours:
         raise DataError("not a file of this command", path=path, remedy="Give another --out.")
+    return document
+
+
+class _Interrupt(KeyboardInterrupt):
+    """Ctrl-C, known for as long as somebody has to do with it."""
+
+    def __init__(self, under_way: WeakSet[_Interrupt]) -> None:
+        super().__init__()
+        under_way.add(self)
+
+
+@contextmanager
+def one_interrupt_at_a_time() -> Iterator[None]:
+    """Ignore Ctrl-C while an earlier one is dealt with, so that its report is printed in any case.
+
+    One that got lost, as happens in callbacks of the compiler, is dealt with by nobody: then the
+    next one counts.
+    """
+    under_way: WeakSet[_Interrupt] = WeakSet()
+
+    def interrupt(*_: object) -> None:
+        if not under_way:
+            raise _Interrupt(under_way)
+
+    before = signal.getsignal(signal.SIGINT)
+    in_charge = threading.current_thread() is threading.main_thread()
+    if not in_charge or before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def note_of_compilation() -> AbstractContextManager[None]:

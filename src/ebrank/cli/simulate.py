@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,8 @@ from ebrank.cli._experiment import (
     experiment_options,
     mean_and_spread,
     note_of_compilation,
-    refuse_foreign,
+    one_interrupt_at_a_time,
+    read_own,
     say_stopped,
     to_the_right,
 )
@@ -68,17 +70,14 @@ def command(rankers: tuple[str, ...], as_json: bool, **options: Any) -> None:  #
     from ebrank.simulation.parallel import Interrupted
 
     chosen = list(dict.fromkeys(map(registry.parse, rankers)))
-    stopped = False
-    with note_of_compilation():
+    with one_interrupt_at_a_time(), note_of_compilation():
         told = experiment(**options)
         try:
-            results = run(told, chosen)
+            print_results(told, run(told, chosen), as_json)
         except Interrupted as interrupted:
-            results, stopped = interrupted.results, True
-    print_results(told, results, as_json)
-    if stopped:
-        say_stopped(told, results)
-        raise click.exceptions.Exit(130)
+            print_results(told, interrupted.results, as_json)
+            say_stopped(told, interrupted.results)
+            raise click.exceptions.Exit(130) from None
 
 
 def run(told: Experiment, rankers: Sequence[Ranker]) -> list[Result]:
@@ -89,34 +88,41 @@ def run(told: Experiment, rankers: Sequence[Ranker]) -> list[Result]:
     store = None
     if told.out is not None:
         store = Store(told.out, told.dataset, told.config, told.seed)
-        refuse_foreign(Path(told.out) / RESULTS, KIND)
+        read_own(Path(told.out) / RESULTS, KIND)  # refuses what is not ours before any work is done
 
     def keep(results: list[Result]) -> None:
         if store is not None:
             write_results(store, told, rankers, results)
 
-    with console.progress("simulating") as progress:
-        return parallel.run(
-            told.dataset,
-            rankers,
-            told.config,
-            told.seed,
-            trials=told.trials,
-            jobs=told.jobs,
-            store=store,
-            progress=progress,
-            finished=keep,
-        )
+    try:
+        with console.progress("simulating") as progress:
+            return parallel.run(
+                told.dataset,
+                rankers,
+                told.config,
+                told.seed,
+                trials=told.trials,
+                jobs=told.jobs,
+                store=store,
+                progress=progress,
+                finished=keep,
+            )
+    except parallel.Interrupted as interrupted:
+        keep(interrupted.results)
+        raise
 
 
 def write_results(
     store: Store, told: Experiment, rankers: Sequence[Ranker], results: Sequence[Result]
 ) -> None:
-    """Write `results.json`: the results so far, and all that they depend on."""
+    """Write `results.json`: the results so far, and all that they depend on.
+
+    Results of other rankers that it holds are kept if all else is the same.
+    """
     from ebrank.simulation.storage import versions, write_json
     from ebrank.simulation.summary import about_config, about_dataset, summary
 
-    document = {
+    document: dict[str, Any] = {
         "kind": KIND,
         "dataset": about_dataset(told.dataset) | {"fingerprint": store.fingerprint},
         "config": about_config(told.config),
@@ -126,12 +132,31 @@ def write_results(
         "versions": versions(),
         "rankers": [
             {"ranker": result.ranker}
-            | (summary(result) if result.trials else {})
+            | summary(result)
             | {"files": [store.path(ranker, trial).name for trial in range(told.trials)]}
             for ranker, result in zip(rankers, results, strict=True)
         ],
     }
-    write_json(store.folder / RESULTS, document)
+    path = store.folder / RESULTS
+    document["rankers"] = _others(read_own(path, KIND), document) + document["rankers"]
+    for entry in document["rankers"]:
+        entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
+    write_json(path, document)
+
+
+def _others(earlier: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the earlier entries of rankers that a document lacks, if they are comparable."""
+    if not earlier or _compared(earlier) != _compared(document):
+        return []
+    present = {entry["ranker"] for entry in document["rankers"]}
+    return [entry for entry in earlier["rankers"] if entry["ranker"] not in present]
+
+
+def _compared(document: dict[str, Any]) -> str:
+    """Return what entries of one document must share, as text: JSON knows no tuples."""
+    data, versions = document["dataset"], document["versions"]
+    shared = (data["fingerprint"], document["config"], document["seed"], versions["source"])
+    return json.dumps(shared, sort_keys=True)
 
 
 def print_results(told: Experiment, results: Sequence[Result], as_json: bool) -> None:
@@ -139,12 +164,11 @@ def print_results(told: Experiment, results: Sequence[Result], as_json: bool) ->
     from ebrank.simulation.summary import summary
 
     some = [result for result in results if result.trials]
-    if as_json:
-        if len(results) == 1 and some:
-            console.print_json(summary(some[0]))
-        elif len(results) > 1:
-            rankers = [{"ranker": result.ranker} | summary(result) for result in some]
-            console.print_json({"rankers": rankers})
+    if as_json and len(results) == 1:
+        console.print_json(summary(results[0]))
+    elif as_json:
+        rankers = [{"ranker": result.ranker} | summary(result) for result in results]
+        console.print_json({"rankers": rankers})
     elif some:
         click.echo(str(told))
         room = shutil.get_terminal_size().columns - OTHER_COLUMNS

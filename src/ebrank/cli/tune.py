@@ -11,11 +11,13 @@ from ebrank.cli import console
 from ebrank.cli._experiment import (
     RANKER,
     Experiment,
+    as_told,
     experiment,
     experiment_options,
     mean_and_spread,
     note_of_compilation,
-    refuse_foreign,
+    one_interrupt_at_a_time,
+    read_own,
     say_stopped,
     to_the_right,
 )
@@ -74,7 +76,7 @@ def command(
 
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
-    with note_of_compilation():
+    with one_interrupt_at_a_time(), note_of_compilation():
         told = experiment(**options)
         try:
             tuning = run(told, chosen, grid)
@@ -100,7 +102,7 @@ def run(told: Experiment, ranker: Ranker, grid: Grid) -> Tuning:
     store = None
     if told.out is not None:
         store = Store(told.out, told.dataset, told.config, tuning_seed(told.seed))
-        refuse_foreign(Path(told.out) / RESULTS, KIND)
+        read_own(Path(told.out) / RESULTS, KIND)  # refuses what is not ours before any work is done
     with console.progress("tuning") as progress:
         return tune(
             told.dataset,
@@ -148,11 +150,13 @@ def report(told: Experiment, tuning: Tuning) -> dict[str, Any]:
 
 def print_tuning(told: Experiment, tuning: Tuning) -> None:
     """Print the grid as a table, the choice marked, and how to use it."""
+    from ebrank.rankers.registry import typed
+
     best = tuning.best
     names = tuple(best.values)
     rows = [
         (
-            *(_text(value) for value in point.values.values()),
+            *(typed(value) for value in point.values.values()),
             mean_and_spread(point.validation_ndcg, 4),
             "best" if point is best else "",
         )
@@ -162,8 +166,4 @@ def print_tuning(told: Experiment, tuning: Tuning) -> None:
     console.print_table((*names, "validation NDCG", ""), to_the_right(rows))
     for name in tuning.at_the_edge:
         console.warn(f"the best {name} is at the edge of its grid; a wider one may do better")
-    click.echo(f"Use it: ebrank simulate --ranker {best.text}")
-
-
-def _text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    click.echo(f"Use it: ebrank simulate {as_told()} --ranker {best.text}")

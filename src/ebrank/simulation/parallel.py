@@ -72,14 +72,17 @@ def run(
         raise ParameterError("the store is for another dataset, config or seed")
     batch = _Batch(dataset, rankers, config, seed, store, _Meter(progress))
     tasks = [(index, trial) for trial in range(trials) for index in range(len(rankers))]
-    left = batch.take_stored(tasks)
-    batch.meter.begin(len(batch.done) * config.updates, len(tasks) * config.updates)
-    if finished is not None:
-        finished(batch.results())
-    if left:
-        compile_for(dataset, dict.fromkeys(rankers[index] for index, _ in left), config)
-        batch.run(left, min(jobs, len(left)), finished)
-    return batch.results()
+    try:
+        left = batch.take_stored(tasks)
+        batch.meter.begin(len(batch.done) * config.updates, len(tasks) * config.updates)
+        if finished is not None:
+            finished(batch.results())
+        if left:
+            compile_for(dataset, dict.fromkeys(rankers[index] for index, _ in left), config)
+            batch.run(left, min(jobs, len(left)), finished)
+        return batch.results()
+    except KeyboardInterrupt:
+        raise Interrupted(batch.results()) from None
 
 
 class _Batch:
@@ -115,18 +118,17 @@ class _Batch:
         """Run the tasks, so many at a time."""
         threads = max(1, available_threads() // jobs)
         with ThreadPoolExecutor(jobs) as pool:
-            futures = {pool.submit(self._trial, task, threads): task for task in tasks}
+            futures: dict[Future[TrialResult], Task] = {}
             try:
+                futures.update((pool.submit(self._trial, task, threads), task) for task in tasks)
                 for future in as_completed(futures):
                     self.done[futures[future]] = future.result()
                     if finished is not None:
                         finished(self.results())
-            except BaseException as problem:
+            except BaseException:
                 self.meter.stop()
                 pool.shutdown(cancel_futures=True)
                 self._take_finished(futures)
-                if isinstance(problem, KeyboardInterrupt):
-                    raise Interrupted(self.results()) from None
                 raise
 
     def results(self) -> list[Result]:

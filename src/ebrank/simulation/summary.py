@@ -16,17 +16,17 @@ METRICS = ("cold_ndcg", "warm_ndcg", "cum_ndcg")
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """Return what a simulation came to; it has one finished trial or more.
+    """Return what a simulation came to; means are None if no trial has finished.
 
     `sessions` are those of one trial; `seconds` is the run time of all, without compilation.
     """
     values = {metric: getattr(result, metric) for metric in METRICS}
     return {
         **{
-            metric: {"mean": float(each.mean()), "trials": each.tolist()}
+            metric: {"mean": float(each.mean()) if len(each) else None, "trials": each.tolist()}
             for metric, each in values.items()
         },
-        "sessions": int(result.trials[0].sessions[-1]),
+        "sessions": int(result.trials[0].sessions[-1]) if result.trials else None,
         "seconds": result.seconds,
     }
 
