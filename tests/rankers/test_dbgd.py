@@ -17,6 +17,7 @@ def test_declared_as_the_protocol_says() -> None:
     assert ranker == DBGD(
         features="none",
         behavior="exposure",
+        default="zero",
         learn_from="train",
         rate=0.1,
         decay=0.99999,

@@ -13,7 +13,6 @@ from ebrank.rankers.base import Trial
 from ebrank.rankers.model import Floats
 from ebrank.rankers.online import (
     BLOCK,
-    FORMULAS,
     Bools,
     LoggingModel,
     OnlineLearner,
@@ -115,24 +114,52 @@ def test_the_rate_starts_anew_at_every_update(make_trial: Callable[..., Trial]) 
     np.testing.assert_allclose(learner.weights, weights, rtol=1e-12)
 
 
+@pytest.mark.parametrize("default", ["zero", "mean"])
 @pytest.mark.parametrize("behavior", ["exposure", "ips"])
 def test_offline_scores_are_linear_in_features_and_behavior(
-    behavior: str, make_trial: Callable[..., Trial], serve: Callable[[Trial, int], None]
+    behavior: str,
+    default: str,
+    make_trial: Callable[..., Trial],
+    serve: Callable[[Trial, int], None],
 ) -> None:
     trial = make_trial()
     serve(trial, 1)
-    model = learner_of(f"mgd:features=concate,behavior={behavior}", trial).update()
+    text = f"mgd:features=concate,behavior={behavior},default={default}"
+    model = learner_of(text, trial).update()
     stats = trial.stats
     assert np.any(stats.shown == 0)
-    assert model.offline is FORMULAS[behavior]
-    got = model.offline(
-        model.a, model.b, stats.shown, stats.clicks, stats.weighted_clicks, stats.exposure,
-        *model.offline_parameters, 0,
-    )  # fmt: skip
+    assert model.offline is model.serve
+    assert model.serve_parameters == model.offline_parameters
+    got = [
+        model.offline(a, model.b[0], *of_item, *model.offline_parameters, 0)
+        for a, *of_item in zip(model.a, *stats.to_arrays().values(), strict=True)
+    ]
     clicks, trials = stats.evidence("ips" if behavior == "ips" else "exposure")
     xb = np.divide(clicks, trials, out=np.zeros(len(clicks)), where=stats.shown > 0)
+    if default == "mean":
+        in_train = np.isin(np.arange(len(xb)), np.arange(len(xb))[trial.dataset.rows_in("train")])
+        xb[stats.shown == 0] = xb[in_train & (stats.shown > 0)].mean()
+        assert model.linear.unseen == pytest.approx(xb[stats.shown == 0][0])
     x = np.column_stack([trial.dataset.features.astype(np.float64), xb])
     np.testing.assert_allclose(got, x @ model.weights, rtol=1e-12)
+
+
+def test_before_anything_was_shown_the_mean_is_zero(make_trial: Callable[..., Trial]) -> None:
+    model = learner_of("pdgd:features=concate,default=mean", make_trial()).update()
+    assert model.b.tolist() == [0.0]
+    assert model.linear.unseen == 0.0
+
+
+@pytest.mark.parametrize("gradient", [1.0, 1e-3])
+def test_weights_that_overflow_are_blamed_on_the_rate(
+    make_trial: Callable[..., Trial], gradient: float
+) -> None:
+    """Weights may be finite still where scores no longer are."""
+    learner = learner_of("pdgd:rate=1e308,decay=1.0", make_trial())
+    lesson = GivenGradients(np.ones(9, np.bool_), np.full((9, 5), gradient))
+    learner.update().lessons.append(lesson)
+    with pytest.raises(ParameterError, match=r"^pdgd:rate=1e\+308.*rate \(1e\+308\).*decay \(1\)"):
+        learner.update()
 
 
 def test_only_train_queries_teach_unless_all_may(make_trial: Callable[..., Trial]) -> None:

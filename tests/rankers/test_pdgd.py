@@ -13,7 +13,12 @@ from ebrank.rankers.pdgd import PDGD, Pairs, PairwiseModel
 def test_declared_as_the_protocol_says() -> None:
     ranker = registry.parse("pdgd")
     assert ranker == PDGD(
-        features="none", behavior="exposure", learn_from="train", rate=0.1, decay=0.9999
+        features="none",
+        behavior="exposure",
+        default="zero",
+        learn_from="train",
+        rate=0.1,
+        decay=0.9999,
     )
     assert PDGD.settings == ("none", "concate")
 

@@ -29,6 +29,7 @@ class OnlineReference(Reference):
 
     learning: Vector = field(default_factory=list)
     logging: Vector = field(default_factory=list)
+    unseen: float = 0.0
     rate: float = math.nan
     steps: int = 0
 
@@ -46,6 +47,10 @@ class OnlineReference(Reference):
     def update(self) -> None:
         """Let the learning model serve, and start the rate anew."""
         self.logging = list(self.learning)
+        if self.parameters.default == "mean":
+            items = [i for query in self.queries if query.split == "train" for i in query.items]
+            rates = [self.click_rate(item) for item in items if item.n > 0]
+            self.unseen = math.fsum(rates) / len(rates) if rates else 0.0
         self.rate = self.parameters.rate
 
     def step(self, gradient: Vector) -> None:
@@ -58,10 +63,13 @@ class OnlineReference(Reference):
         """Return an item's features, x^b last if it is one of them."""
         vector = [float(value) for value in self.dataset.features[item.row]]
         if self.parameters.features == "concate":
-            ips = self.parameters.behavior == "ips"
             seen = item.n > 0 and not cold
-            vector.append((item.C / item.n if ips else item.c / item.E) if seen else 0.0)
+            vector.append(self.click_rate(item) if seen else self.unseen)
         return vector
+
+    def click_rate(self, item: Item) -> float:
+        """Return x^b of an item that was shown."""
+        return item.C / item.n if self.parameters.behavior == "ips" else item.c / item.E
 
     def offline_score(self, item: Item, cold: bool) -> float:
         return dot(self.logging, self.x(item, cold))

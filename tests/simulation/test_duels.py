@@ -15,6 +15,8 @@ VARIANTS = [
     "dbgd:features=concate",
     "mgd:features=concate",
     "mgd:features=concate,behavior=ips,learn_from=all,credit=all",
+    "dbgd:features=concate,default=mean,learn_from=all",
+    "mgd:features=concate,default=mean,behavior=ips",
     "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate,credit=all",
     "mgd:candidates=2,step=0.1",
     "mgd:candidates=30,learn_from=all",

@@ -13,6 +13,8 @@ VARIANTS = [
     "pdgd",
     "pdgd:features=concate",
     "pdgd:features=concate,behavior=ips,learn_from=all",
+    "pdgd:features=concate,default=mean",
+    "pdgd:features=concate,default=mean,behavior=ips",
     "pdgd:rate=1.5,decay=0.5,features=concate",
 ]
 

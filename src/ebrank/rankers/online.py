@@ -19,28 +19,19 @@ import numpy.typing as npt
 
 from ebrank.arrays import read_only
 from ebrank.behavior import Estimator
+from ebrank.errors import ParameterError
 from ebrank.rankers.base import Trial, param
-from ebrank.rankers.model import Floats, Formula, ScoreModel
+from ebrank.rankers.counterfactual import CONCATENATED
+from ebrank.rankers.least_squares import click_rate
+from ebrank.rankers.model import Floats, ScoreModel
 from ebrank.threads import map_blocks
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Features: TypeAlias = npt.NDArray[np.float32]
 
 BLOCK = 2048
-TINY = 1e-300
-
-
-def exposure_score(a: float, clicks: float, exposure: float, p: float) -> float:
-    """Return w·x^nb + w_b·x^b with x^b = c/E; clicks need exposure, so 0 where there was none."""
-    return a + p * (clicks / np.maximum(exposure, TINY))  # type: ignore[no-any-return]
-
-
-def ips_score(a: float, shown: float, weighted_clicks: float, p: float) -> float:
-    """Return w·x^nb + w_b·x^b with x^b = C/n, 0 where the item was never shown."""
-    return a + p * (weighted_clicks / np.maximum(shown, 1.0))  # type: ignore[no-any-return]
-
-
-FORMULAS = {"exposure": Formula(exposure_score, "p"), "ips": Formula(ips_score, "p")}
+LARGEST_WEIGHT = 1e100
+"""No dot product with features, which are float32, comes near overflow below it."""
 
 
 class LoggingModel(NamedTuple):
@@ -52,6 +43,7 @@ class LoggingModel(NamedTuple):
         behavior_weight: w_b.
         concatenated: whether x^b is a feature.
         ips: whether x^b is C/n instead of c/E.
+        unseen: x^b of an item that was never shown.
         learns: whether the sessions of a query teach the learning model.
     """
 
@@ -60,6 +52,7 @@ class LoggingModel(NamedTuple):
     behavior_weight: float
     concatenated: bool
     ips: bool
+    unseen: float
     learns: Bools
 
 
@@ -94,6 +87,11 @@ class OnlineParameters:
     behavior: Estimator = param(
         "exposure", "x^b: c of E (exposure) or C of n (ips)", choices=("exposure", "ips")
     )
+    default: Literal["zero", "mean"] = param(
+        "zero",
+        "x^b of an item never shown: 0 (zero) or the mean of those shown (mean)",
+        choices=("zero", "mean"),
+    )
     learn_from: Literal["train", "all"] = param(
         "train", "whose sessions teach: train queries' or all", choices=("train", "all")
     )
@@ -121,8 +119,14 @@ class OnlineLearner:
         """Take the steps of the sessions since the last update; the learned model then serves."""
         if self.model is not None:
             rate = self.parameters.rate
-            steps = folded(self.model, rate, self.decay, len(self.weights), self.trial.threads)
-            self.weights = self.weights + steps
+            with np.errstate(over="ignore", invalid="ignore"):  # told below, in words
+                steps = folded(self.model, rate, self.decay, len(self.weights), self.trial.threads)
+                self.weights = self.weights + steps
+            if not np.all(np.abs(self.weights) < LARGEST_WEIGHT):
+                raise ParameterError(
+                    f"{self.parameters}: the learned weights overflow; "
+                    f"lower rate ({rate:g}) or decay ({self.decay:g})"
+                )
         self.model = self._logging_model()
         return self.model
 
@@ -135,10 +139,12 @@ class OnlineLearner:
         theta = np.append(self.weights[:n], 0.0)  # no intercept: it would not change an order
         scores = training.scores(data.features, theta, self.trial.threads)
         behavior_weight = float(self.weights[n]) if len(self.weights) > n else 0.0
-        formula = FORMULAS[parameters.behavior]
+        mean = parameters.default == "mean"
+        unseen = mean_behavior(self.trial, parameters.behavior) if mean else 0.0
+        formula = CONCATENATED[parameters.behavior]
         return self.wrap(
             a=scores,
-            b=np.zeros(1),
+            b=np.array([unseen]),
             serve=formula,
             offline=formula,
             serve_parameters=(behavior_weight, 0.0, 0.0),
@@ -150,9 +156,17 @@ class OnlineLearner:
                 behavior_weight=behavior_weight,
                 concatenated=len(self.weights) > n,
                 ips=parameters.behavior == "ips",
+                unseen=unseen,
                 learns=(data.query_splits == 0) | (parameters.learn_from == "all"),
             ),
         )
+
+
+def mean_behavior(trial: Trial, estimator: Estimator) -> float:
+    """Return the mean x^b of the train partition's items that were shown; 0 if there are none."""
+    train = trial.stats[trial.dataset.rows_in("train")]
+    seen = np.flatnonzero(train.shown)
+    return float(click_rate(train[seen], estimator).mean()) if len(seen) else 0.0
 
 
 def first_weights(key: np.uint64, n: int) -> Floats:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank.compiled import kernel, leaf
-from ebrank.rankers.online import TINY, LoggingModel
+from ebrank.rankers.online import LoggingModel
 from ebrank.simulation.session import Bools
 from ebrank.simulation.world import Floats, World
 
@@ -44,19 +44,24 @@ def seat_all(world: World, linear: LoggingModel, q: int, candidates: Candidates)
 
 @leaf
 def seat(world: World, linear: LoggingModel, q: int, i: int, candidates: Candidates) -> None:
-    """Write what is known of candidate i, who is new or has met a user.
-
-    x^b is c/E or C/n, and 0 where the item was never shown or x^b is no feature.
-    """
+    """Write what is known of candidate i, who is new or has met a user."""
     row = world.arrivals[world.pointers[q] + i]
-    xb = 0.0
-    if linear.concatenated and linear.ips:
-        xb = world.weighted_clicks[row] / max(world.shown[row], 1)
-    elif linear.concatenated:
-        xb = world.clicks[row] / max(world.exposure[row], TINY)
+    xb = behavior_feature(world, linear, row)
     candidates.behavior[i] = xb
     candidates.scores[i] = linear.scores[row] + linear.behavior_weight * xb
     candidates.ties[i] = world.leaves[row]
+
+
+@leaf
+def behavior_feature(world: World, linear: LoggingModel, row: int) -> float:
+    """Return x^b of an item: c/E or C/n, or what stands for it before the item was shown."""
+    if not linear.concatenated:
+        return 0.0
+    if world.shown[row] == 0:
+        return linear.unseen
+    if linear.ips:
+        return float(world.weighted_clicks[row] / world.shown[row])
+    return float(world.clicks[row] / world.exposure[row])
 
 
 @leaf
