@@ -75,6 +75,18 @@ def test_the_prior_learns_from_train_and_stops_by_validation(estimator: Estimato
     assert model.weights[0] > 1.0
 
 
+@pytest.mark.parametrize("estimator", ["ips", "exposure"])
+def test_behavior_alone_needs_no_prior(
+    estimator: Estimator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tiny()
+    monkeypatch.setattr(LinearPrior, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
+    model = model_of(f"ebrank:part=behavior,estimator={estimator}", data, clicked_on(data))
+    assert model.weights is None
+    assert len(model.a) == data.n_rows
+    assert model.serve is model.offline is FORMULAS["behavior", estimator]
+
+
 def test_clicks_on_test_queries_teach_nothing() -> None:
     data = tiny(sizes=[12] * 30)
     one, other = clicked_on(data), clicked_on(data)

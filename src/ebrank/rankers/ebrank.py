@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from ebrank.behavior import Estimator
 from ebrank.equations import marginal_certainty, ranking_score, relevance
 from ebrank.priors import LinearPrior
@@ -104,14 +106,16 @@ class EBRankLearner:
         )
 
     def update(self) -> ScoreModel:
-        """Refit, and give every item its α and β."""
+        """Refit, and give every item its α and β; behavior alone needs neither."""
         data, stats = self.trial.dataset, self.trial.stats
+        formula = FORMULAS[self.ranker.part, self.ranker.estimator]
+        if self.ranker.part == "behavior":
+            return ScoreModel(np.zeros(data.n_rows), np.zeros(1), serve=formula, offline=formula)
         train, vali = data.rows_in("train"), data.rows_in("vali")
         self.prior.fit(
             data.features[train], stats[train], validation=(data.features[vali], stats[vali])
         )
         alpha, beta = self.prior.predict(data.features)
-        formula = FORMULAS[self.ranker.part, self.ranker.estimator]
         return ScoreModel(
             a=alpha,
             b=beta[:1],  # the same for all
