@@ -29,7 +29,6 @@ from ebrank.simulation.storage import (
     fingerprint,
     read_trial,
     write_trial,
-    write_whole,
 )
 
 BM25 = registry.parse("bm25")
@@ -194,19 +193,6 @@ def test_another_format_is_not_taken(
     np.savez(path, allow_pickle=False, **arrays)
     with pytest.raises(DataError, match=str(path)):
         read_trial(path)
-
-
-def test_a_file_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_whole(tmp_path / "file", b"old")
-
-    def fail(self: Path, target: Path) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "file", b"new")
-    assert (tmp_path / "file").read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
 # --- fingerprints ------------------------------------------------------------------------------
