@@ -60,6 +60,30 @@ def test_machine_code_is_reused_until_a_called_function_changes(tmp_path: Path) 
     assert run(tmp_path, EBRANK_CACHE=cache) == (30, 0)
 
 
+def test_a_renamed_type_is_compiled_anew(tmp_path: Path) -> None:
+    text = """
+from typing import NamedTuple
+from ebrank.compiled import kernel
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+@kernel
+def total(pair):
+    return pair.left + pair.right
+
+if __name__ == "__main__":
+    import user
+    print(user.total(user.Pair(1, 2)), sum(user.total.stats.cache_hits.values()))
+"""
+    cache = str(tmp_path / "cache")
+    for name in ("Pair", "Couple"):
+        (tmp_path / "user.py").write_text(text.replace("Pair", name))
+        assert run(tmp_path, EBRANK_CACHE=cache) == (3, 0)
+        assert run(tmp_path, EBRANK_CACHE=cache) == (3, 1)
+
+
 def test_kernels_work_where_nothing_can_be_cached(tmp_path: Path) -> None:
     write_modules(tmp_path, HELPER)
     blocked = tmp_path / "a-file"

@@ -128,6 +128,12 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
 class _FunctionCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function)
+        # Numba compares versions before, but stamps after unpickling an index, which fails where a
+        # type that it names is gone by now; so the stamp is made part of the version.
+        self._cache_file._version += source_stamp(function)
+
 
 class _KernelCache(caching._Cache):
     """A function cache opened on first use, when all that the kernel calls has been defined."""
