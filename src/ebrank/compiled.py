@@ -15,6 +15,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
@@ -113,6 +114,8 @@ class _KernelLocator(caching._CacheLocator):
 
     @classmethod
     def from_function(cls, function: FunctionType, source: str) -> _KernelLocator | None:
+        if function.__module__ not in sys.modules or not Path(source).is_file():
+            return None  # typed at a prompt: another process could not load it
         locator = cls(function, source)
         try:
             locator.ensure_cache_path()
@@ -128,7 +131,7 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
 class _FunctionCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)
         # Numba compares versions before, but stamps after unpickling an index, which fails where a
         # type that it names is gone by now; so the stamp is made part of the version.
