@@ -76,6 +76,7 @@ class EBRank(Ranker):
         choices=("both", "prior", "behavior"),
     )
     beta: float = param(5.0, "β of the prior", at_least=1e-6)
+    l2: float = param(1e-6, "penalty on the prior's weights", at_least=0)
     min_impressions: int = param(0, "train on rows shown more often than this", at_least=0)
     clamp: bool = param(False, "limit debiased clicks to the trials when training")
     early_stopping: bool = param(True, "let the validation loss decide when to stop")
@@ -98,6 +99,7 @@ class EBRankLearner:
         self.prior = LinearPrior(
             self.ranker.beta,
             estimator=self.ranker.estimator,
+            l2=self.ranker.l2,
             min_impressions=self.ranker.min_impressions,
             clamp=self.ranker.clamp,
             early_stopping=self.ranker.early_stopping,
