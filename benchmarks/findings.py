@@ -18,7 +18,7 @@ from ebrank.simulation import parallel, tuning
 from ebrank.simulation.result import Result
 
 MQ2008 = Path(__file__).parents[2] / "shared" / "data" / "MQ2008" / "Fold1"
-SEED, TRIALS, JOBS = 1, 5, 2
+SEED, TRIALS, JOBS = 7, 5, 2  # a seed that nobody looked at while the rankers were written
 
 TUNED = ("ucbrank", "ebrank", "ebrank:estimator=exposure")
 PAPER = (
@@ -43,8 +43,8 @@ def main() -> int:
     failed = 0
     print("# Findings\n")
     print(
-        "Made by `python -m benchmarks.findings`: means of five trials, ε tuned on validation\n"
-        "queries. Rows with – as their setting are not in the paper's table.\n"
+        f"Made by `python -m benchmarks.findings`: means of five trials with seed {SEED}, ε tuned on\n"
+        "validation queries. Rows with – as their setting are not in the paper's table.\n"
     )
     for data in datasets():
         print(f"## {data.name}\n", flush=True)

@@ -308,3 +308,12 @@ def test_early_stopping_does_not_freeze_a_warm_started_prior() -> None:
         before = prior.weights_
         prior.fit(features[:size], stats[:size], validation=unseen)
         assert before is None or not np.array_equal(theta_of(prior)[:-1], before)
+
+
+def test_a_refit_that_has_nowhere_to_go_still_tells_its_validation_loss() -> None:
+    features, stats = made_up(3000, 3, seed=16)
+    unseen = made_up(1000, 3, seed=17)
+    prior = LinearPrior(warm_start=True, early_stopping=False, tolerance=1e-9).fit(features, stats)
+    prior.set_params(early_stopping=True, tolerance=1e-3).fit(features, stats, validation=unseen)
+    assert prior.iterations_ == 0
+    assert prior.validation_loss_ == training.objective(prior, *unseen).loss(theta_of(prior))

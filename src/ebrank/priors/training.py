@@ -99,6 +99,8 @@ def minimize(
     )
     if watch is None:
         return Fitted(theta_at(result.x), int(result.nit), None)
+    if result.nit == 0:  # the start is the optimum, and the only candidate
+        watch.see(start)
     return Fitted(watch.best, int(result.nit), watch.loss)
 
 
