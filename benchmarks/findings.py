@@ -43,8 +43,8 @@ def main() -> int:
     failed = 0
     print("# Findings\n")
     print(
-        f"Made by `python -m benchmarks.findings`: means of five trials with seed {SEED}, ε tuned on\n"
-        "validation queries. Rows with – as their setting are not in the paper's table.\n"
+        f"Made by `python -m benchmarks.findings`: means of five trials with seed {SEED}, ε tuned\n"
+        "on validation queries. Rows with – as their setting are not in the paper's table.\n"
     )
     for data in datasets():
         print(f"## {data.name}\n", flush=True)
