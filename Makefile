@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format benchmark clean
+.PHONY: help install demo test browser lint format benchmark clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -22,8 +22,11 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## watch EBRank find a good new item in the embedded dataset
 	@$(BIN)/python examples/new_item.py
 
-test: $(INSTALLED) lint ## everything CI checks: lint, format, types, imports, tests, doctests
+test: $(INSTALLED) browser lint ## everything CI checks: lint, format, types, imports, tests, doctests
 	$(BIN)/pytest -q
+
+browser: ## Chromium and its driver, which the tests of pages need
+	@sh tools/install-browser
 
 lint: $(INSTALLED) ## ruff, mypy --strict and the import contracts
 	$(BIN)/ruff check .

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from selenium.webdriver import Chrome
+
+from tests.browser import chromium
 
 # The same examples every time, however slow the machine; HYPOTHESIS_PROFILE=explore looks further.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -39,6 +42,13 @@ def mq2008_folder() -> Path:
 def mslr_sample_folder() -> Path:
     """Whole queries sampled from MSLR-WEB30K."""
     return _real_data("MSLR-WEB30K-sample")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Chrome]:
+    """Headless Chromium; `make browser` installs it."""
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session", autouse=True)

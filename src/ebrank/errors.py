@@ -43,3 +43,7 @@ class ParameterError(EBRankError, ValueError):
 
 class ModelFileError(EBRankError):
     """A model file that is damaged, foreign, or of an unknown version."""
+
+
+class MissingExtraError(EBRankError):
+    """An optional part that is not installed, with the command that installs it."""

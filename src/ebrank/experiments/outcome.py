@@ -1,0 +1,202 @@
+"""What an experiment comes to: tables and figures as plain values, before anybody draws them.
+
+Experiments make these, `results.json` keeps them, `ebrank.report` renders them. A table or figure
+says what it shows, never how it looks:
+
+>>> table = Table("t", "Who wins", "", (Column("ranker"), Column("warm")),
+...               (Row(("EBRank", Cell(0.859, sd=0.004, best=True, marks="*")), group="ours"),))
+>>> read(Table, written(table)) == table
+True
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ebrank.errors import DataError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a table.
+
+    Attributes:
+        value: None where there is none to show.
+        sd: standard deviation over trials.
+        digits: after the point.
+        best: whether it is the best of its group.
+        marks: significance marks or letters.
+    """
+
+    value: float | None
+    sd: float | None = None
+    digits: int = 3
+    best: bool = False
+    marks: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; those with the same `group` stand under one heading."""
+
+    title: str
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell per column; texts are plain strings. Rows with the same `group` stay together.
+
+    `apart` sets a row off from those that are ranked against each other, as bounds are.
+    """
+
+    cells: tuple[Cell | str, ...]
+    group: str = ""
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a name for its files, a title and a caption that explains its marks."""
+
+    name: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+Kind: TypeAlias = Literal["lines", "steps", "bars", "points"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, or one set of bars or points.
+
+    Attributes:
+        label: what readers see.
+        style: whose color and marker it has: the same ranker looks the same in all figures.
+        x: positions; for bars, their names.
+        y: heights.
+        error: half the height of the error bars or bands; () for none.
+    """
+
+    label: str
+    style: str
+    x: tuple[float | str, ...]
+    y: tuple[float, ...]
+    error: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        diagonal: whether to draw the line y = x, where a perfect prediction lies.
+        log_x: whether equal ratios of x are equal distances.
+        zero: whether the y axis must begin at 0.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    kind: Kind = "lines"
+    diagonal: bool = False
+    log_x: bool = False
+    zero: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side, with a name for their file, a title and a caption."""
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the paper says, checked.
+
+    Attributes:
+        name: short and stable, such as `ebrank-first-warm`.
+        claim: the paper's claim in words.
+        holds: whether it holds here.
+        detail: the figures it was decided by.
+    """
+
+    name: str
+    claim: str
+    holds: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one experiment adds to the report."""
+
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def written(value: object) -> Any:  # noqa: ANN401 (whatever JSON has)
+    """Return a value of this module as plain objects for JSON."""
+    if dataclasses.is_dataclass(value):
+        return {f.name: written(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, tuple | list):
+        return [written(item) for item in value]
+    return value
+
+
+def read(kind: type[T], plain: object) -> T:
+    """Return what `written` wrote of this kind; raise where it is something else."""
+    try:
+        return _read(kind, plain)  # type: ignore[no-any-return]
+    except (TypeError, ValueError, KeyError) as problem:
+        raise DataError(f"not a {kind.__name__}: {problem}") from problem
+
+
+def _read(kind: Any, plain: Any) -> Any:  # noqa: ANN401 (a type, and what JSON has)
+    origin = get_origin(kind)
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        unknown = plain.keys() - hints.keys()
+        if unknown:
+            raise KeyError(f"{sorted(unknown)}")
+        return kind(**{name: _read(hints[name], item) for name, item in plain.items()})  # type: ignore[operator]
+    if origin is tuple:
+        return tuple(_read(get_args(kind)[0], item) for item in plain)
+    if origin is Literal:
+        if plain not in get_args(kind):
+            raise ValueError(f"{plain!r} is none of {get_args(kind)}")
+        return plain
+    if origin in (Union, types.UnionType):
+        return _read_union(get_args(kind), plain)
+    if kind is float and isinstance(plain, int) and not isinstance(plain, bool):
+        return float(plain)
+    if not isinstance(plain, kind):
+        raise TypeError(f"{plain!r} is no {kind.__name__}")
+    return plain
+
+
+def _read_union(kinds: tuple[Any, ...], plain: Any) -> Any:  # noqa: ANN401
+    for kind in kinds:
+        if kind is type(None):
+            if plain is None:
+                return None
+        else:
+            try:
+                return _read(kind, plain)
+            except (TypeError, ValueError, KeyError, AttributeError):
+                continue
+    raise TypeError(f"{plain!r} is none of {kinds}")
