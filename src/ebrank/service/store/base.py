@@ -1,0 +1,123 @@
+"""What a store is: the only part of the service that touches a disk or another server.
+
+State is additive. A store keeps the items, the log of rankings and events, the counters they add up
+to, and the snapshot of what was removed from the log; counters = snapshot + log at any time, to the
+bit, because both are added up in the order of the log. One server writes; others may read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from ebrank.errors import EBRankError
+from ebrank.service.records import (
+    Minute,
+    ModelRecord,
+    NewItem,
+    Operation,
+    QueryState,
+    RankingEntry,
+    RolledUp,
+    Written,
+)
+
+
+class StoreError(EBRankError):
+    """The store cannot do what it was asked: names the file and the remedy. Nothing was changed."""
+
+
+class Store(Protocol):
+    """Keeps what the service must not forget. Methods raise `StoreError`."""
+
+    def queries(self) -> list[str]:
+        """Return the names of all queries, in the order in which they were first given."""
+        ...
+
+    def load(self, query: str) -> QueryState | None:
+        """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
+        ...
+
+    def put_items(self, query: str, items: Sequence[NewItem], time: float) -> None:
+        """Add candidates or change their features, all or none; withdrawn ones come back.
+
+        Counters of an item that was there before stay. On disk when it returns.
+        """
+        ...
+
+    def withdraw(self, query: str, item: str, time: float) -> bool:
+        """Withdraw a candidate, its history stays; return whether it was one."""
+        ...
+
+    def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
+        """Log operations and add them to the counters, in order, in one transaction.
+
+        An event is a duplicate if its id was seen before, or if an event of its type was counted
+        for the same item of the same ranking. With `flush`, this and all earlier writes are on disk
+        when it returns; without, they survive the end of the process.
+        """
+        ...
+
+    def ranking(self, ranking_id: str) -> RankingEntry | None:
+        """Return a list that is still in the log."""
+        ...
+
+    def shown_by_event(self, ranking_id: str, item: str) -> bool:
+        """Return whether an event was counted as the impression of an item of a ranking."""
+        ...
+
+    def log(self) -> Iterator[Operation]:
+        """Yield the log in its order."""
+        ...
+
+    def snapshot(self, query: str) -> QueryState | None:
+        """Return a query's state as if only what was rolled up had happened."""
+        ...
+
+    def roll_up(self, before: float) -> RolledUp:
+        """Add the log's entries older than a time to the snapshot, and remove them."""
+        ...
+
+    def last_time(self) -> float:
+        """Return the time of the latest entry, 0 if there is none: clocks may jump back."""
+        ...
+
+    def add_minutes(self, minutes: Sequence[Minute]) -> None:
+        """Add the sums of some minutes to those kept; `roll_up` drops old ones."""
+        ...
+
+    def minutes(self, since: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, in order."""
+        ...
+
+    def models(self) -> list[ModelRecord]:
+        """Return all versions, oldest first."""
+        ...
+
+    def add_model(self, record: ModelRecord, document: bytes) -> None:
+        """Keep a version and its file; if it is `activated`, it is the active one from now on."""
+        ...
+
+    def model(self, version: int) -> bytes | None:
+        """Return the file of a version."""
+        ...
+
+    def activate(self, version: int) -> None:
+        """Make a version the active one; 0 goes back to before any training."""
+        ...
+
+    def active_model(self) -> int:
+        """Return the active version, 0 before any training."""
+        ...
+
+    def meta(self, key: str) -> str | None:
+        """Return a setting that belongs to the data, such as the feature schema."""
+        ...
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep such a setting."""
+        ...
+
+    def close(self) -> None:
+        """Flush and let go of everything."""
+        ...
