@@ -1,0 +1,43 @@
+"""Numbers as papers print them.
+
+>>> number(0.8591, 3), number(-0.012, 2), number(1643, 0), number(171.26, 1), number(None, 3)
+('.859', '−.01', '1,643', '171.3', '–')
+"""
+
+from __future__ import annotations
+
+import math
+
+NOTHING = "–"
+MINUS = "−"
+
+
+def number(value: float | None, digits: int) -> str:
+    """Return a number with `digits` after the point, no zero before it, and a real minus sign.
+
+    A number that rounds to zero has no sign:
+
+    >>> number(-0.0001, 3), number(0, 0), number(float("inf"), 1)
+    ('.000', '0', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    sign = MINUS if value < 0 else ""
+    text = f"{abs(value):,.{digits}f}"
+    if not text.strip("0.,"):
+        sign = ""
+    return sign + (text.removeprefix("0") if digits else text)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it.
+
+    >>> duration(0.42), duration(8.25), duration(75), duration(3720)
+    ('0.4 s', '8.2 s', '1 min 15 s', '1 h 2 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 59.95 else "1 min 0 s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

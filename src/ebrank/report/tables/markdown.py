@@ -1,0 +1,70 @@
+"""Tables in Markdown, as GitHub and most others read it.
+
+>>> from ebrank.experiments.outcome import Cell, Column, Row, Table
+>>> rows = (Row(("EBRank", Cell(0.859, sd=0.004, best=True, marks="*")), group="with behavior"),
+...         Row(("Oracle", Cell(1.0)), group="with behavior", apart=True))
+>>> columns = (Column("ranker"), Column("warm"))
+>>> print(markdown(Table("t", "Who wins", "Best in bold.", columns, rows)))
+### Who wins
+<BLANKLINE>
+| ranker | warm |
+|---|---:|
+| **with behavior** | |
+| EBRank | **.859**\\* ± .004 |
+| *Oracle* | 1.000 |
+<BLANKLINE>
+Best in bold.
+<BLANKLINE>
+"""
+
+from __future__ import annotations
+
+import re
+
+from ebrank.experiments.outcome import Row, Table
+from ebrank.report.tables.layout import blocks, numeric, one_heading, parts
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>&#|~$])")
+
+
+def markdown(table: Table) -> str:
+    """Return a table with its title and caption; column groups become part of the headings."""
+    count = len(table.columns)
+    lines = [
+        f"### {escaped(table.title)}",
+        "",
+        _line([escaped(one_heading(column)) for column in table.columns]),
+        "|" + "|".join("---:" if numeric(table, index) else "---" for index in range(count)) + "|",
+    ]
+    for block in blocks(table):
+        if block.heading:
+            lines.append(_line([f"**{escaped(block.heading)}**"] + [""] * (count - 1)))
+        lines += [_line(_cells(row)) for row in block.rows]
+    lines += ["", escaped(table.caption), ""] if table.caption else [""]
+    return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """Return a text that means itself in Markdown, in one line.
+
+    >>> print(escaped("a*b <i>"))
+    a\\*b \\<i\\>
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _cells(row: Row) -> list[str]:
+    written = []
+    for index, piece in enumerate(map(parts, row.cells)):
+        value = escaped(piece.value)
+        if row.apart and index == 0 and value:
+            value = f"*{value}*"
+        if piece.best:
+            value = f"**{value}**"
+        deviation = f" ± {piece.sd}" if piece.sd else ""
+        written.append(value + escaped(piece.marks) + deviation)
+    return written
+
+
+def _line(cells: list[str]) -> str:
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
