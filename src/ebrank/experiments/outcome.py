@@ -153,6 +153,8 @@ def written(value: object) -> Any:  # noqa: ANN401 (whatever JSON has)
     """Return a value of this module as plain objects for JSON."""
     if dataclasses.is_dataclass(value):
         return {f.name: written(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {name: written(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
         return [written(item) for item in value]
     return value
@@ -162,7 +164,7 @@ def read(kind: type[T], plain: object) -> T:
     """Return what `written` wrote of this kind; raise where it is something else."""
     try:
         return _read(kind, plain)  # type: ignore[no-any-return]
-    except (TypeError, ValueError, KeyError) as problem:
+    except (TypeError, ValueError, KeyError, AttributeError) as problem:
         raise DataError(f"not a {kind.__name__}: {problem}") from problem
 
 
@@ -174,6 +176,10 @@ def _read(kind: Any, plain: Any) -> Any:  # noqa: ANN401 (a type, and what JSON 
         if unknown:
             raise KeyError(f"{sorted(unknown)}")
         return kind(**{name: _read(hints[name], item) for name, item in plain.items()})  # type: ignore[operator]
+    if kind is Any:
+        return plain
+    if origin is dict:
+        return {name: _read(get_args(kind)[1], item) for name, item in plain.items()}
     if origin is tuple:
         return tuple(_read(get_args(kind)[0], item) for item in plain)
     if origin is Literal:
