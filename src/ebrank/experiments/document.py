@@ -1,0 +1,151 @@
+"""`results.json`: everything a reproduction came to, and what it depends on; no run times.
+
+It is all that `ebrank.report` needs. The same order gives the same bytes: what depends on the
+machine's mood is in `times.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ebrank.errors import DataError
+from ebrank.experiments.outcome import Figure, Finding, Table, read, written
+from ebrank.experiments.run import TuningRecord
+from ebrank.files import write_whole
+
+KIND = "ebrank reproduce"
+FORMAT = 1
+RESULTS = "results.json"
+TIMES = "times.json"
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run, trial by trial.
+
+    Attributes:
+        key, label: the entrant's; "" for a run that is no entrant's own.
+        ranker: as one types it.
+        entering_probability: η.
+        believed: the examination curve rankers believe in; None for the users' own.
+        sessions: of each trial.
+        cold, warm, cum: NDCG at the last checkpoint, a figure a trial.
+    """
+
+    key: str
+    label: str
+    ranker: str
+    entering_probability: float
+    believed: str | None
+    sessions: int
+    cold: tuple[float, ...]
+    warm: tuple[float, ...]
+    cum: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class DatasetRecord:
+    """All that was found on one dataset.
+
+    Attributes:
+        name: as in tables.
+        fingerprint: a hash of its content.
+        stands_in_for: the published dataset that a synthetic one takes the place of, if any.
+        queries, rows, features: its size, prepared.
+        sessions: of a trial, unless a run says otherwise.
+        tuning: how each ε was chosen.
+        runs: everything that was run.
+        tables, figures, findings: what experiments made of it.
+    """
+
+    name: str
+    fingerprint: str
+    stands_in_for: str | None
+    queries: int
+    rows: int
+    features: int
+    sessions: int
+    tuning: tuple[TuningRecord, ...]
+    runs: tuple[RunRecord, ...]
+    tables: tuple[Table, ...]
+    figures: tuple[Figure, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A reproduction.
+
+    Attributes:
+        command: what makes it again.
+        seed: of all trials.
+        trials: of each run.
+        only: the experiments, in the order of the report.
+        versions: of what made it.
+        config: the simulation.
+        tables: those with a group of columns for each dataset.
+        datasets: all else, dataset by dataset.
+    """
+
+    command: str
+    seed: int
+    trials: int
+    only: tuple[str, ...]
+    versions: dict[str, str]
+    config: dict[str, Any]
+    tables: tuple[Table, ...]
+    datasets: tuple[DatasetRecord, ...]
+
+
+def write_document(document: Document, folder: Path) -> Path:
+    """Write `results.json`; return its path."""
+    return _write(folder / RESULTS, {"kind": KIND, "format": FORMAT, **written(document)})
+
+
+def write_times(times: dict[str, Any], folder: Path) -> Path:
+    """Write `times.json`; return its path."""
+    return _write(folder / TIMES, times)
+
+
+def read_document(folder: Path) -> Document:
+    """Return what `write_document` wrote.
+
+    Raises:
+        DataError: where there is none, or something else.
+    """
+    path = folder / RESULTS
+    remedy = "Give a folder written by ebrank reproduce."
+    try:
+        plain = json.loads(path.read_bytes())
+        if plain.pop("kind") != KIND:
+            raise ValueError("of another command")
+        form = plain.pop("format")
+    except FileNotFoundError:
+        raise DataError("no such file", path=path, remedy=remedy) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DataError("no results of a reproduction", path=path, remedy=remedy) from None
+    if form != FORMAT:
+        again = "Run ebrank reproduce again."
+        raise DataError(f"written in format {form}, not {FORMAT}", path=path, remedy=again)
+    try:
+        return read(Document, plain)
+    except DataError as problem:
+        raise DataError(str(problem), path=path, remedy=remedy) from None
+
+
+def read_times(folder: Path) -> dict[str, Any] | None:
+    """Return the run times beside a document; None where there are none."""
+    try:
+        times: dict[str, Any] = json.loads((folder / TIMES).read_bytes())
+        return times if times["kind"] == KIND else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(path: Path, value: object) -> Path:
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text.encode())
+    return path
