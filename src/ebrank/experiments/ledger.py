@@ -1,0 +1,89 @@
+"""The ledger: somebody else's figure, ours, the difference, and a remark where that is not noise.
+
+A figure differs beyond the spread of the trials if it is off by more than two standard deviations
+of ours, and by at least what a reader would care about: .005 of an NDCG or ratio, 1 of a Cum-NDCG.
+Then the remark lists in what the two experiments are known to differ, or says that none is known:
+
+>>> Entry("EBRank", "Warm-NDCG", 0.849, 0.852, sd=0.004).remarked([]).remark
+''
+>>> Entry("EBRank", "Warm-NDCG", 0.849, 0.800, sd=0.004).remarked([]).remark
+'beyond the spread; not explained'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ebrank.experiments.outcome import Finding
+
+DEVIATIONS = 2.0
+WORTH_A_REMARK = {3: 0.005, 1: 1.0}
+"""The least difference to remark on, by the digits a figure is told with."""
+RULE = (
+    "A remark stands where the difference is more than two standard deviations of our trials, and "
+    "at least .005 (Cum-NDCG: 1.0). It lists known differences between the experiments, which may "
+    "or may not be the cause."
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure, theirs and ours.
+
+    Attributes:
+        name: whose it is.
+        figure: what it is.
+        reference: theirs; None if they have none.
+        ours: the mean over trials; None if it was not run.
+        sd: standard deviation over trials, None of a single one.
+        digits: after the point.
+        group: the setting it stands under.
+        remark: why they differ, or that nobody knows.
+    """
+
+    name: str
+    figure: str
+    reference: float | None
+    ours: float | None
+    sd: float | None = None
+    digits: int = 3
+    group: str = ""
+    remark: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less theirs."""
+        if self.reference is None or self.ours is None:
+            return None
+        return self.ours - self.reference
+
+    def remarked(self, known: Sequence[str]) -> Entry:
+        """Return the entry with its remark, given in what the two are known to differ."""
+        off = abs(self.difference or 0.0)
+        if self.ours is None:
+            told = "not run"
+        elif off < WORTH_A_REMARK[self.digits]:
+            told = ""
+        elif self.sd is None:
+            told = "one trial: the spread is unknown"
+        elif off > DEVIATIONS * self.sd:
+            told = "; ".join(["beyond the spread", *(known or ["not explained"])])
+        else:
+            told = ""
+        return replace(self, remark=told)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Figures that belong together, or why there are none.
+
+    Attributes:
+        note: where the reference is from and what to know before comparing; Markdown's backticks
+            mark commands.
+    """
+
+    title: str
+    note: str = ""
+    entries: tuple[Entry, ...] = ()
+    findings: tuple[Finding, ...] = ()

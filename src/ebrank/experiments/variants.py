@@ -1,0 +1,99 @@
+"""Where the paper, its released code and common sense differ: rankers to stand beside Table 2's.
+
+PROTOCOL settles one way for each decision and keeps the others as parameters. Those that may change
+the figures are run as well, so that the ledger can say whether they explain a difference.
+
+>>> VARIANTS[1].name, VARIANTS[1].key, dict(VARIANTS[1].changes)
+('EBRank, prior trained on n > 20', 'ebrank', {'min_impressions': 20})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ebrank.experiments.lineup import EBRANK, EXPOSURE, UCBRANK
+from ebrank.experiments.paper import RELEASED_CODE, reference
+from ebrank.experiments.run import Run, Setup
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A ranker of Table 2 with one decision taken otherwise.
+
+    Attributes:
+        name: what is otherwise.
+        key: an entrant's key, whose chosen ε it shares, or any other ranker's text.
+        against: whose reference figures it is held against: the first that there are.
+        changes: its parameters that differ from the key's.
+    """
+
+    name: str
+    key: str
+    against: tuple[str, ...]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def run(self, setup: Setup) -> Run:
+        """Return what to run."""
+        return setup.run(self.key, **self.changes)
+
+
+OFTEN_SHOWN = {"min_impressions": 20}
+IPS = {"behavior": "ips"}
+OFTEN = "prior trained on n > 20"
+
+VARIANTS = (
+    Variant("EBRank, exposure", EXPOSURE, (EXPOSURE, EBRANK)),
+    Variant(f"EBRank, {OFTEN}", EBRANK, (EBRANK, "ebrank:epsilon=0.0"), OFTEN_SHOWN),
+    Variant(f"EBRank, exposure, {OFTEN}", EXPOSURE, (EXPOSURE, EBRANK), OFTEN_SHOWN),
+    *(
+        Variant(f"{label}, x^b = C/n", key, (key, f"{key}:epsilon=0.0"), IPS)
+        for label, key in (
+            ("CFTopK (Concate)", "cftopk:features=concate"),
+            ("CFRandomK (Concate)", "cfrandomk:features=concate"),
+            ("CFEpsilon (Concate)", "cfepsilon:features=concate"),
+            ("PRIOR", "prior"),
+            ("UCBRank", UCBRANK),
+        )
+    ),
+)
+"""Held against the paper's figures, or the released code's where these are the reference."""
+
+AS_RELEASED = (
+    Variant(
+        "UCBRank, ε = 0, x^b once clicked",
+        "ucbrank:epsilon=0,shown=clicked",
+        ("ucbrank:epsilon=0.0",),
+    ),
+    Variant(
+        f"EBRank, ε = 0, {OFTEN}",
+        "ebrank:epsilon=0,min_impressions=20",
+        ("ebrank:epsilon=0.0",),
+    ),
+    Variant(
+        f"EBRank, exposure, ε = 0, {OFTEN}",
+        "ebrank:epsilon=0,estimator=exposure,min_impressions=20",
+        ("ebrank:epsilon=0.0,estimator=exposure",),
+    ),
+    Variant(
+        f"EBRank, exposure, ε = 20, {OFTEN}",
+        "ebrank:epsilon=20,estimator=exposure,min_impressions=20",
+        (EXPOSURE,),
+    ),
+    Variant("EBRank, only the prior", "ebrank:part=prior", ("ebrank:part=prior",)),
+    Variant("EBRank, only behavior", "ebrank:part=behavior", ("ebrank:part=behavior",)),
+)
+"""Held against the released code's own figures, with its own parameters."""
+
+
+def variants(dataset: str) -> tuple[Variant, ...]:
+    """Return those that there are reference figures for.
+
+    >>> [len(variants(name)) for name in ("mq2007-like", "MQ2008", "something else")]
+    [8, 14, 0]
+    """
+    theirs = reference(dataset)
+    if theirs is None:
+        return ()
+    return VARIANTS + (AS_RELEASED if theirs.source == RELEASED_CODE else ())
