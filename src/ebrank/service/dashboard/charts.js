@@ -1,0 +1,199 @@
+/**
+ * Small charts as SVG elements: `line`, `bars`, `scatter`, `density` and `spark`.
+ *
+ * Each takes the width in pixels and returns one element, drawn again whenever data or width change.
+ * Colors and strokes come from the style sheet by class: a series has a `tone` ("ink", "accent",
+ * "quiet", "prior") and may be `dashed`. Pointing at a chart shows the values under the pointer in
+ * the place of the legend, by CSS alone.
+ */
+
+import { density as betaDensity } from "./beta.js";
+import { s } from "./dom.js";
+import { highest, linear, path, roundUp } from "./scale.js";
+
+const LEFT = 44;
+const RIGHT = 8;
+const TOP = 26;
+const BOTTOM = 20;
+
+const classes = (kind, { tone, dashed }) => `${kind} ${tone}${dashed ? " dashed" : ""}`;
+
+/**
+ * Lines over a common x axis.
+ *
+ * @param {number} width pixels
+ * @param {object} chart `x`: numbers; `series`: [{name, tone, dashed?, values, format?}], null where
+ *   unknown; `formatX`, `formatY`; `label`: what the chart shows, for those who do not see it;
+ *   `top`: the end of the y axis, by default a round number above the data; `step`, `height`.
+ */
+export function line(width, { x, series, formatX, formatY, label, top, step = false, height = 180 }) {
+  const end = top ?? roundUp(highest(series.flatMap((one) => one.values)));
+  const toX = linear([x[0], x[x.length - 1]], [LEFT, width - RIGHT]);
+  const toY = linear([0, end], [height - BOTTOM, TOP]);
+  const drawn = series.map((one) => {
+    const points = one.values.map((value, i) => [toX(x[i]), value === null ? null : toY(value)]);
+    return [s("path", { class: classes("line", one), d: path(points, step) }), ...alone(points, one)];
+  });
+  const last = x.length - 1;
+  return frame(width, height, `${label}. ${spoken(series, formatY)}`, [
+    axisY(width, [0, end / 2, end], toY, formatY),
+    axisX(height, x.length > 1 ? [x[0], x[last]] : [x[0]], toX, formatX),
+    drawn,
+    legend("legend", series, formatY, null),
+    x.map((value, i) => slot(i, x, toX, height, series, formatY, formatX(value))),
+  ]);
+}
+
+/** A value between two holes has no line: draw a dot. */
+function alone(points, one) {
+  const known = (i) => points[i] !== undefined && points[i][1] !== null;
+  return points
+    .filter((_, i) => known(i) && !known(i - 1) && !known(i + 1))
+    .map(([cx, cy]) => s("circle", { class: classes("dot", one), cx, cy, r: 2.5 }));
+}
+
+/**
+ * Bars side by side, one for each of `bins`: [{name, value}].
+ */
+export function bars(width, { bins, tone, formatY, label, height = 180 }) {
+  const end = roundUp(highest(bins.map((bin) => bin.value)));
+  const toY = linear([0, end], [height - BOTTOM, TOP]);
+  const pitch = (width - LEFT - RIGHT) / bins.length;
+  const step = Math.ceil(bins.length / Math.max(1, Math.floor((width - LEFT) / 52)));
+  return frame(width, height, `${label}. ${bins.map((b) => `${b.name}: ${formatY(b.value)}`).join(", ")}`, [
+    axisY(width, [0, end / 2, end], toY, formatY),
+    bins.map(({ name, value }, i) => {
+      const [left, y] = [LEFT + i * pitch, toY(value)];
+      const middle = { x: left + pitch / 2, "text-anchor": "middle" };
+      return s("g", { class: "slot" }, [
+        s("rect", { class: "hit", x: left, y: TOP, width: pitch, height: height - TOP - BOTTOM }),
+        s("rect", { class: `bar ${tone}`, x: left + 1, y, width: Math.max(1, pitch - 2), height: height - BOTTOM - y }),
+        s("text", { class: "tip value", ...middle, y: y - 4 }, formatY(value)),
+        i % step === 0 ? s("text", { class: "tick", ...middle, y: height - 5 }, name) : null,
+      ]);
+    }),
+  ]);
+}
+
+/**
+ * Points [{x, y, size, tip}] beside the diagonal on which they would lie if x told y.
+ */
+export function scatter(width, { points, format, nameX, nameY, label, height = 220 }) {
+  const end = roundUp(highest(points.flatMap((point) => [point.x, point.y])));
+  const toX = linear([0, end], [LEFT, width - RIGHT]);
+  const toY = linear([0, end], [height - BOTTOM, TOP]);
+  const most = highest(points.map((point) => point.size));
+  return frame(width, height, label, [
+    axisY(width, [0, end / 2, end], toY, format),
+    axisX(height, [0, end / 2, end], toX, format),
+    s("line", { class: "diagonal", x1: toX(0), y1: toY(0), x2: toX(end), y2: toY(end) }),
+    s("text", { class: "legend", x: LEFT, y: 12 }, `${nameY} ↑ against ${nameX} →`),
+    points.map((point) => {
+      const [cx, cy] = [toX(point.x), toY(point.y)];
+      return s("g", { class: "slot" }, [
+        s("circle", { class: "dot accent", cx, cy, r: 2.5 + 5.5 * Math.sqrt(point.size / most) }),
+        s("text", { class: "tip", x: LEFT, y: 12 }, point.tip),
+      ]);
+    }),
+  ]);
+}
+
+/**
+ * What is believed of one item: the prior's Beta density as a ghost, the posterior's in front, its
+ * 90 % interval as a bar below. All items of a query share the x axis [0, end]. Heights are relative:
+ * the area says nothing that the width does not.
+ */
+export function density(width, { prior, posterior, interval, mean, end, label, height = 40 }) {
+  const base = height - 8;
+  const toX = linear([0, end], [1, width - 1]);
+  const curve = ([a, b]) => {
+    const xs = Array.from({ length: 81 }, (_, i) => (end * (i + 0.5)) / 81).filter((v) => v < 1);
+    return xs.map((v) => [v, betaDensity(v, a, b)]);
+  };
+  const hill = (points) => {
+    // A density that is infinite at 0 must not flatten the rest: the peak is that of what is drawn.
+    const toY = linear([0, highest(points.map(([, y]) => y))], [base, 2]);
+    const top = points.map(([v, y]) => [toX(v), toY(y)]);
+    return `${path(top)}L${top[top.length - 1][0].toFixed(1)} ${base}L${top[0][0].toFixed(1)} ${base}Z`;
+  };
+  const [low, high] = interval.map((v) => toX(Math.min(v, end)));
+  const center = toX(Math.min(mean, end));
+  return s("svg", { class: "chart density", width, height, role: "img", "aria-label": label }, [
+    s("path", { class: "hill prior", d: hill(curve(prior)) }),
+    s("path", { class: "hill posterior", d: hill(curve(posterior)) }),
+    s("line", { class: "baseline", x1: 0, x2: width, y1: base, y2: base }),
+    s("line", { class: "interval", x1: low, x2: Math.max(high, low + 2), y1: base + 4, y2: base + 4 }),
+    s("circle", { class: "mean", cx: center, cy: base + 4, r: 2.5 }),
+  ]);
+}
+
+/** A line without axes, to stand beside a number. */
+export function spark(values, { tone = "ink", width = 96, height = 28 } = {}) {
+  const toX = linear([0, Math.max(1, values.length - 1)], [1, width - 1]);
+  const toY = linear([0, highest(values) || 1], [height - 2, 2]);
+  const points = values.map((value, i) => [toX(i), value === null ? null : toY(value)]);
+  return s("svg", { class: "chart spark", width, height, "aria-hidden": "true" }, [
+    s("path", { class: `line ${tone}`, d: path(points) }),
+  ]);
+}
+
+// --- the parts charts share --------------------------------------------------------------------
+
+function frame(width, height, label, children) {
+  return s("svg", { class: "chart", width, height, role: "img", "aria-label": label }, children);
+}
+
+function axisY(width, ticks, toY, format) {
+  return ticks.map((tick) => [
+    s("line", { class: tick === 0 ? "baseline" : "grid", x1: LEFT, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
+    s("text", { class: "tick", x: LEFT - 6, y: toY(tick) + 4, "text-anchor": "end" }, format(tick)),
+  ]);
+}
+
+function axisX(height, ticks, toX, format) {
+  const anchor = (i) => (i === 0 ? "start" : i === ticks.length - 1 ? "end" : "middle");
+  return ticks.map((tick, i) =>
+    s("text", { class: "tick", x: toX(tick), y: height - 5, "text-anchor": anchor(i) }, format(tick)),
+  );
+}
+
+/** The names of the series with their values at place `i`, or the latest ones. */
+function legend(kind, series, format, i, when = null) {
+  const shown = series.map((one, place) => {
+    const value = i === null ? latest(one.values) : one.values[i];
+    return [
+      s("tspan", { class: classes("key", one), dx: place ? 14 : 0 }, one.dashed ? "┄ " : "━ "),
+      s("tspan", { class: "name" }, `${one.name} `),
+      s("tspan", { class: "value" }, value === null ? "–" : (one.format ?? format)(value)),
+    ];
+  });
+  return s("text", { class: kind, x: LEFT, y: 12 }, [
+    shown,
+    when === null ? null : s("tspan", { class: "name", dx: 14 }, when),
+  ]);
+}
+
+function slot(i, x, toX, height, series, format, when) {
+  const from = i === 0 ? toX(x[0]) : (toX(x[i - 1]) + toX(x[i])) / 2;
+  const to = i === x.length - 1 ? toX(x[i]) + 4 : (toX(x[i]) + toX(x[i + 1])) / 2;
+  const [top, bottom] = [TOP, height - BOTTOM];
+  return s("g", { class: "slot" }, [
+    s("rect", { class: "hit", x: from, y: top, width: Math.max(0.5, to - from), height: bottom - top }),
+    s("line", { class: "guide", x1: toX(x[i]), x2: toX(x[i]), y1: top, y2: bottom }),
+    legend("tip", series, format, i, when),
+  ]);
+}
+
+function latest(values) {
+  return values.findLast((value) => value !== null) ?? null;
+}
+
+function spoken(series, format) {
+  return series
+    .map((one) => `${one.name}: latest ${legendValue(latest(one.values), one.format ?? format)}`)
+    .join(", ");
+}
+
+function legendValue(value, format) {
+  return value === null ? "unknown" : format(value);
+}

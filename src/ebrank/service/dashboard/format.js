@@ -1,0 +1,75 @@
+/** Numbers and times as people read them. What is absent is a dash, never "NaN". */
+
+const ABSENT = "–";
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const moment = new Intl.DateTimeFormat("en", {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+
+const known = (value) => typeof value === "number" && Number.isFinite(value);
+
+/** 12 345, or 1.2M where digits no longer help. */
+export function count(value) {
+  if (!known(value)) return ABSENT;
+  return Math.abs(value) < 100_000 ? whole.format(value) : short.format(value);
+}
+
+/** A number with so many decimals. */
+export function decimal(value, digits = 2) {
+  return known(value) ? value.toFixed(digits) : ABSENT;
+}
+
+/** A rate that may be far below or above one. */
+export function rate(value) {
+  if (!known(value)) return ABSENT;
+  return value > 0 && value < 10 ? value.toFixed(1) : count(value);
+}
+
+/** 0.123 as 12 %; small shares keep a digit. */
+export function percent(value) {
+  if (!known(value)) return ABSENT;
+  const digits = value > 0 && value < 0.0995 ? 1 : 0;
+  return `${(100 * value).toFixed(digits)} %`;
+}
+
+/** Milliseconds. */
+export function milliseconds(value) {
+  if (!known(value)) return ABSENT;
+  return `${value < 10 ? value.toFixed(1) : whole.format(value)} ms`;
+}
+
+/** Seconds as 4 s, 3 min, 5 h, 2 d: one unit, for it is read at a glance. */
+export function duration(seconds) {
+  if (!known(seconds)) return ABSENT;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 100) return `${seconds.toFixed(0)} s`;
+  if (seconds < 6000) return `${(seconds / 60).toFixed(0)} min`;
+  if (seconds < 172_800) return `${(seconds / 3600).toFixed(0)} h`;
+  return `${(seconds / 86_400).toFixed(0)} d`;
+}
+
+/** Time of day of seconds since 1970. */
+export function timeOfDay(seconds) {
+  return known(seconds) ? clock.format(new Date(1000 * seconds)) : ABSENT;
+}
+
+/** Day and time of seconds since 1970. */
+export function dayAndTime(seconds) {
+  return known(seconds) ? moment.format(new Date(1000 * seconds)) : ABSENT;
+}
+
+/** a/b, or null where there is nothing to divide by. */
+export function ratio(a, b) {
+  return known(a) && known(b) && b > 0 ? a / b : null;
+}
+
+/** "1 item", "2 items". */
+export function counted(value, noun, plural = `${noun}s`) {
+  return `${count(value)} ${value === 1 ? noun : plural}`;
+}
