@@ -1,0 +1,121 @@
+"""Where things stand on a panel's axes, and the numbers written beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ebrank.experiments.outcome import Panel, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+_MOST_TICKS = 8
+
+
+def categories(panel: Panel) -> list[str] | None:
+    """Return the names along the x axis in the order they appear; None if x are numbers.
+
+    >>> categories(Panel("", "", "", (Series("a", "a", ("A", "B"), (1.0, 2.0)),)))
+    ['A', 'B']
+    """
+    values = [x for one in panel.series for x in one.x]
+    if panel.kind != "bars" and not any(isinstance(x, str) for x in values):
+        return None
+    return list(dict.fromkeys(x if isinstance(x, str) else compact(x) for x in values))
+
+
+def places(panel: Panel, one: Series) -> list[float]:
+    """Return where a series stands on the x axis: names at 0, 1, 2, ..., numbers at themselves."""
+    names = categories(panel)
+    if names is None:
+        return [float(x) for x in one.x]
+    return [float(names.index(x if isinstance(x, str) else compact(x))) for x in one.x]
+
+
+def compact(value: float) -> str:
+    """Return a number as short as it can be told.
+
+    >>> [compact(value) for value in (0, 0.25, 5.0, 800, 59000, 1150000)]
+    ['0', '0.25', '5', '800', '59k', '1.15M']
+    """
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size * (1 if size > 1e3 else 10):
+            return f"{value / size:g}{letter}"
+    return f"{value:g}".replace("-", "−")
+
+
+def y_range(panel: Panel) -> tuple[float, float]:
+    """Return the lowest and the highest y to show: all values with their errors, and some air."""
+    low = [y - e for one in panel.series for y, e in _with_errors(one)]
+    high = [y + e for one in panel.series for y, e in _with_errors(one)]
+    if panel.zero or panel.kind == "bars":  # a bar's length means something only from 0 on
+        low.append(0.0)
+        high.append(0.0)
+    if not low:
+        return 0.0, 1.0
+    bottom, top = min(low), max(high)
+    air = 0.04 * (top - bottom) or 0.04 * abs(top) or 1.0
+    grounded = (panel.zero or panel.kind == "bars") and bottom == 0.0
+    return (bottom if grounded else bottom - air), top + air
+
+
+def set_x_axis(axes: Axes, panel: Panel) -> None:
+    """Set limits, scale and ticks of the x axis."""
+    names = categories(panel)
+    if names is not None:
+        margin = 0.6 if panel.kind == "bars" else 0.25
+        axes.set_xticks(range(len(names)), names)
+        axes.set_xlim(-margin, len(names) - 1 + margin)
+        axes.tick_params(axis="x", length=0 if panel.kind == "bars" else 3)
+        return
+    values = sorted({float(x) for one in panel.series for x in one.x})
+    if not values:
+        return
+    if panel.log_x:
+        _set_log_scale(axes, values)
+    air = 0.03 * (values[-1] - values[0]) if panel.kind == "points" and not panel.log_x else 0.0
+    if values[0] < values[-1]:
+        axes.set_xlim(values[0] - air, values[-1] + air)
+    if panel.log_x:
+        ticks = values[:: -(-len(values) // _MOST_TICKS)]
+        axes.set_xticks(ticks, [compact(tick) for tick in ticks])
+    else:
+        set_ticks(axes.xaxis, 4)
+
+
+def set_y_axis(axes: Axes, panel: Panel) -> None:
+    """Set limits and ticks of the y axis, with faint lines across."""
+    axes.set_ylim(*y_range(panel))
+    set_ticks(axes.yaxis, 6)
+    if panel.diagonal:  # where y = x is the point, both axes are the same
+        limits = _union(axes.get_xlim(), axes.get_ylim())
+        axes.set_xlim(limits)
+        axes.set_ylim(limits)
+        set_ticks(axes.xaxis, 6)
+
+
+def set_ticks(axis: Axis, most: int) -> None:
+    """Set ticks at round numbers, `most` of them at most."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(lambda value, _: compact(round(value, 9)))
+
+
+def _set_log_scale(axes: Axes, values: list[float]) -> None:
+    """Make equal ratios equal distances; 0, which has none, stands half a decade from the rest."""
+    if values[0] > 0:
+        axes.set_xscale("log")
+    else:
+        positive = next((value for value in values if value > 0), 1.0)
+        axes.set_xscale("symlog", linthresh=positive, linscale=0.5)
+    axes.minorticks_off()
+
+
+def _with_errors(one: Series) -> list[tuple[float, float]]:
+    return list(zip(one.y, one.error or [0.0] * len(one.y), strict=True))
+
+
+def _union(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return min(one[0], other[0]), max(one[1], other[1])
