@@ -1,0 +1,254 @@
+"""A store that forgets when the process ends: for tests, demos, and as the plain truth.
+
+It does what `sqlite` does with dictionaries and lists, so the two are compared step by step.
+
+>>> store = MemoryStore()
+>>> store.put_items("shoes", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], time=10.0)
+>>> entry = RankingEntry("r1", "shoes", 11.0, 0, items=("b", "a"), examination=(1.0, 0.5))
+>>> store.write([entry], flush=False)
+[Written(status='accepted', reason='')]
+>>> store.load("shoes").stats.exposure
+array([0.5, 1. ])
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ebrank.service.counting import steps, time_of
+from ebrank.service.records import (
+    EventEntry,
+    Minute,
+    ModelRecord,
+    NewItem,
+    Operation,
+    QueryState,
+    RankingEntry,
+    RolledUp,
+    Written,
+)
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.rows import (
+    ALREADY_COUNTED,
+    ID_SEEN,
+    Counters,
+    ItemRow,
+    check_width,
+    state_of,
+)
+
+
+@dataclass
+class _Item:
+    """An item with what all entries, and those that were rolled up, add up to."""
+
+    features: tuple[float, ...]
+    entered: float
+    active: bool = True
+    now: Counters = field(default_factory=Counters)
+    rolled: Counters = field(default_factory=Counters)
+
+    def row(self, name: str, counters: Counters) -> ItemRow:
+        return ItemRow(name, self.features, self.entered, self.active, counters)
+
+
+class MemoryStore:
+    """Keeps everything in this process; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._items: dict[str, dict[str, _Item]] = {}
+        self._log: deque[Operation] = deque()
+        self._rankings: dict[str, RankingEntry] = {}
+        self._event_ids: set[str] = set()
+        self._events: dict[tuple[str, str], dict[str, bool]] = {}  # type → whether it shows
+        self._last_time = 0.0
+        self._minutes: dict[float, dict[str, float]] = {}
+        self._models: dict[int, tuple[ModelRecord, bytes]] = {}
+        self._active = 0
+        self._meta: dict[str, str] = {}
+
+    # --- items ---------------------------------------------------------------------------------
+
+    def queries(self) -> list[str]:
+        """Return the names of all queries, in the order in which they were first given."""
+        with self._lock:
+            return list(self._items)
+
+    def load(self, query: str) -> QueryState | None:
+        """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
+        with self._lock:
+            items = self._items.get(query, {})
+            return state_of(query, [item.row(name, item.now) for name, item in items.items()])
+
+    def snapshot(self, query: str) -> QueryState | None:
+        """Return a query's state as if only what was rolled up had happened."""
+        with self._lock:
+            items = self._items.get(query, {})
+            return state_of(query, [item.row(name, item.rolled) for name, item in items.items()])
+
+    def put_items(self, query: str, items: Sequence[NewItem], time: float) -> None:
+        """Add candidates or change their features, all or none; withdrawn ones come back."""
+        with self._lock:
+            there = self._items.get(query, {})
+            check_width(query, items, next((len(old.features) for old in there.values()), None))
+            for item in items:
+                old = self._items.setdefault(query, {}).setdefault(item.id, _Item((), time))
+                old.features, old.active = item.features, True
+            self._last_time = max(self._last_time, time if items else 0.0)
+
+    def withdraw(self, query: str, item: str, time: float) -> bool:
+        """Withdraw a candidate, its history stays; return whether it was one."""
+        with self._lock:
+            there = self._items.get(query, {}).get(item)
+            if there is None or not there.active:
+                return False
+            there.active = False
+            self._last_time = max(self._last_time, time)
+            return True
+
+    # --- log -----------------------------------------------------------------------------------
+
+    def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
+        """Log operations and add them to the counters, in order, all or none."""
+        with self._lock:
+            for entry in operations:
+                self._check(entry)
+            return [self._write(entry) for entry in operations]
+
+    def _check(self, entry: Operation) -> None:
+        there = self._items.get(entry.query, {})
+        for step in steps(entry):
+            if step.item not in there:
+                raise StoreError(f"query {entry.query!r} has no item {step.item!r}")
+        if isinstance(entry, RankingEntry) and entry.id in self._rankings:
+            raise StoreError(f"there is a ranking {entry.id!r} already")
+
+    def _write(self, entry: Operation) -> Written:
+        if isinstance(entry, RankingEntry):
+            self._rankings[entry.id] = entry
+        else:
+            if entry.event_id in self._event_ids:
+                return Written("duplicate", ID_SEEN)
+            counted = self._events.setdefault((entry.ranking_id, entry.item), {})
+            if entry.type in counted:
+                return Written("duplicate", ALREADY_COUNTED)
+            counted[entry.type] = entry.shows
+            self._event_ids.add(entry.event_id)
+        self._log.append(entry)
+        for step in steps(entry):
+            self._items[entry.query][step.item].now.add(step)
+        self._last_time = max(self._last_time, time_of(entry))
+        return Written("accepted")
+
+    def ranking(self, ranking_id: str) -> RankingEntry | None:
+        """Return a list that is still in the log."""
+        with self._lock:
+            return self._rankings.get(ranking_id)
+
+    def shown_by_event(self, ranking_id: str, item: str) -> bool:
+        """Return whether an event was counted as the impression of an item of a ranking."""
+        with self._lock:
+            return any(self._events.get((ranking_id, item), {}).values())
+
+    def log(self) -> Iterator[Operation]:
+        """Yield the log in its order, as it is now."""
+        with self._lock:
+            entries = tuple(self._log)
+        return iter(entries)
+
+    def roll_up(self, before: float) -> RolledUp:
+        """Add the log's entries older than a time to the snapshot, and remove them."""
+        with self._lock:
+            old = list(itertools.takewhile(lambda entry: time_of(entry) < before, self._log))
+            for entry in old:
+                self._log.popleft()
+                for step in steps(entry):
+                    self._items[entry.query][step.item].rolled.add(step)
+                self._forget(entry)
+            self._minutes = {start: v for start, v in self._minutes.items() if start >= before}
+            rankings = sum(isinstance(entry, RankingEntry) for entry in old)
+            return RolledUp(rankings, len(old) - rankings)
+
+    def _forget(self, entry: Operation) -> None:
+        if isinstance(entry, EventEntry):
+            self._event_ids.remove(entry.event_id)
+            counted = self._events[entry.ranking_id, entry.item]
+            del counted[entry.type]
+            if not counted:
+                del self._events[entry.ranking_id, entry.item]
+        else:
+            del self._rankings[entry.id]
+
+    def last_time(self) -> float:
+        """Return the time of the latest entry, 0 if there is none: clocks may jump back."""
+        with self._lock:
+            return self._last_time
+
+    # --- minutes, models, settings ---------------------------------------------------------------
+
+    def add_minutes(self, minutes: Sequence[Minute]) -> None:
+        """Add the sums of some minutes to those kept."""
+        with self._lock:
+            for minute in minutes:
+                kept = self._minutes.setdefault(minute.start, {})
+                for name, value in minute.values.items():
+                    kept[name] = kept.get(name, 0.0) + value
+
+    def minutes(self, since: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, in order."""
+        with self._lock:
+            kept = sorted((start, v) for start, v in self._minutes.items() if start >= since)
+            return [Minute(start, dict(values)) for start, values in kept]
+
+    def models(self) -> list[ModelRecord]:
+        """Return all versions, oldest first."""
+        with self._lock:
+            return [self._models[version][0] for version in sorted(self._models)]
+
+    def add_model(self, record: ModelRecord, document: bytes) -> None:
+        """Keep a version and its file; if it is `activated`, it is the active one from now on."""
+        with self._lock:
+            if record.version in self._models or record.version < 1:
+                raise StoreError(f"there is a model {record.version} already")
+            self._models[record.version] = (record, document)
+            if record.activated:
+                self._active = record.version
+
+    def model(self, version: int) -> bytes | None:
+        """Return the file of a version."""
+        with self._lock:
+            return self._models[version][1] if version in self._models else None
+
+    def activate(self, version: int) -> None:
+        """Make a version the active one; 0 goes back to before any training."""
+        with self._lock:
+            if version and version not in self._models:
+                raise StoreError(f"there is no model {version}")
+            self._active = version
+            if version:
+                record, document = self._models[version]
+                self._models[version] = (dataclasses.replace(record, activated=True), document)
+
+    def active_model(self) -> int:
+        """Return the active version, 0 before any training."""
+        with self._lock:
+            return self._active
+
+    def meta(self, key: str) -> str | None:
+        """Return a setting that belongs to the data, such as the feature schema."""
+        with self._lock:
+            return self._meta.get(key)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep such a setting."""
+        with self._lock:
+            self._meta[key] = value
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
