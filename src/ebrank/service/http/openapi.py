@@ -1,0 +1,109 @@
+"""The OpenAPI document, made from the table of routes and the very types that requests are read as.
+
+What the decoder refuses, the document forbids: lengths, ranges, unknown fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from ebrank import __version__
+from ebrank.service.http.problems import ErrorResponse
+from ebrank.service.http.route import PARTS, Route
+
+_REF = "#/components/schemas/{name}"
+_VARIABLE = re.compile(r"{(\w+)}")
+
+
+def document(routes: Iterable[Route]) -> dict[str, Any]:
+    """Return the document of all routes that are not hidden."""
+    shown = [route for route in routes if not route.hidden]
+    paths: dict[str, dict[str, Any]] = {}
+    for route in shown:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "EBRank",
+            "version": __version__,
+            "summary": "Rank with user behavior without burying what is new.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "paths": paths,
+        "components": {"schemas": _components(shown), "securitySchemes": {"token": _TOKEN}},
+    }
+
+
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "Made by `ebrank serve --new-token`. Not needed where the server is bound to "
+    "a loopback address and knows no tokens.",
+}
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.about.partition(". ")[0].rstrip("."),
+        "description": route.about,
+        "responses": {"200": _answer(route)}
+        | {str(status): _error(status) for status in statuses(route)},
+    }
+    variables = _VARIABLE.findall(route.path)
+    if variables:
+        operation["parameters"] = [_parameter(name) for name in variables]
+    if route.reads is not None:
+        content: dict[str, Any] = {"schema": _schema(route.reads)}
+        if route.example is not None:
+            content["example"] = route.example
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+    if route.scopes:
+        operation["security"] = [{"token": []}, {}]
+        operation["x-scopes"] = list(route.scopes)
+    return operation
+
+
+def statuses(route: Route) -> list[int]:
+    """Return the statuses of errors that a route may answer with."""
+    found = set(route.errors)
+    if _VARIABLE.search(route.path) or route.reads is not None:
+        found |= {400, 422}
+    if route.scopes:
+        found |= {401, 403, 429, 503}
+    if route.reads is not None:
+        found |= {413}
+    return sorted(found)
+
+
+def _answer(route: Route) -> dict[str, Any]:
+    if route.gives is None:
+        return {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {"description": "OK", "content": {"application/json": {"schema": _schema(route.gives)}}}
+
+
+def _error(status: int) -> dict[str, Any]:
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/json": {"schema": _schema(ErrorResponse)}},
+    }
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": _schema(PARTS[name])}
+
+
+def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REF)
+    return schema
+
+
+def _components(routes: Iterable[Route]) -> dict[str, Any]:
+    kinds = [kind for one in routes for kind in (one.reads, one.gives) if kind is not None]
+    _, components = msgspec.json.schema_components([*kinds, ErrorResponse], ref_template=_REF)
+    return components

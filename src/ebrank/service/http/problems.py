@@ -1,0 +1,141 @@
+"""What can be wrong with a request before it reaches the engine, and how wrongs are told.
+
+Every error is JSON of one shape, with a code for programs and a sentence for people:
+
+>>> told(TooLarge("the body has more than 1024 bytes")).error.code
+'too_large'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ebrank.service.problems import Problem
+
+
+class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What went wrong: a code, a sentence, and the part of the request at fault, if it is one."""
+
+    code: str
+    message: str
+    field: str | UnsetType = UNSET
+
+
+class ErrorResponse(msgspec.Struct, frozen=True):
+    """The answer to a request that cannot be served."""
+
+    error: ErrorBody
+
+
+class HttpProblem(Problem):
+    """A problem of the transport; may carry headers."""
+
+    def __init__(
+        self,
+        message: str,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, field)
+        self.headers = dict(headers or {})
+
+
+class BadRequest(HttpProblem):
+    """Not JSON, or an address that is no text."""
+
+    status = 400
+    code = "bad_request"
+
+
+class Invalid(HttpProblem):
+    """JSON, but not what the schema says."""
+
+    status = 422
+    code = "invalid"
+
+
+class Unauthorized(HttpProblem):
+    """No token, or one that is not known."""
+
+    status = 401
+    code = "unauthorized"
+
+
+class Forbidden(HttpProblem):
+    """A known token without the scope."""
+
+    status = 403
+    code = "forbidden"
+
+
+class NoSuchPage(HttpProblem):
+    """An address that is not served."""
+
+    status = 404
+    code = "not_found"
+
+
+class WrongMethod(HttpProblem):
+    """An address that is served for other methods."""
+
+    status = 405
+    code = "method_not_allowed"
+
+
+class TooLarge(HttpProblem):
+    """More bytes than the limit."""
+
+    status = 413
+    code = "too_large"
+
+
+class TooMany(HttpProblem):
+    """More requests than the limit."""
+
+    status = 429
+    code = "too_many_requests"
+
+
+class Starting(HttpProblem):
+    """Not ready yet, or not any more."""
+
+    status = 503
+    code = "unavailable"
+
+
+class Bug(HttpProblem):
+    """Our mistake; the log tells more."""
+
+    status = 500
+    code = "internal"
+
+
+def told(problem: Problem) -> ErrorResponse:
+    """Return the answer's body."""
+    return ErrorResponse(ErrorBody(problem.code, str(problem), problem.field or UNSET))
+
+
+_PLACE = re.compile(r" - at `(key in )?\$?\.?(.*)`$")
+
+
+def unreadable(problem: msgspec.DecodeError) -> HttpProblem:
+    """Return what to answer to a body that the decoder refused.
+
+    >>> from ebrank.service.api import RankRequest
+    >>> try:
+    ...     msgspec.json.decode(b'{"query": "tea", "k": "3"}', type=RankRequest)
+    ... except msgspec.DecodeError as problem:
+    ...     answer = unreadable(problem)
+    >>> answer.status, answer.field, str(answer)
+    (422, 'k', 'Expected `int`, got `str`')
+    """
+    text = str(problem)
+    if not isinstance(problem, msgspec.ValidationError):
+        return BadRequest(f"the body is not JSON: {text}")
+    place = _PLACE.search(text)
+    field = place.group(2) if place else ""
+    return Invalid(text[: place.start()] if place else text, field or None)
