@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ebrank.experiments.outcome import Panel
+from ebrank.report.bars import fillings
 from ebrank.report.frame import LINE, SIZE, TO_LABEL, Frame, legend_lines, legend_width
 from ebrank.report.labels import spread
 from ebrank.report.palette import Look
@@ -40,7 +41,7 @@ def name_at_end(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -
             one.label,
             transform=axes.transAxes,
             fontsize=SIZE,
-            fontweight="bold" if look.weight > 2 else "normal",
+            fontweight="bold" if look.emphasized else "normal",
             color=look.light,
             verticalalignment="center_baseline",
         )
@@ -48,20 +49,22 @@ def name_at_end(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -
 
 def name_above(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -> None:
     """Write the names of bars or points above the plot, each beside its marker."""
-    looked = iter(chosen)
+    looked = iter(zip(chosen, fillings(chosen), strict=True))
     for number, line in enumerate(legend_lines(panel)):
         x = -(room.left - 4)
         y = 1 + (room.top - (3 + number) * LINE) / room.height
-        for one, look in zip(line, looked, strict=False):
-            marker = "s" if panel.kind == "bars" else look.marker
+        for one in line:
+            look, filling = next(looked)
+            bars = panel.kind == "bars"
             axes.plot(
                 (x + 3) / room.width,
                 y + 2.6 / room.height,
-                marker,
+                "s" if bars else look.marker,
                 transform=axes.transAxes,
-                color=look.light,
+                markerfacecolor=(look.light, filling if bars else 1.0),
+                markeredgecolor=look.light,
                 markersize=5,
-                markeredgewidth=0,
+                markeredgewidth=0.6,
                 clip_on=False,
             )
             axes.text(
@@ -70,7 +73,7 @@ def name_above(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) ->
                 one.label,
                 transform=axes.transAxes,
                 fontsize=SIZE,
-                fontweight="bold" if look.weight > 2 else "normal",
+                fontweight="bold" if look.emphasized else "normal",
                 color=look.light,
             )
             x += legend_width(one)

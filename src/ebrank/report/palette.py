@@ -35,6 +35,11 @@ class Look:
     dash: Dash = ()
     weight: float = 1.2
 
+    @property
+    def emphasized(self) -> bool:
+        """Whether it is what a figure is about."""
+        return self.weight > 2
+
 
 INK = "#1b1e23"
 """The color of texts and axes; pages put their own in its place."""
@@ -57,8 +62,8 @@ LOOKS = {
     "dbgd": Look("#3f6f8f", "#8fb8d4", "P", DASH_DOT),
     "mgd": Look("#1492b5", "#58cdea", "X", DASH_DOT),
     "pdgd": Look("#1f3b8f", "#8ea6ff", "p", DASH_DOT),
-    "bm25": Look("#6e6e6e", "#a9a9a9", "*", DOTS),
-    "thompson": Look("#5b7a00", "#b2d14a", "h", DASH_DOT_DOT),
+    "bm25": Look("#6e6e6e", "#a9a9a9", "h", DOTS),
+    "thompson": Look("#5b7a00", "#b2d14a", "*", DASH_DOT_DOT),
     "random": Look("#8a7f5c", "#c9bd94", "d", DOTS),
     "oracle": Look("#3a3a3a", "#dcdcdc", "H", DOTS),
 }

@@ -6,31 +6,30 @@ No legend boxes, no frame, faint lines across: what is drawn are the numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ebrank.experiments.outcome import Panel, Series
+from ebrank.report.bars import draw_bars
 from ebrank.report.frame import LINE, SIZE, Frame, lying, named_at_end
 from ebrank.report.names import name_above, name_at_end
 from ebrank.report.palette import INK, Look, looks
-from ebrank.report.scales import categories, places, set_ticks, set_x_axis, set_y_axis
+from ebrank.report.scales import places, set_x_axis, set_y_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FAINT = 0.14
 _MUTED = 0.82
+_FEW_POINTS = 9
 
 
 def draw(axes: Axes, panel: Panel, room: Frame) -> None:
     """Draw a panel."""
     chosen = looks([one.style for one in panel.series])
-    if lying(panel):
-        _draw_lying_bars(axes, panel, chosen)
+    if panel.kind == "bars":
+        draw_bars(axes, panel, chosen)
     else:
-        set_x_axis(axes, panel)
-        set_y_axis(axes, panel)
-        for index, (one, look) in enumerate(zip(panel.series, chosen, strict=True)):
-            _draw_series(axes, panel, one, look, index)
+        _draw_series(axes, panel, chosen)
     across: Literal["x", "y"] = "x" if lying(panel) else "y"
     axes.grid(axis=across, color=INK, alpha=_FAINT, linewidth=0.6)
     if panel.diagonal:
@@ -42,44 +41,44 @@ def draw(axes: Axes, panel: Panel, room: Frame) -> None:
         name_above(axes, panel, chosen, room)
 
 
-def _draw_series(axes: Axes, panel: Panel, one: Series, look: Look, index: int) -> None:
-    x = places(panel, one)
-    y, error = list(one.y), list(one.error)
-    if panel.kind == "bars":
-        wide = 0.8 / len(panel.series)
-        middle = [place + wide * (index - (len(panel.series) - 1) / 2) for place in x]
-        axes.bar(middle, y, wide * 0.92, color=look.light)
-        if error:
-            axes.errorbar(middle, y, error, fmt="none", ecolor=INK, elinewidth=0.8, capsize=1.5)
-    elif panel.kind == "points":
-        axes.plot(x, y, look.marker, color=look.light, markersize=4.5, markeredgewidth=0)
-        if error:
-            axes.errorbar(x, y, error, fmt="none", ecolor=look.light, elinewidth=0.8, alpha=0.7)
-    else:
-        _draw_line(axes, panel, (x, y, error), look, index)
+def _draw_series(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
+    """Draw lines or points."""
+    set_x_axis(axes, panel)
+    set_y_axis(axes, panel)
+    for index, (one, look) in enumerate(zip(panel.series, chosen, strict=True)):
+        x = places(panel, one)
+        if panel.kind == "points":
+            _draw_points(axes, x, one, look)
+        else:
+            _draw_band(axes, panel, x, one, look)
+            _draw_line(axes, panel, x, one, look, index)
+
+
+def _draw_points(axes: Axes, x: list[float], one: Series, look: Look) -> None:
+    if one.error:
+        errors: dict[str, Any] = {"ecolor": look.light, "elinewidth": 0.8, "alpha": 0.7}
+        axes.errorbar(x, one.y, one.error, fmt="none", **errors)
+    size = 6.5 if look.marker == "*" else 4.5  # a star of the same width looks smaller
+    axes.plot(x, one.y, look.marker, color=look.light, markersize=size, markeredgewidth=0)
+
+
+def _draw_band(axes: Axes, panel: Panel, x: list[float], one: Series, look: Look) -> None:
+    if one.error:
+        low = [y - half for y, half in zip(one.y, one.error, strict=True)]
+        high = [y + half for y, half in zip(one.y, one.error, strict=True)]
+        step: Literal["post"] | None = "post" if panel.kind == "steps" else None
+        axes.fill_between(x, low, high, step=step, color=look.light, alpha=0.11, linewidth=0)
 
 
 def _draw_line(
-    axes: Axes,
-    panel: Panel,
-    points: tuple[list[float], list[float], list[float]],
-    look: Look,
-    index: int,
+    axes: Axes, panel: Panel, x: list[float], one: Series, look: Look, index: int
 ) -> None:
-    """Draw a line or stairs, with the band of its deviation."""
-    x, y, error = points
-    stairs = panel.kind == "steps"
-    if error:
-        low = [value - half for value, half in zip(y, error, strict=True)]
-        high = [value + half for value, half in zip(y, error, strict=True)]
-        step = "post" if stairs else None
-        axes.fill_between(x, low, high, step=step, color=look.light, alpha=0.11, linewidth=0)  # type: ignore[arg-type]
-    # Markers of lines with many points stand at distances, and not all at the same place.
-    every = None if len(x) <= 9 else (0.03 + 0.035 * (index % 5), 0.19)
+    """Draw a line or stairs. Where points are many, markers stand at distances, not all alike."""
+    every = None if len(x) <= _FEW_POINTS else (0.03 + 0.035 * (index % 5), 0.19)
     (line,) = axes.plot(
         x,
-        y,
-        drawstyle="steps-post" if stairs else "default",
+        one.y,
+        drawstyle="steps-post" if panel.kind == "steps" else "default",
         color=look.light,
         linewidth=look.weight,
         marker=look.marker,
@@ -92,23 +91,6 @@ def _draw_line(
     )
     if look.dash:
         line.set_dashes(list(look.dash))
-
-
-def _draw_lying_bars(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
-    names = categories(panel) or []
-    wide = 0.8 / len(panel.series)
-    for index, (one, look) in enumerate(zip(panel.series, chosen, strict=True)):
-        shift = wide * (index - (len(panel.series) - 1) / 2)
-        middle = [place + shift for place in places(panel, one)]
-        axes.barh(middle, list(one.y), wide * 0.92, color=look.light)
-        if one.error:
-            axes.errorbar(
-                list(one.y), middle, xerr=list(one.error), fmt="none", ecolor=INK, elinewidth=0.8
-            )
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    set_ticks(axes.xaxis, 4)
 
 
 def _draw_diagonal(axes: Axes) -> None:
@@ -125,9 +107,8 @@ def _draw_texts(axes: Axes, panel: Panel, room: Frame) -> None:
     axes.set_xlabel(x_label, fontsize=SIZE, color=INK, alpha=_MUTED, labelpad=3)
     left = -(room.left - 4) / room.width
     top = 1 + (room.top - LINE) / room.height
-    texts = axes.transAxes
-    axes.text(
-        left, top, panel.title, transform=texts, fontsize=SIZE + 1, fontweight="bold", color=INK
-    )
-    below = 1 + (room.top - 2 * LINE) / room.height
-    axes.text(left, below, y_label, transform=texts, fontsize=SIZE, color=INK, alpha=_MUTED)
+    style: dict[str, Any] = {"transform": axes.transAxes, "color": INK}
+    axes.text(left, top, panel.title, fontsize=SIZE + 1, fontweight="bold", **style)
+    if y_label != panel.title:
+        below = 1 + (room.top - 2 * LINE) / room.height
+        axes.text(left, below, y_label, fontsize=SIZE, alpha=_MUTED, **style)

@@ -1,0 +1,62 @@
+"""Bars, standing or lying, and how full of color each series is, so that grey tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from ebrank.experiments.outcome import Panel
+from ebrank.report.frame import lying
+from ebrank.report.palette import INK, Look
+from ebrank.report.scales import categories, places, set_ticks, set_x_axis, set_y_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHARE = 0.8
+"""Of the distance from one name to the next, what its bars take."""
+
+
+def fillings(chosen: Sequence[Look]) -> list[float]:
+    """Return how opaque each series' bars are: the emphasized in full, others in several tones."""
+    if len(chosen) == 1:
+        return [1.0]
+    tones = cycle((0.5, 0.2, 0.8, 0.35))
+    return [1.0 if look.emphasized else next(tones) for look in chosen]
+
+
+def draw_bars(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
+    """Draw the bars of a panel, with whiskers where there are errors, and set its axes."""
+    flat = lying(panel)
+    wide = _SHARE / len(panel.series)
+    full = fillings(chosen)
+    for index, (one, look) in enumerate(zip(panel.series, chosen, strict=True)):
+        shift = wide * (index - (len(panel.series) - 1) / 2)
+        middle = [place + shift for place in places(panel, one)]
+        tone: dict[str, Any] = {
+            "facecolor": (look.light, full[index]),
+            "edgecolor": look.light,
+            "linewidth": 0.6,
+        }
+        if flat:
+            axes.barh(middle, one.y, wide * 0.9, **tone)
+        else:
+            axes.bar(middle, one.y, wide * 0.9, **tone)
+        if one.error:
+            points = (one.y, middle) if flat else (middle, one.y)
+            errors: dict[str, Any] = {"xerr" if flat else "yerr": one.error}
+            axes.errorbar(*points, fmt="none", ecolor=INK, elinewidth=0.8, capsize=1.5, **errors)
+    if flat:
+        _set_lying_axes(axes, categories(panel) or [])
+    else:
+        set_x_axis(axes, panel)
+        set_y_axis(axes, panel)
+
+
+def _set_lying_axes(axes: Axes, names: Sequence[str]) -> None:
+    """Write the names from top to bottom, in the order of reading."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    set_ticks(axes.xaxis, 5)
