@@ -1,0 +1,188 @@
+"""Every setting of the service, declared once: its name, type, limits, default and meaning.
+
+`configuration` reads them from a TOML file, the environment and flags; the table in
+`docs/service.md` is made from these declarations.
+
+>>> Settings().ranking.k
+10
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from ebrank.examination import Examination
+
+Scope: TypeAlias = Literal["rank", "feedback", "admin"]
+
+
+def _about(meaning: str, **limits: float) -> Meta:
+    about: Meta = Meta(description=meaning, **limits)  # type: ignore[call-overload]
+    return about
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Where the service listens."""
+
+    host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
+    port: Annotated[int, _about("port to listen on; 0 takes a free one", ge=0, le=65535)] = 8000
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """Where and how long the service remembers."""
+
+    path: Annotated[str, _about("folder of the store")] = "ebrank-store"
+    durability: Annotated[
+        Literal["process", "disk"],
+        _about(
+            "what a ranking survives once its answer leaves: the end of the `process`, or of "
+            "the machine (`disk`, which waits for a flush); feedback is always on disk"
+        ),
+    ] = "process"
+    retention_seconds: Annotated[
+        float, _about("age at which rankings and events are rolled up", gt=0)
+    ] = 30 * 86400.0
+    roll_up_seconds: Annotated[float, _about("time between two roll-ups", gt=0)] = 600.0
+
+
+@dataclass(frozen=True)
+class RankingSettings:
+    """How lists are made."""
+
+    mode: Annotated[
+        Literal["live", "shadow"],
+        _about("`shadow` serves the caller's order and reports what EBRank would have done"),
+    ] = "live"
+    k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=1000)] = 10
+    epsilon: Annotated[float, _about("ε, what a unit of certainty gained is worth", ge=0)] = 1.0
+    beta: Annotated[float, _about("β of the prior", gt=0)] = 5.0
+    estimator: Annotated[
+        Literal["ips", "exposure"],
+        _about("evidence that updates the prior: C of n (`ips`) or c of E (`exposure`)"),
+    ] = "ips"
+    seed: Annotated[int, _about("of the keys that break ties", ge=0, le=2**63 - 1)] = 0
+    window: Annotated[
+        float, _about("seconds for which a user's list of a query keeps its order; 0 is off", ge=0)
+    ] = 0.0
+    max_explored: Annotated[
+        int | None, _about("most slots of a list that exploration may fill", ge=0)
+    ] = None
+    max_promotion: Annotated[
+        int | None, _about("most ranks that exploration may lift an item", ge=0)
+    ] = None
+
+
+@dataclass(frozen=True)
+class ExaminationSettings:
+    """Which ranks users look at."""
+
+    severity: Annotated[float, _about("exponent of 1/log2(rank + 1)", ge=0)] = 1.0
+    cutoff: Annotated[int | None, _about("last rank users examine", ge=1)] = None
+    curve: Annotated[
+        tuple[float, ...] | None, _about("measured probabilities of ranks 1, 2, ...")
+    ] = None
+
+    def examination(self) -> Examination:
+        """Return the library's curve; raises `ParameterError` where it is none."""
+        return Examination(self.severity, self.cutoff, self.curve)
+
+
+@dataclass(frozen=True)
+class FeaturesSettings:
+    """What features are."""
+
+    names: Annotated[
+        tuple[str, ...] | None, _about("their names; without, the first items decide")
+    ] = None
+    missing: Annotated[
+        Literal["reject", "zero", "mean"],
+        _about("what a missing value becomes; `mean` is that of the query's candidates"),
+    ] = "reject"
+    scaling: Annotated[
+        Literal["query", "global", "none"],
+        _about("min-max over the query's candidates, over the training rows, or no scaling"),
+    ] = "query"
+
+
+@dataclass(frozen=True)
+class EventsSettings:
+    """What users may tell."""
+
+    impressions: Annotated[
+        Literal["served", "confirmed"],
+        _about("an item counts as shown when served, or when an `impression` event confirms it"),
+    ] = "served"
+    other: Annotated[
+        tuple[str, ...], _about("types of events that are logged and count nothing")
+    ] = ()
+    future_seconds: Annotated[
+        float, _about("how far an event's time may lie ahead of our clock", ge=0)
+    ] = 300.0
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """When the prior is refitted, and on what."""
+
+    every_seconds: Annotated[float, _about("time between two runs; 0 is off", ge=0)] = 3600.0
+    after_events: Annotated[int, _about("counted events that start a run; 0 is off", ge=0)] = 10_000
+    min_rows: Annotated[int, _about("shown items needed to train at all", ge=1)] = 20
+    validation_share: Annotated[
+        float, _about("share of the queries that judge a model instead of training it", gt=0, lt=1)
+    ] = 0.2
+    l2: Annotated[float, _about("penalty on the prior's weights", ge=0)] = 1e-4
+    tolerance: Annotated[
+        float, _about("how much higher the validation loss of a new model may be", ge=0)
+    ] = 0.0
+
+
+@dataclass(frozen=True)
+class InsightsSettings:
+    """What the dashboard shows."""
+
+    new_seconds: Annotated[float, _about("age below which an item is new", gt=0)] = 86400.0
+    refresh_seconds: Annotated[float, _about("time for which costly figures are kept", ge=0)] = 5.0
+
+
+@dataclass(frozen=True)
+class LimitsSettings:
+    """How much one caller may ask for."""
+
+    body_bytes: Annotated[int, _about("largest request", ge=1024)] = 8 * 2**20
+    requests_per_second: Annotated[
+        float, _about("steady rate of a token or an address; 0 is no limit", ge=0)
+    ] = 0.0
+    burst: Annotated[int, _about("requests it may send at once", ge=1)] = 100
+    items_in_memory: Annotated[
+        int, _about("items whose state is kept in memory; the rest is read when needed", ge=1)
+    ] = 2_000_000
+
+
+@dataclass(frozen=True)
+class Token:
+    """A caller: what it may do, and the SHA-256 of its secret."""
+
+    name: str
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All sections, each a table of the TOML file; `tokens` is a table of tables."""
+
+    server: ServerSettings = field(default_factory=ServerSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    ranking: RankingSettings = field(default_factory=RankingSettings)
+    examination: ExaminationSettings = field(default_factory=ExaminationSettings)
+    features: FeaturesSettings = field(default_factory=FeaturesSettings)
+    events: EventsSettings = field(default_factory=EventsSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    insights: InsightsSettings = field(default_factory=InsightsSettings)
+    limits: LimitsSettings = field(default_factory=LimitsSettings)
+    tokens: tuple[Token, ...] = ()
