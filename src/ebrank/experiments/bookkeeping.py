@@ -1,0 +1,206 @@
+"""Fills the ledger: looks up every figure that somebody else told, and ours beside it.
+
+`ledger` makes the sections of one dataset, `missing` those of datasets that nobody had at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ebrank.data import catalog
+from ebrank.data.dataset import Dataset
+from ebrank.experiments import paper, table3
+from ebrank.experiments.departures import departures
+from ebrank.experiments.ledger import Entry, Section
+from ebrank.experiments.lineup import CONCATENATING, PAPER, Entrant
+from ebrank.experiments.measures import MEASURES
+from ebrank.experiments.outcome import Finding
+from ebrank.experiments.paper import Reference
+from ebrank.experiments.run import Results, Run, Setup
+from ebrank.experiments.variants import variants
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation.result import Floats, Result
+from ebrank.simulation.summary import spread
+
+
+def ledger(setup: Setup, results: Results, findings: Sequence[Finding]) -> tuple[Section, ...]:
+    """Return the sections for one dataset."""
+    theirs = paper.reference(setup.dataset.name)
+    sections = [_findings(findings)]
+    if theirs is None:
+        told = f"Nobody published figures for {setup.dataset.name} to hold ours against."
+        return (*sections, Section("Figures", told))
+    book = _Book(setup, results, theirs)
+    sections += [book.performance(), book.ratios(), book.variants()]
+    if theirs.statistics is not None:
+        sections.insert(1, _statistics(setup.dataset, theirs))
+    return tuple(section for section in sections if section.entries or section.note)
+
+
+def missing(datasets: Sequence[str], *, trials: int, seed: int) -> tuple[Section, ...]:
+    """Return a section for each dataset with reference figures that is not among these.
+
+    >>> [section.title for section in missing(["MQ2007", "mslr10k-like"], trials=5, seed=1)]
+    ['MSLR-10K: not at hand', 'MSLR-30K: not at hand', 'MQ2008: not at hand']
+    """
+    present = [catalog.find(name) for name in datasets]
+    absent = [name for name in paper.REFERENCES if catalog.find(name) not in present]
+    return tuple(_not_at_hand(name, datasets, trials, seed) for name in absent)
+
+
+def _not_at_hand(name: str, datasets: Sequence[str], trials: int, seed: int) -> Section:
+    entry = catalog.find(name)
+    assert entry is not None
+    stand_in = next((one for one in datasets if paper.stands_in_for(one) == name), None)
+    instead = "" if stand_in is None else f", for which {stand_in} stands in"
+    command = f"{_command(entry.name)} --trials {trials} --seed {seed}"
+    return Section(
+        f"{name}: not at hand",
+        f"No figure here is of {name} itself{instead}. Whoever has it ({entry.page}) fills this "
+        f"by `{command}`.",
+    )
+
+
+def _command(dataset: str) -> str:
+    """Return what reproduces results on a dataset.
+
+    >>> _command("mq2007-like×0.1")
+    'ebrank reproduce --dataset mq2007-like --scale 0.1'
+    >>> _command("MQ2008")
+    'ebrank reproduce --dataset MQ2008 --data-dir FOLDER'
+    """
+    name, _, scale = dataset.partition("×")
+    place = f" --scale {scale}" if scale else ""
+    if catalog.find(name) is not None:
+        place = " --data-dir FOLDER"
+    return f"ebrank reproduce --dataset {name}{place}"
+
+
+def _findings(findings: Sequence[Finding]) -> Section:
+    held = sum(finding.holds for finding in findings)
+    note = f"{held} of {len(findings)} hold." if findings else ""
+    return Section("What the paper finds", note, findings=tuple(findings))
+
+
+def _statistics(data: Dataset, theirs: Reference) -> Section:
+    """Return Table 1's figures; a dataset has no spread, so that any difference is remarked on."""
+    told = theirs.statistics
+    assert told is not None
+    figures = (
+        ("queries", told.queries, data.n_queries, 0),
+        ("candidates of a query", told.candidates, data.n_rows / data.n_queries, 1),
+        ("features", told.features, data.n_features, 0),
+        ("largest label", told.max_label, data.max_label, 0),
+    )
+    entries = [
+        Entry(data.name, title, float(reference), float(ours), None, digits)
+        for title, reference, ours, digits in figures
+    ]
+    remarks = {"features": "features constant over the training set are dropped here"}
+    if "×" in data.name:
+        remarks |= dict.fromkeys(("queries", "candidates of a query"), "a scaled set")
+    return Section(
+        "Table 1: the dataset after filtering",
+        f"Reference: {theirs.source}; its averages are rounded.",
+        tuple(
+            replace(entry, remark=remarks.get(entry.figure, "not explained"))
+            if round(entry.difference or 0.0)
+            else entry
+            for entry in entries
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Book:
+    """Where figures are looked up while the ledger is written."""
+
+    setup: Setup
+    results: Results
+    theirs: Reference
+
+    def performance(self) -> Section:
+        """Return Table 2's figures."""
+        entries = [
+            replace(entry, group=one.setting)
+            for one in PAPER
+            for entry in self._performance(one.label, self.ranker(one.key), (one.key,))
+        ]
+        return self._section("Table 2: ranking performance", "table2", entries)
+
+    def ratios(self) -> Section:
+        """Return Table 3's figures."""
+        title = "Table 3: exploitation ratios"
+        if not self.theirs.ratios:
+            return Section(title, f"The paper has no such figures for {self.theirs.dataset}.")
+        entries = [entry for one in CONCATENATING for entry in self._ratios(one)]
+        return self._section(title, "table3", entries)
+
+    def variants(self) -> Section:
+        """Return what other decisions come to."""
+        entries = [
+            entry
+            for variant in variants(self.setup.dataset.name)
+            for entry in self._performance(
+                variant.name, self.ranker(variant.key, variant.changes), variant.against
+            )
+        ]
+        return self._section("Variants of Table 2's rankers", "table2", entries)
+
+    def ranker(self, key: str, changes: Mapping[str, Any] | None = None) -> Ranker:
+        """Return a ranker by its key or text, with the ε that was chosen for it, if it was."""
+        chosen = self.setup.chosen.get((key, self.setup.config.entering_probability))
+        ranker = chosen or registry.parse(key)
+        return replace(ranker, **(changes or {}))  # type: ignore[type-var]
+
+    def _performance(self, name: str, ranker: Ranker, against: Sequence[str]) -> Iterator[Entry]:
+        told = self._told(against)
+        known = departures(self.setup, self.theirs, ranker, told) if told else []
+        result = self._result(ranker)
+        for measure in MEASURES:
+            reference = getattr(self.theirs.performance[told], measure.name) if told else None
+            values = None if result is None else measure.of(result)
+            yield _entry(name, measure.title, reference, values, measure.digits).remarked(known)
+
+    def _ratios(self, one: Entrant) -> Iterator[Entry]:
+        told = self.theirs.ratios[one.key]
+        known = departures(self.setup, self.theirs, self.ranker(one.key), one.key)
+        result = self._result(self.ranker(one.key))
+        columns = (None, None) if result is None else table3.ratios(result).T
+        for title, reference, values in zip(
+            ("x^b", "largest other"), (told.behavior, told.other), columns, strict=True
+        ):
+            yield _entry(one.label, title, reference, values, 3).remarked(known)
+
+    def _told(self, against: Sequence[str]) -> str | None:
+        """Return the first ranker of the reference that is meant; without an ε, its is 0."""
+        texts = (text for one in against for text in (one, f"{one}:epsilon=0.0"))
+        return next((text for text in texts if text in self.theirs.performance), None)
+
+    def _result(self, ranker: Ranker) -> Result | None:
+        """Return what was run, None if it was not."""
+        return self.results.get(Run(ranker, self.setup.config))
+
+    def _section(self, title: str, experiment: str, entries: Sequence[Entry]) -> Section:
+        """Return a section, or how to fill it."""
+        data = self.setup.dataset.name
+        command = f"`{_command(data)} --only {experiment}`"
+        if all(entry.ours is None for entry in entries):
+            return Section(title, f"Not run; {command} fills this.")
+        note = f"Reference: {self.theirs.source}."
+        if stands := paper.stands_in_for(data):
+            note += f" {data} is synthetic and stands in for {stands}."
+        if any(entry.ours is None for entry in entries):
+            note += f" What was not run: {command}."
+        return Section(title, note, tuple(entries))
+
+
+def _entry(
+    name: str, figure: str, reference: float | None, values: Floats | None, digits: int
+) -> Entry:
+    if values is None:
+        return Entry(name, figure, reference, None, None, digits)
+    return Entry(name, figure, reference, float(values.mean()), spread(values), digits)
