@@ -1,15 +1,18 @@
-"""Group commit: what is waiting is written in one transaction, with one flush.
+"""Group commit: writes happen at once, and everybody who waits for the disk shares one flush.
 
-A flush takes milliseconds, a write without one microseconds. A thread takes all submissions that
-came while it was busy, writes them together in the order in which they came, and only then tells
-everybody. So durability costs one flush per round, however many are waiting.
+A write that survives the process takes some ten microseconds, one that survives a power cut takes a
+flush, which is milliseconds. So `submit` writes in the caller's thread, in one transaction, and a
+second thread flushes for all who asked while it was busy. A thread that wrote would be slower: each
+statement lets go of Python's global lock, and would wait for a busy event loop to get it back.
 
 >>> from ebrank.service.store.memory import MemoryStore
 >>> from ebrank.service.records import RankingEntry
 >>> committer = Committer(MemoryStore())
 >>> entry = RankingEntry("r1", "shoes", 1.0, 0, items=(), examination=())
->>> committer.submit([entry], flush=True).result()
+>>> commit = committer.submit([entry], flush=True)
+>>> commit.written  # known at once: add it to counters in memory now, in the order of the log
 [Written(status='accepted', reason='')]
+>>> commit.on_disk.result()  # wait for this before the answer leaves
 >>> committer.close()
 """
 
@@ -18,52 +21,56 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ebrank.service.records import Operation, Written
 from ebrank.service.store.base import Store, StoreError
 
-MAX_OPERATIONS = 10_000
-"""No transaction is longer: the first submission in line should not wait for all of them."""
 
+class Commit(NamedTuple):
+    """What became of a submission, and when it is on disk: at once if no flush was asked for."""
 
-@dataclass(eq=False)
-class _Submission:
-    operations: Sequence[Operation]
-    flush: bool
-    future: Future[list[Written]] = field(default_factory=Future)
+    written: list[Written]
+    on_disk: Future[None]
 
 
 class Committer:
-    """Writes submissions to a store from a thread of its own, in their order.
+    """Writes to a store at once, and flushes in a thread of its own.
 
-    Futures complete in the order of submission. If a transaction fails, everybody in it gets the
-    error and nothing of it is stored.
+    Commits are logged in the order of submission, and reach the disk in that order.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: list[_Submission] = []
+        self._waiting: list[Future[None]] = []
         self._closed = False
         self._news = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="flusher", daemon=True)
         self._thread.start()
 
-    def submit(self, operations: Sequence[Operation], *, flush: bool) -> Future[list[Written]]:
-        """Return the future of what becomes of these operations, all in one transaction.
+    def submit(self, operations: Sequence[Operation], *, flush: bool) -> Commit:
+        """Write operations in one transaction; raise `StoreError` if nothing of it was stored.
 
-        With `flush` it completes when they, and all that was submitted before, are on disk.
+        If a flush fails, `on_disk` gets the error. What was written stays written: it may or may
+        not survive a power cut, and the same event sent again is a duplicate.
         """
-        submission = _Submission(operations, flush)
+        if self._closed:
+            raise StoreError("the service is closing and takes nothing more")
+        written = self._store.write(operations, flush=False)
+        return Commit(written, self.flushed() if flush else _finished())
+
+    def flushed(self) -> Future[None]:
+        """Return a future that completes when all that was written so far is on disk."""
+        future: Future[None] = Future()
         with self._news:
             if self._closed:
                 raise StoreError("the service is closing and takes nothing more")
-            self._waiting.append(submission)
+            self._waiting.append(future)
             self._news.notify()
-        return submission.future
+        return future
 
     def close(self) -> None:
-        """Write what is waiting and stop; the store stays open."""
+        """Flush for those who wait, and stop; the store stays open."""
         with self._news:
             self._closed = True
             self._news.notify()
@@ -71,33 +78,25 @@ class Committer:
 
     def _run(self) -> None:
         while round_ := self._next_round():
-            self._write(round_)
+            try:
+                self._store.flush()
+            except BaseException as problem:  # the thread must outlive whatever a store raises
+                for future in round_:
+                    future.set_exception(problem)
+            else:
+                for future in round_:
+                    future.set_result(None)
 
-    def _next_round(self) -> list[_Submission]:
-        """Return what is to be written together; empty when closed and nothing is left."""
+    def _next_round(self) -> list[Future[None]]:
+        """Return all who wait for the next flush; nobody when closed."""
         with self._news:
             while not self._waiting and not self._closed:
                 self._news.wait()
-            total, taken = 0, 0
-            for submission in self._waiting:
-                total += len(submission.operations)
-                if taken and total > MAX_OPERATIONS:
-                    break
-                taken += 1
-            round_, self._waiting = self._waiting[:taken], self._waiting[taken:]
+            round_, self._waiting = self._waiting, []
             return round_
 
-    def _write(self, round_: Sequence[_Submission]) -> None:
-        operations = [operation for submission in round_ for operation in submission.operations]
-        flush = any(submission.flush for submission in round_)
-        try:
-            written = self._store.write(operations, flush=flush)
-        except BaseException as problem:  # the thread must outlive whatever a store raises
-            for submission in round_:
-                submission.future.set_exception(problem)
-            return
-        begin = 0
-        for submission in round_:
-            end = begin + len(submission.operations)
-            submission.future.set_result(written[begin:end])
-            begin = end
+
+def _finished() -> Future[None]:
+    future: Future[None] = Future()
+    future.set_result(None)
+    return future

@@ -38,10 +38,13 @@ class Store(Protocol):
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
         ...
 
-    def put_items(self, query: str, items: Sequence[NewItem], time: float) -> None:
+    def put_items(
+        self, query: str, items: Sequence[NewItem], time: float, *, flush: bool = True
+    ) -> None:
         """Add candidates or change their features, all or none; withdrawn ones come back.
 
-        Counters of an item that was there before stay. On disk when it returns.
+        Counters of an item that was there before stay. On disk when it returns, or after the next
+        flush.
         """
         ...
 
@@ -55,6 +58,13 @@ class Store(Protocol):
         An event is a duplicate if its id was seen before, or if an event of its type was counted
         for the same item of the same ranking. With `flush`, this and all earlier writes are on disk
         when it returns; without, they survive the end of the process.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Return when all earlier writes are on disk; others may write meanwhile.
+
+        After a failed flush a store refuses to write: nobody knows what the disk holds.
         """
         ...
 
@@ -75,7 +85,11 @@ class Store(Protocol):
         ...
 
     def roll_up(self, before: float) -> RolledUp:
-        """Add the log's entries older than a time to the snapshot, and remove them."""
+        """Add the log's entries older than a time to the snapshot, and remove them.
+
+        From then on nobody knows that such an event was counted: whoever calls this must refuse
+        events of rankings a little younger than `before`, or one in flight may count twice.
+        """
         ...
 
     def last_time(self) -> float:

@@ -92,7 +92,9 @@ class MemoryStore:
             items = self._items.get(query, {})
             return state_of(query, [item.row(name, item.rolled) for name, item in items.items()])
 
-    def put_items(self, query: str, items: Sequence[NewItem], time: float) -> None:
+    def put_items(
+        self, query: str, items: Sequence[NewItem], time: float, *, flush: bool = True
+    ) -> None:
         """Add candidates or change their features, all or none; withdrawn ones come back."""
         with self._lock:
             there = self._items.get(query, {})
@@ -120,6 +122,9 @@ class MemoryStore:
             for entry in operations:
                 self._check(entry)
             return [self._write(entry) for entry in operations]
+
+    def flush(self) -> None:
+        """Do nothing: there is no disk."""
 
     def _check(self, entry: Operation) -> None:
         there = self._items.get(entry.query, {})
