@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ebrank.errors import DataError
+from ebrank.experiments.ledger import Section
 from ebrank.experiments.outcome import Figure, Finding, Table, read, written
 from ebrank.experiments.run import TuningRecord
 from ebrank.files import write_whole
@@ -59,6 +60,7 @@ class DatasetRecord:
         tuning: how each ε was chosen.
         runs: everything that was run.
         tables, figures, findings: what experiments made of it.
+        ledger: published figures, and ours beside them.
     """
 
     name: str
@@ -73,6 +75,7 @@ class DatasetRecord:
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
     findings: tuple[Finding, ...]
+    ledger: tuple[Section, ...]
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Document:
         config: the simulation.
         tables: those with a group of columns for each dataset.
         datasets: all else, dataset by dataset.
+        missing: what the ledger says of datasets that were not at hand.
     """
 
     command: str
@@ -98,6 +102,7 @@ class Document:
     config: dict[str, Any]
     tables: tuple[Table, ...]
     datasets: tuple[DatasetRecord, ...]
+    missing: tuple[Section, ...]
 
 
 def write_document(document: Document, folder: Path) -> Path:

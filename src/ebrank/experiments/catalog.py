@@ -1,0 +1,41 @@
+"""All experiments by name, in the order of the report.
+
+>>> [experiment.name for experiment in selected("time,table1")]
+['table1', 'time']
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from ebrank.errors import ParameterError
+from ebrank.experiments import ablation, entering, table1, table2, table3, time, toy
+from ebrank.experiments.run import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (table1, table2, table3, time, entering, ablation, toy)
+}
+EXTRAS = "extras"
+"""Selects all that the paper does not have."""
+
+
+def selected(only: str | None = None) -> tuple[Experiment, ...]:
+    """Return the experiments that a text such as `table2,extras` names; all without one."""
+    if only is None:
+        return tuple(EXPERIMENTS.values())
+    names: set[str] = set()
+    for name in only.split(","):
+        names |= _named(name.strip())
+    return tuple(one for one in EXPERIMENTS.values() if one.name in names)
+
+
+def _named(name: str) -> set[str]:
+    if name == EXTRAS:
+        return {one.name for one in EXPERIMENTS.values() if one.extra}
+    if name in EXPERIMENTS:
+        return {name}
+    known = [*EXPERIMENTS, EXTRAS]
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    hint = f"; did you mean {close[0]}?" if close else "."
+    raise ParameterError(f"no experiment is called {name!r}{hint} Known: {', '.join(known)}.")

@@ -1,0 +1,77 @@
+"""Figure: how fast items enter. Each η has an ε of its own, chosen on validation queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ebrank.experiments.contest import Lead, lead
+from ebrank.experiments.lineup import EBRANK, EXPOSURE, FIGURES, TUNED, Entrant, entrant
+from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, against, panels
+from ebrank.experiments.outcome import Figure, Finding, Outcome, Series
+from ebrank.experiments.run import Experiment, Results, Run, Setup
+
+ETAS = (0.1, 0.2, 0.4, 0.7, 1.0)
+
+
+def run_of(setup: Setup, one: Entrant, eta: float) -> Run:
+    """Return the run of an entrant under an entering probability."""
+    return setup.run(one.key, replace(setup.config, entering_probability=eta))
+
+
+def runs(setup: Setup) -> list[Run]:
+    """Return all that are drawn, under every η."""
+    return [run_of(setup, one, eta) for eta in ETAS for one in FIGURES]
+
+
+def outcome(setup: Setup, results: Results) -> Outcome:
+    """Return the figure, and whether EBRank is first throughout."""
+
+    def lines(measure: Measure) -> tuple[Series, ...]:
+        return tuple(
+            against(one, ETAS, [results[run_of(setup, one, eta)] for eta in ETAS], measure)
+            for one in FIGURES
+        )
+
+    drawn = panels("entering probability η", lines, MEASURES)
+    figure = Figure(
+        "entering",
+        "Entering probability",
+        "The lower η, the more sessions there are before the next item enters. Mean of the trials "
+        "and one standard deviation; ε is tuned for each η.",
+        tuple(replace(panel, log_x=True) for panel in drawn),
+    )
+    return Outcome(figures=(figure,), findings=tuple(findings(setup, results)))
+
+
+def findings(setup: Setup, results: Results) -> Iterator[Finding]:
+    """Yield whether EBRank is ahead of all others under every η (the paper: significantly)."""
+    for one in map(entrant, (EBRANK, EXPOSURE)):
+        for measure in (WARM, CUM):
+            leads = {eta: _lead(setup, results, one, eta, measure) for eta in ETAS}
+            doubtful = [f"{eta:g}" for eta, ahead in leads.items() if not ahead.significant]
+            told = ", ".join(
+                f"η = {eta:g}: {measure.text(ahead.difference, '+')}"
+                for eta, ahead in leads.items()
+            )
+            sure = f"; not significant for η = {', '.join(doubtful)}" if doubtful else ""
+            yield Finding(
+                f"{one.style}-first-{measure.name}-every-eta",
+                f"{one.label} is first in {measure.title} under every entering probability",
+                all(ahead.difference > 0 for ahead in leads.values()),
+                f"{told} against the next{sure or '; all significant'}",
+            )
+
+
+def _lead(setup: Setup, results: Results, one: Entrant, eta: float, measure: Measure) -> Lead:
+    rivals = {
+        other.label: results[run_of(setup, other, eta)]
+        for other in FIGURES
+        if other.key not in (EBRANK, EXPOSURE)
+    }
+    return lead(results[run_of(setup, one, eta)], rivals, measure)
+
+
+EXPERIMENT = Experiment(
+    "entering", "Figure: entering probability", outcome, runs, tuned=TUNED, etas=ETAS
+)
