@@ -41,14 +41,14 @@ def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
     return value
 
 
-OPTIONS = (
-    click.option(
+OPTIONS = {
+    "dataset": click.option(
         "--dataset",
         required=True,
         metavar="NAME|FOLDER",
         help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt.",
     ),
-    click.option(
+    "trials": click.option(
         "--trials",
         type=click.IntRange(min=1),
         metavar="NUMBER",
@@ -56,7 +56,7 @@ OPTIONS = (
         show_default=True,
         help="How often to repeat it, with other users each time.",
     ),
-    click.option(
+    "seed": click.option(
         "--seed",
         type=click.IntRange(min=0),
         callback=_seed,
@@ -65,13 +65,13 @@ OPTIONS = (
         show_default=True,
         help="Every random draw follows from it.",
     ),
-    click.option(
+    "sessions": click.option(
         "--sessions",
         type=click.IntRange(min=1),
         metavar="NUMBER",
         help="Sessions of a trial; by default (rows − 5·queries)/η.",
     ),
-    click.option(
+    "eta": click.option(
         "--eta",
         type=click.FloatRange(0, 1, min_open=True),
         metavar="NUMBER",
@@ -79,7 +79,7 @@ OPTIONS = (
         show_default=True,
         help="Probability that an item enters at a session of its query.",
     ),
-    click.option(
+    "updates": click.option(
         "--updates",
         type=click.IntRange(min=1),
         metavar="NUMBER",
@@ -87,7 +87,7 @@ OPTIONS = (
         show_default=True,
         help="Model updates of a trial.",
     ),
-    click.option(
+    "jobs": click.option(
         "--jobs",
         type=click.IntRange(min=1),
         metavar="NUMBER",
@@ -95,25 +95,25 @@ OPTIONS = (
         show_default=True,
         help="Trials to run at a time; the results do not depend on it.",
     ),
-    click.option(
+    "out": click.option(
         "--out",
         metavar="DIR",
         type=click.Path(file_okay=False),
         help="Folder for the results; trials finished there before are not run again.",
     ),
-    click.option(
+    "scale": click.option(
         "--scale",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SHARE",
         help="Share of a preset's queries to generate.",
     ),
-    dataset_options,
-)
+    "about data": dataset_options,
+}
 
 
 def experiment_options(function: F) -> F:
     """Add the dataset, what is simulated on it, and how to run it."""
-    for option in reversed(OPTIONS):
+    for option in reversed(OPTIONS.values()):
         function = option(function)
     return function
 

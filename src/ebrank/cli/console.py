@@ -76,8 +76,11 @@ def warn(message: str) -> None:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a callback of (done, total) that draws a bar on stderr; None where nobody watches."""
+def progress(label: str) -> Iterator[Callable[..., None] | None]:
+    """Yield a callback of (done, total) that draws a bar on stderr; None where nobody watches.
+
+    It also takes a new label, where there is one.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -90,8 +93,8 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
     task = bar.add_task(label, total=None)
     began = time.monotonic()
 
-    def update(done: int, total: int) -> None:
-        bar.update(task, completed=done, total=total)
+    def update(done: int, total: int, label: str | None = None) -> None:
+        bar.update(task, completed=done, total=total, description=label)
         if not bar.live.is_started and time.monotonic() - began > _PATIENCE_SECONDS:
             bar.start()
 
