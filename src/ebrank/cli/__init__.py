@@ -18,6 +18,7 @@ from ebrank.cli.lazy import RootGroup, examples
 VERBS = {
     "data": "List, describe and check datasets.",
     "rankers": "List the rankers, or describe one.",
+    "reproduce": "Reproduce the paper: all its tables and figures, and more.",
     "simulate": "Run rankers on simulated users and measure them.",
     "tune": "Choose a ranker's parameters on validation queries.",
 }

@@ -1,0 +1,247 @@
+"""`ebrank reproduce`: every table and figure of the paper, by one command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ebrank.cli import console
+from ebrank.cli._experiment import (
+    OPTIONS,
+    RANKER,
+    note_of_compilation,
+    one_interrupt_at_a_time,
+    read_own,
+)
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import dataset_options, json_option
+from ebrank.errors import DataError, ParameterError
+from ebrank.extras import import_extra
+
+if TYPE_CHECKING:
+    from ebrank.data.dataset import Dataset
+    from ebrank.experiments.assembly import Chapter
+    from ebrank.experiments.document import Document
+    from ebrank.experiments.runner import Order
+
+EMBEDDED = "mq2007-like"
+TRIALS = "trials"
+NOT_OF_THE_RESULT = {"jobs", "out", "as_json"}
+"""Options that the results do not depend on."""
+
+
+@click.command(
+    "reproduce",
+    epilog=examples(
+        "ebrank reproduce",
+        "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
+        "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
+        "ebrank reproduce --dataset mslr10k-like --only table2 --given ucbrank:epsilon=0.01",
+        "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
+    ),
+)
+@click.option(
+    "--dataset",
+    "datasets",
+    multiple=True,
+    default=(EMBEDDED,),
+    show_default=True,
+    metavar="NAME|FOLDER",
+    help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt; may be "
+    "given several times.",
+)
+@OPTIONS["trials"]
+@click.option(
+    "--only",
+    metavar="NAMES",
+    help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all.",
+)
+@OPTIONS["seed"]
+@click.option(
+    "--given",
+    multiple=True,
+    metavar=RANKER,
+    help="A tuned ranker with the ε to use, such as ebrank:epsilon=30; others are tuned on "
+    "validation queries.",
+)
+@OPTIONS["sessions"]
+@OPTIONS["updates"]
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="Trials to run at a time, by default one on each core; the results do not depend on it.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for the results, by default reproduction/DATASET; finished trials are kept there.",
+)
+@OPTIONS["scale"]
+@dataset_options
+@json_option
+def command(
+    datasets: tuple[str, ...],
+    only: str | None,
+    given: tuple[str, ...],
+    out: str | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Reproduce the paper: all its tables and figures, and more.
+
+    Chooses ε on validation queries, runs all rankers, and writes report.html, results.json, tables,
+    figures and LEDGER.md, which puts the paper's figures beside these.
+
+    Ctrl-C stops; the same command goes on where it was.
+    """
+    from ebrank.experiments import catalog, choice
+    from ebrank.experiments.runner import Order
+    from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.parallel import Interrupted
+
+    for module in ("matplotlib", "jinja2"):  # told at once rather than when all is done
+        import_extra(module, extra="report", purpose="for the report")
+    order = Order(
+        catalog.selected(only),
+        SimulationConfig(updates=options.pop("updates"), sessions=options.pop("sessions")),
+        options.pop("seed"),
+        options.pop("trials"),
+        choice.read_given(given),
+    )
+    jobs = options.pop("jobs")
+    with one_interrupt_at_a_time(), note_of_compilation():
+        loaded = load(datasets, order, options)
+        folder = prepared_folder(out, loaded)
+        try:
+            document = run(order, loaded, folder, jobs)
+        except Interrupted:
+            click.echo(
+                f"stopped; finished trials are kept in {folder}; the same command goes on there",
+                err=True,
+            )
+            raise click.exceptions.Exit(130) from None
+    if as_json:
+        console.print_json(as_plain(document, folder))
+    else:
+        print_summary(document, folder)
+
+
+def load(sources: Sequence[str], order: Order, options: dict[str, Any]) -> list[Dataset]:
+    """Return the datasets; refuse what would go wrong later."""
+    import ebrank
+
+    loaded: list[Dataset] = []
+    for source in dict.fromkeys(sources):
+        with console.progress(f"reading {source}") as progress:
+            loaded.append(ebrank.load(source, progress=progress, **options))
+        order.config.session_count(loaded[-1])  # refuses what is too short
+    names = [data.name for data in loaded]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ParameterError(f"two datasets are called {twice}; reproduce one at a time")
+    return loaded
+
+
+def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
+    """Return the folder for the results; refuse one that holds something else."""
+    from ebrank.experiments.document import KIND, RESULTS
+
+    names = "+".join(re.sub(r"[^\w.-]+", "-", data.name) for data in loaded)
+    folder = Path("reproduction", names) if out is None else Path(out)
+    ours = read_own(folder / RESULTS, KIND) or (folder / TRIALS).is_dir()
+    if not ours and folder.is_dir() and any(folder.iterdir()):
+        raise DataError(
+            "the folder holds something else", path=folder, remedy="Give another --out."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def run(order: Order, loaded: Sequence[Dataset], folder: Path, jobs: int | None) -> Document:
+    """Carry the order out, write the results and the report, return the results."""
+    from ebrank.experiments import assembly
+    from ebrank.experiments.document import write_document, write_times
+    from ebrank.experiments.runner import carry_out
+    from ebrank.report.write import write_report
+    from ebrank.threads import available_threads
+
+    jobs = jobs or available_threads()
+    chapters: list[Chapter] = []
+    with console.progress("starting") as progress:
+
+        def watch(what: str, done: int, total: int) -> None:
+            if progress is not None:
+                progress(done, total, what)
+
+        for data in loaded:
+            report = carry_out(order, data, folder / TRIALS, jobs=jobs, watch=watch)
+            chapters.append(assembly.chapter(order, report, several=len(loaded) > 1))
+            del report  # the trials of a large dataset are large
+    document = assembly.document(as_typed(), order, chapters)
+    times = assembly.times(chapters, jobs)
+    write_document(document, folder)
+    write_times(times, folder)
+    write_report(document, times, folder)
+    return document
+
+
+def as_typed() -> str:
+    """Return the command with the options that its results depend on."""
+    context = click.get_current_context()
+    words = ["ebrank", "reproduce"]
+    for option in context.command.params:
+        name = option.name or ""
+        told = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if told and name not in NOT_OF_THE_RESULT:
+            value = context.params[name]
+            several = option.multiple if isinstance(option, click.Option) else False
+            for each in value if several else (value,):
+                text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
+                words += [option.opts[0], text]
+    return shlex.join(words)
+
+
+def as_plain(document: Document, folder: Path) -> dict[str, Any]:
+    """Return what scripts want to know; all of it is in results.json."""
+    from ebrank.experiments.outcome import written
+
+    return {
+        "out": str(folder),
+        "datasets": [
+            {
+                "name": data.name,
+                "tuning": written(data.tuning),
+                "runs": written(data.runs),
+                "findings": written(data.findings),
+            }
+            for data in document.datasets
+        ],
+    }
+
+
+def print_summary(document: Document, folder: Path) -> None:
+    """Print Table 2, the findings that do not hold, and where the report lies."""
+    from ebrank.report.tables.text import text
+
+    width = shutil.get_terminal_size().columns
+    for table in document.tables:
+        if table.name == "table2":
+            click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")
+    for data in document.datasets:
+        failed = [finding for finding in data.findings if not finding.holds]
+        if data.findings:
+            held = len(data.findings) - len(failed)
+            click.echo(f"{data.name}: {held} of {len(data.findings)} findings hold")
+        for finding in failed:
+            click.echo(f"  does not hold: {finding.claim} ({finding.detail})")
+    click.echo(f"Report: {folder / 'report.html'}")
