@@ -18,7 +18,8 @@ from ebrank.simulation.play import play
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.world import World, new_world, stats_of
-from tests.simulation.reference import Item, Reference, Session
+from tests.simulation.reference import Reference
+from tests.simulation.state import Item, Session
 from tests.simulation.tiny import watched
 
 SEED = 3
@@ -94,10 +95,61 @@ def assert_same_measures(got: TrialResult, reference: Reference) -> None:
         (got.clicks_by_age, reference.clicks_by_age),
     ):
         np.testing.assert_allclose(shares * sum(sums), sums, rtol=1e-11)
+    assert_same_waits(got, reference)
+    assert_same_calibration(got, reference)
     if reference.model.weights is None:
         assert got.weights is None
     else:
         np.testing.assert_array_equal(got.weights, reference.model.weights)
+
+
+def assert_same_waits(got: TrialResult, reference: Reference) -> None:
+    """Every age at which something first happened, read off the log and the snapshots."""
+    shown, top, watched = [], [], []
+    for q, item in awaited(reference):
+        served = [session for session in reference.log if session.query == q]
+        entered = item.entered_at or 0
+        since = served[entered - reference.config.warmup_sessions :]
+        impressions = [
+            age for age, session in enumerate(since) if was_shown(item, session, reference)
+        ]
+        arrivals = [s.sessions[q] - 1 - entered for s in reference.snapshots if item.row in s.top]
+        shown.append(min(impressions, default=-1))
+        top.append(min(arrivals, default=-1))
+        watched.append(len(since) - 1)
+    assert got.wait_shown.tolist() == shown
+    assert got.wait_top.tolist() == top
+    assert got.watched.tolist() == watched
+
+
+def awaited(reference: Reference) -> list[tuple[int, Item]]:
+    """Return the most relevant items of test queries that entered, with the query of each."""
+    return [
+        (q, item)
+        for q, query in enumerate(reference.queries)
+        for item in query.items
+        if query.split == "test" and item.relevance == 1.0 and item.entered_at is not None
+    ]
+
+
+def was_shown(item: Item, session: Session, reference: Reference) -> bool:
+    """Return whether an item was in a list, at a rank where users are believed to look."""
+    places = zip(session.rows, reference.believed, strict=False)
+    return any(row == item.row and p > 0 for row, p in places)
+
+
+def assert_same_calibration(got: TrialResult, reference: Reference) -> None:
+    """What the prior said half-way of items never shown, and how they fared after that."""
+    then = reference.snapshots[reference.config.updates // 2]
+    if then.prior is None:
+        assert got.calibration is None
+        return
+    items = [item for query in reference.queries for item in query.items]
+    later = [item for item in items if item.row in then.unseen and item.n > 0]
+    alpha, beta = then.prior
+    expected = [(alpha[i.row], beta[i.row], i.c, i.E, i.relevance) for i in later]
+    assert got.calibration is not None
+    np.testing.assert_array_equal(got.calibration, np.array(expected).reshape(-1, 5))
 
 
 def assert_whole_run_agrees(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,56 +20,16 @@ from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from tests.simulation import plain
-
-
-@dataclass
-class Item:
-    """A (query, item) pair; n, c, C and E are what the paper's log says about it."""
-
-    row: int
-    place: int  # within its query
-    relevance: float
-    baseline: float
-    tie_key: float
-    entered_at: int | None = None
-    n: int = 0
-    c: int = 0
-    C: float = 0.0
-    E: float = 0.0
-
-    @property
-    def behavior(self) -> tuple[float, float, float, float]:
-        return float(self.n), float(self.c), self.C, self.E
-
-
-@dataclass
-class Query:
-    """A query, its candidates D_q, and the masked items in the order in which they enter."""
-
-    split: str
-    items: list[Item]
-    candidates: list[Item]
-    masked: list[Item]
-    sessions: int = 0
-
-
-class Session(NamedTuple):
-    """A line of the log: a list, its clicks, and how good it was."""
-
-    query: int
-    rows: list[int]
-    clicked: list[bool]
-    ndcg: float
-
-
-class Checkpoint(NamedTuple):
-    """What is measured after a model update; NDCG of each test query at each cutoff."""
-
-    sessions: int
-    cum_ndcg: float
-    cold: list[list[float]]
-    warm: list[list[float]]
-
+from tests.simulation.state import (
+    Checkpoint,
+    Item,
+    Query,
+    Session,
+    Snapshot,
+    age,
+    ndcg_of,
+    ranking,
+)
 
 Score = Callable[[Item, int], float]
 
@@ -87,6 +46,7 @@ class Reference:
     spell_out: Callable[[ScoreModel, Item], float] | None = None
     log: list[Session] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
     exposure_by_age: list[float] = field(default_factory=lambda: [0.0] * 16)
     clicks_by_age: list[float] = field(default_factory=lambda: [0.0] * 16)
 
@@ -108,10 +68,12 @@ class Reference:
         """Warm up, then serve, update and measure."""
         self.warm_up()
         self.update()
+        self.look()
         for t in range(self.session_count):
             self.serve(t)
             if t + 1 in self.update_times:
                 self.update()
+                self.look()
                 self.measure(t + 1)
         return self
 
@@ -212,6 +174,20 @@ class Reference:
             Checkpoint(sessions, self.cum_ndcg(), self.offline(cold=True), self.offline(cold=False))
         )
 
+    def look(self) -> None:
+        """Take a snapshot: who is in the top without exploration, who was never shown."""
+        test = [query for query in self.queries if query.split == "test"]
+        top = {
+            item.row
+            for query in test
+            for item in ranking(query.candidates, lambda item: self.offline_score(item, False))[
+                : self.config.list_length
+            ]
+        }
+        unseen = {item.row for query in test for item in query.items if item.n == 0}
+        sessions = [query.sessions for query in self.queries]
+        self.snapshots.append(Snapshot(sessions, top, unseen, self.model.prior))
+
     def cum_ndcg(self) -> float:
         """Return Σ_τ γ^(t−τ)·NDCG_τ over the sessions on test queries (eq:cumDCG)."""
         served = [session.ndcg for session in self.log if self.split(session) == "test"]
@@ -272,28 +248,3 @@ class Reference:
 def numbers(model: ScoreModel, item: Item) -> tuple[float, float]:
     """Return the model's a and b for an item; b may be the same for all."""
     return float(model.a[item.row]), float(model.b[item.row if len(model.b) > 1 else 0])
-
-
-def ranking(candidates: list[Item], score: Callable[[Item], float]) -> list[Item]:
-    """Return the candidates by falling score, equal ones by their tie keys."""
-    return sorted(candidates, key=lambda item: (-score(item), item.tie_key))
-
-
-def ndcg_of(ranked: list[Item], query: Query, cutoff: int) -> float:
-    """Return the NDCG of a list; the ideal one is made of all items, entered or not."""
-    ideal = sorted((item.relevance for item in query.items), reverse=True)
-    best = dcg(ideal[:cutoff])
-    return dcg([item.relevance for item in ranked[:cutoff]]) / best if best > 0 else 1.0
-
-
-def dcg(gains: list[float]) -> float:
-    """Return Σ_i R(i)/log2(i + 1)."""
-    return math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(gains, start=1))
-
-
-def age(query: Query, item: Item) -> int:
-    """Return 0 for an initial candidate, else 1, 2, 3, 4, ... for the age 0, 1, 2–3, 4–7, ..."""
-    if item.entered_at is None:
-        return 0
-    since = query.sessions - item.entered_at
-    return 1 if since == 0 else min(2 + math.floor(math.log2(since)), 15)

@@ -18,7 +18,8 @@ from ebrank.rankers.dbgd import DBGD
 from ebrank.rankers.mgd import MGD
 from ebrank.rankers.pdgd import PDGD
 from tests.simulation import plain
-from tests.simulation.reference import Item, Query, Reference, Session, ranking
+from tests.simulation.reference import Reference
+from tests.simulation.state import Item, Query, Session, ranking
 
 Vector = list[float]
 

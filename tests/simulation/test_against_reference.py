@@ -25,7 +25,8 @@ from tests.simulation.comparison import (
     assert_same_statistics,
     assert_whole_run_agrees,
 )
-from tests.simulation.reference import Item, Reference, numbers
+from tests.simulation.reference import Reference, numbers
+from tests.simulation.state import Item
 from tests.simulation.tiny import tiny, variants
 
 

@@ -44,6 +44,10 @@ def test_shapes_of_a_trial() -> None:
     assert trial.test_ndcg.shape == trial.test_queries.shape
     assert trial.weights is not None
     assert trial.weights.shape == (data.n_features,)
+    assert trial.wait_shown.shape == trial.wait_top.shape == trial.watched.shape
+    assert trial.wait_shown.dtype == trial.wait_top.dtype == trial.watched.dtype == np.int64
+    assert trial.calibration is not None
+    assert trial.calibration.shape[1] == 5
 
 
 def test_nothing_but_the_cutoffs_depends_on_the_cutoffs() -> None:

@@ -117,12 +117,13 @@ class EBRankLearner:
         self.prior.fit(
             data.features[train], stats[train], validation=(data.features[vali], stats[vali])
         )
-        alpha, beta = self.prior.predict(data.features)
+        prior = self.prior.predict(data.features)
         return ScoreModel(
-            a=alpha,
-            b=beta[:1],  # the same for all
+            a=prior.alpha,
+            b=prior.beta[:1],  # the same for all
             serve=formula,
             offline=formula,
             serve_parameters=(float(self.ranker.epsilon), 0.0, 0.0),
             weights=self.prior.weights_,
+            prior=prior,
         )

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.errors import ParameterError
+from ebrank.priors.base import BetaParameters
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -107,6 +108,7 @@ class ScoreModel:
         cold: what Cold-NDCG is measured by where it is not `offline`; takes its parameters.
         noisy: whether `serve` uses its key, so that every candidate has a new score every session.
         weights: the linear model's weights, that of x^b last if it has one; None if there is none.
+        prior: α and β of each row's relevance before any behavior; None if it has no Beta prior.
     """
 
     a: Floats
@@ -118,3 +120,4 @@ class ScoreModel:
     cold: Formula | None = None
     noisy: bool = False
     weights: Floats | None = None
+    prior: BetaParameters | None = None

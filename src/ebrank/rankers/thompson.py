@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ebrank.rankers.base import Learner, Ranker, Trial, param
-from ebrank.rankers.ebrank import FORMULAS, EBRank, EBRankLearner
+from ebrank.rankers.ebrank import EBRank, EBRankLearner
 from ebrank.rankers.model import Formula, ScoreModel
 
 DRAW = Formula("ebrank.rankers.kernels.noise:posterior_draw")
@@ -35,7 +35,4 @@ class ThompsonLearner:
     def update(self) -> ScoreModel:
         """Return the posterior to draw from."""
         model = self.posterior.update()
-        offline = FORMULAS["both", "exposure"]
-        return ScoreModel(
-            a=model.a, b=model.b, serve=DRAW, offline=offline, noisy=True, weights=model.weights
-        )
+        return replace(model, serve=DRAW, noisy=True)

@@ -25,8 +25,10 @@ from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation import offline, play, schedule
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.foresight import Foresight
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.waiting import Waiting
 from ebrank.simulation.world import AGES, Floats, Ints, World, ideal_dcg, new_world, stats_of
 from ebrank.threads import map_blocks
 
@@ -76,6 +78,7 @@ def run_trial(
     before = time.perf_counter()
     model = learner.update()
     learning, serving = time.perf_counter() - before, 0.0
+    run.foresee(model, update=0)
     for update in range(config.updates):
         before = time.perf_counter()
         run.serve(model, update)
@@ -84,6 +87,7 @@ def run_trial(
         serving += between - before
         learning += time.perf_counter() - between
         run.measure(model)
+        run.foresee(model, update + 1)
         if progress is not None:
             progress(update + 1, config.updates)
     return run.result(model, (time.perf_counter() - started, serving, learning))
@@ -103,7 +107,8 @@ class _Run:
         steps = np.arange(config.updates + 1)
         self.borders: Ints = config.session_count(dataset) * steps // config.updates
         self.cutoffs: Ints = np.array(config.cutoffs)
-        self.discounts = examination(np.arange(1.0, self.cutoffs.max() + 1.0))
+        longest = max(*config.cutoffs, config.list_length)
+        self.discounts = examination(np.arange(1.0, longest + 1.0))
         self.ideal = ideal_dcg(
             self.world.pointers, self.world.relevance, self.discounts, self.cutoffs
         )
@@ -118,6 +123,7 @@ class _Run:
         self.cold: list[Floats] = []
         self.warm: list[Floats] = []
         self.by_age = np.zeros((2, AGES))
+        self.waiting = Waiting(dataset, self.world)
 
     def warm_up(self) -> None:
         """Let BM25 serve every query, before anything enters."""
@@ -137,9 +143,16 @@ class _Run:
         self.cum.append(cum_ndcg(served[self.is_test[asked]], self.config.discount, before))
 
     def measure(self, model: ScoreModel) -> None:
-        """Evaluate a model on the test queries, cold and warm."""
-        self.cold.append(self._offline(model, cold=True))
-        self.warm.append(self._offline(model, cold=False))
+        """Evaluate a model on the test queries, cold and warm, and note who is in the top."""
+        cold, warm = self._best(model, cold=True), self._best(model, cold=False)
+        self.cold.append(self._ndcg(cold))
+        self.warm.append(self._ndcg(warm))
+        self.waiting.note_top(self.world, warm[:, : self.config.list_length])
+
+    def foresee(self, model: ScoreModel, update: int) -> None:
+        """Half-way through, note what the model says of test queries' items nobody has seen."""
+        if update == self.config.updates // 2:
+            self.foresight = Foresight(self.dataset, self.world, model)
 
     def result(self, model: ScoreModel, seconds: tuple[float, float, float]) -> TrialResult:
         """Return what was measured."""
@@ -158,6 +171,8 @@ class _Run:
             validation_ndcg=_mean(served[self.is_vali[asked] & late]),
             exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
             clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
+            **self.waiting.waits(self.world)._asdict(),
+            calibration=self.foresight.outcome(self.world),
             weights=model.weights,
             seconds=seconds[0],
             serving_seconds=seconds[1],
@@ -169,12 +184,12 @@ class _Run:
         click = self.config.users.click.compiled
         return play.play(self.world, model, plan, click, eta, self.key, self.threads)
 
-    def _offline(self, model: ScoreModel, *, cold: bool) -> Floats:
-        """Return the NDCG of test queries (rows) at the cutoffs (columns), without exploration."""
+    def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
+        """Return the list of each test query (rows) that the model alone would show."""
         formula = model.cold if cold and model.cold is not None else model.offline
-        out = np.empty((len(self.test), len(self.cutoffs)))
+        lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
         map_blocks(
-            lambda start, stop: offline.offline_ndcg(
+            lambda start, stop: offline.write_best(
                 self.world,
                 formula.compiled,
                 model.a,
@@ -182,16 +197,18 @@ class _Run:
                 model.offline_parameters,
                 0.0 if cold else 1.0,
                 self.test[start:stop],
-                self.cutoffs,
-                self.discounts,
-                self.ideal,
-                out[start:stop],
+                lists[start:stop],
             ),
             total=len(self.test),
             block=play.block_size(len(self.test)),
             threads=self.threads,
         )
-        return out
+        return lists
+
+    def _ndcg(self, lists: Ints) -> Floats:
+        """Return the NDCG of test queries' lists (rows) at the cutoffs (columns)."""
+        relevance, ideal = self.world.relevance, self.ideal[self.test]
+        return offline.list_ndcg(lists, relevance, self.discounts, self.cutoffs, ideal)
 
 
 def _mean(values: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Cold- and Warm-NDCG: how good the learned model is, exploration left out (eq:NDCG)."""
+"""What the learned model would show, exploration left out: the lists of Cold- and Warm-NDCG."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from ebrank.compiled import kernel
 from ebrank.simulation.scored import insert
 from ebrank.simulation.world import Compiled, Floats, Ints, World
 
+NOBODY = -1
+"""Fills a list that is longer than its query has candidates."""
+
 
 @kernel
-def offline_ndcg(
+def write_best(
     world: World,
     score: Compiled,
     a: Floats,
@@ -18,19 +21,14 @@ def offline_ndcg(
     parameters: tuple[float, float, float],
     seen: float,
     queries: Ints,
-    cutoffs: Ints,
-    discounts: Floats,
-    ideal: Floats,
-    out: Floats,
+    lists: Ints,
 ) -> None:
-    """Write the NDCG of each query (rows) at each cutoff (columns).
+    """Write each query's best candidates, best first, into its row of `lists`.
 
-    Candidates are those that have entered; the ideal list has all of the query's items. `seen` is 1
-    for the behavior so far, 0 to score items as if nobody had seen them. `discounts` reaches to the
-    largest cutoff. A query where nothing is relevant scores 1.
+    Candidates are those that have entered. `seen` is 1 for the behavior so far, 0 to score items as
+    if nobody had seen them.
     """
-    length = len(discounts)
-    rows = np.empty(length, np.int64)
+    length = lists.shape[1]
     values = np.empty(length)
     for i, q in enumerate(queries):
         listed = 0
@@ -48,9 +46,18 @@ def offline_ndcg(
                     parameters[2],
                     np.uint64(0),
                 )
-                listed = insert(world.leaves, rows, values, listed, row, value, length)
-        for c in range(len(cutoffs)):
-            dcg = 0.0
-            for rank in range(min(listed, cutoffs[c])):
-                dcg += world.relevance[rows[rank]] * discounts[rank]
-            out[i, c] = dcg / ideal[q, c] if ideal[q, c] > 0.0 else 1.0
+                listed = insert(world.leaves, lists[i], values, listed, row, value, length)
+        lists[i, listed:] = NOBODY
+
+
+def list_ndcg(
+    lists: Ints, relevance: Floats, discounts: Floats, cutoffs: Ints, ideal: Floats
+) -> Floats:
+    """Return the NDCG of each list (rows) at each cutoff (columns), eq:NDCG.
+
+    `discounts` reaches to the end of the lists. `ideal` is the best DCG of each query at each
+    cutoff, made of all its items, entered or not. Where nothing is relevant, any list scores 1.
+    """
+    gains = np.where(lists == NOBODY, 0.0, relevance[lists])
+    dcg = np.cumsum(gains * discounts, axis=1)[:, cutoffs - 1]
+    return np.divide(dcg, ideal, out=np.ones_like(ideal), where=ideal > 0.0)

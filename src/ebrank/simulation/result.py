@@ -29,6 +29,14 @@ class TrialResult:
             NaN where there were none.
         exposure_by_age, clicks_by_age: shares by age of the item; first the initial candidates,
             then 0, 1, 2–3, 4–7, ... sessions of its query since it entered.
+        wait_shown, wait_top, watched: of each test query's most relevant items (those with the
+            dataset's highest grade) that entered while serving: the age, in sessions of its query
+            since the one at which it entered, at its first impression; at the first model update
+            that ranks it, exploration left out, among the best `list_length`; and at the end. −1
+            for what did not happen until the end. Shape (items,).
+        calibration: what the model's Beta prior, half-way through, promised of test queries' items
+            that nobody had seen by then but somebody did later, and what came of it: α, β, clicks,
+            exposure and true relevance, shape (items, 5); None without such a prior.
         weights: the last linear model's weights, that of x^b last if it has one; None if none.
         seconds: run time, compilation left out.
         serving_seconds: of these, for the served sessions alone.
@@ -46,6 +54,10 @@ class TrialResult:
     validation_ndcg: float
     exposure_by_age: Floats
     clicks_by_age: Floats
+    wait_shown: Ints
+    wait_top: Ints
+    watched: Ints
+    calibration: Floats | None
     weights: Floats | None
     seconds: float
     serving_seconds: float

@@ -63,6 +63,7 @@ def show(
             age = _age(world, row, s)
             seen_by_age[age] += p
             clicks_by_age[age] += clicked[rank]
+            world.first_shown[row] = s if world.shown[row] == 0 else world.first_shown[row]
             world.shown[row] += 1
             world.exposure[row] += p
             world.clicks[row] += clicked[rank]  # no branch: nobody can predict clicks

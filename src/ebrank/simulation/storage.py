@@ -34,12 +34,21 @@ from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import TrialResult
 
-FORMAT = 1
+FORMAT = 2
 HEADER = "header"
 SOURCES = ("*.py", "evaluation/*.py", "priors/**/*.py", "rankers/**/*.py", "simulation/*.py")
 """What decides a trial's outcome, given its dataset: changing any of it makes old trials foreign.
 """
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    RuntimeError,  # of a flipped bit that says: encrypted, or packed in an unknown way
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class StorageWarning(UserWarning):

@@ -30,7 +30,7 @@ class World(NamedTuple):
     Query q owns the rows pointers[q] to pointers[q + 1]. `arrivals` holds these rows in the order
     in which they enter, so that the candidates are its first `entered[q]`; `positions` is the place
     of a row in that order. `entered_at` is the session of its query at which an item entered, −1
-    for those that were there at the start.
+    for those that were there at the start; `first_shown` that of its first impression, −1 before.
     `leaves` numbers a query's rows in a random order, `by_leaf` holds them in that order: the lower
     leaf precedes among equal scores.
     """
@@ -45,6 +45,7 @@ class World(NamedTuple):
     entered: Ints
     entered_at: SmallInts
     sessions_done: Ints
+    first_shown: SmallInts
     shown: Ints
     clicks: Ints
     weighted_clicks: Floats
@@ -65,6 +66,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     )
     tie_keys = _tie_keys(pointers, np.uint64(streams.child(key, streams.TIES)))
     leaves, by_leaf = _leaves(pointers, tie_keys)
+    moments = np.full((dataset.n_rows, 2), -1, np.int32)  # both in one line of the cache
     return World(
         pointers=pointers,
         arrivals=arrivals,
@@ -74,8 +76,9 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         relevance=relevance,
         ideal=ideal_dcg(pointers, relevance, discounts, np.array([len(ranks)]))[:, 0].copy(),
         entered=entered,
-        entered_at=np.full(dataset.n_rows, -1, np.int32),
+        entered_at=moments[:, 0],
         sessions_done=np.zeros(dataset.n_queries, np.int64),
+        first_shown=moments[:, 1],
         shown=np.zeros(dataset.n_rows, np.int64),
         clicks=np.zeros(dataset.n_rows, np.int64),
         weighted_clicks=np.zeros(dataset.n_rows),

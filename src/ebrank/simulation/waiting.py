@@ -1,0 +1,66 @@
+"""How long what is new and relevant waits: to be shown, and to be ranked among the best.
+
+Only items of test queries with the dataset's highest grade are watched, and of these the ones that
+enter while a ranker serves. All times are ages: sessions of the item's query since the one at which
+it entered, which counts 0. An item that has not been shown, or not reached the top, when the run
+ends has waited at least until then; `ebrank.evaluation.survival` makes use of both.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.data.dataset import Dataset
+from ebrank.simulation.world import Ints, World
+
+Bools = npt.NDArray[np.bool_]
+NEVER = -1
+
+
+class Waits(NamedTuple):
+    """Fields of `TrialResult` with the same names."""
+
+    wait_shown: Ints
+    wait_top: Ints
+    watched: Ints
+
+
+class Waiting:
+    """The items that are waited for, and when each first was among the best of its query."""
+
+    def __init__(self, dataset: Dataset, world: World) -> None:
+        initial = world.positions < np.repeat(world.entered, dataset.candidates)
+        on_test = np.repeat(dataset.query_splits == 2, dataset.candidates)
+        awaited = on_test & (dataset.labels == dataset.max_label) & ~initial
+        self._rows: Ints = np.flatnonzero(awaited)
+        self._query_of: Ints = np.repeat(np.arange(dataset.n_queries), dataset.candidates)
+        self._awaited: Bools = awaited
+        self._top_at: Ints = np.full(dataset.n_rows, NEVER)
+
+    def note_top(self, world: World, lists: Ints) -> None:
+        """Note who stands in the lists that the model, updated just now, would show.
+
+        `lists` holds rows of the dataset, −1 where there is none.
+        """
+        arrived = lists[(lists >= 0) & self._awaited[lists]]
+        self._top_at[arrived] = world.sessions_done[self._query_of[arrived]] - 1
+        self._awaited[arrived] = False
+
+    def waits(self, world: World) -> Waits:
+        """Return how long those that entered by now have waited."""
+        rows = self._rows[world.entered_at[self._rows] >= 0]
+        entered = world.entered_at[rows].astype(np.int64)
+        last_session = world.sessions_done[self._query_of[rows]] - 1
+        return Waits(
+            wait_shown=_ages(world.first_shown[rows], entered),
+            wait_top=_ages(self._top_at[rows], entered),
+            watched=last_session - entered,
+        )
+
+
+def _ages(sessions: npt.NDArray[np.integer], entered: Ints) -> Ints:
+    """Return sessions as ages of items; what never happened stays so."""
+    return np.where(sessions == NEVER, NEVER, sessions - entered)
