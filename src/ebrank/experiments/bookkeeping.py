@@ -28,16 +28,15 @@ from ebrank.simulation.summary import spread
 
 def ledger(setup: Setup, results: Results, findings: Sequence[Finding]) -> tuple[Section, ...]:
     """Return the sections for one dataset."""
+    sections = [_findings(findings)] if findings else []
     theirs = paper.reference(setup.dataset.name)
-    sections = [_findings(findings)]
     if theirs is None:
         told = f"Nobody published figures for {setup.dataset.name} to hold ours against."
         return (*sections, Section("Figures", told))
-    book = _Book(setup, results, theirs)
-    sections += [book.performance(), book.ratios(), book.variants()]
     if theirs.statistics is not None:
-        sections.insert(1, _statistics(setup.dataset, theirs))
-    return tuple(section for section in sections if section.entries or section.note)
+        sections.append(_statistics(setup.dataset, theirs))
+    book = _Book(setup, results, theirs)
+    return (*sections, book.performance(), book.ratios(), book.variants())
 
 
 def missing(datasets: Sequence[str], *, trials: int, seed: int) -> tuple[Section, ...]:
@@ -81,7 +80,7 @@ def _command(dataset: str) -> str:
 
 def _findings(findings: Sequence[Finding]) -> Section:
     held = sum(finding.holds for finding in findings)
-    note = f"{held} of {len(findings)} hold." if findings else ""
+    note = f"{held} of {len(findings)} hold."
     return Section("What the paper finds", note, findings=tuple(findings))
 
 

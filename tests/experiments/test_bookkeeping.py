@@ -1,0 +1,163 @@
+"""The ledger of a real, small run: every figure is the run's, and what was not run says so."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.evaluation.exploitation import exploitation_ratio
+from ebrank.experiments import paper
+from ebrank.experiments.bookkeeping import ledger, missing
+from ebrank.experiments.ledger import Entry, Section
+from ebrank.experiments.outcome import Finding, read, written
+from ebrank.experiments.run import Results, Run, Setup
+from ebrank.rankers import registry
+from ebrank.simulation import parallel
+from ebrank.simulation.config import SimulationConfig
+
+CONFIG = SimulationConfig(sessions=120, updates=2, warmup_sessions=5)
+EBRANK = "ebrank:epsilon=7"
+RANKERS = ("bm25", "cftopk:features=concate", "ebrank:epsilon=7,min_impressions=20", EBRANK)
+FINDING = Finding("x", "it holds", False, "it does not")
+
+
+@pytest.fixture(scope="module")
+def setup() -> Setup:
+    data = ebrank.load("mq2007-like", scale=0.01)
+    return Setup(data, CONFIG, seed=1, trials=2, chosen={("ebrank", 1.0): registry.parse(EBRANK)})
+
+
+@pytest.fixture(scope="module")
+def results(setup: Setup) -> Results:
+    rankers = [registry.parse(text) for text in RANKERS]
+    done = parallel.run(setup.dataset, rankers, CONFIG, setup.seed, trials=2)
+    return {Run(ranker, CONFIG): result for ranker, result in zip(rankers, done, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def sections(setup: Setup, results: Results) -> dict[str, Section]:
+    return {
+        section.title.partition(":")[0]: section for section in ledger(setup, results, [FINDING])
+    }
+
+
+def figures(section: Section, name: str, group: str = "") -> dict[str, Entry]:
+    return {
+        entry.figure: entry
+        for entry in section.entries
+        if entry.name == name and entry.group.startswith(group)
+    }
+
+
+def test_sections_are_read_back(setup: Setup, results: Results) -> None:
+    for section in ledger(setup, results, [FINDING]):
+        assert read(Section, json.loads(json.dumps(written(section)))) == section
+
+
+def test_table_2_holds_what_was_run(sections: dict[str, Section], results: Results) -> None:
+    table = sections["Table 2"]
+    assert len(table.entries) == 48
+    own = figures(table, "CFTopK", "W/-Behav (Concate)")
+    result = results[Run(registry.parse(RANKERS[1]), CONFIG)]
+    assert [entry.reference for entry in own.values()] == [0.385, 0.579, 113.5]
+    for title, values in (("Cold-NDCG", result.cold_ndcg), ("Cum-NDCG", result.cum_ndcg)):
+        assert own[title].ours == pytest.approx(sum(values) / 2)
+        assert own[title].sd == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+    ours = figures(table, "EBRank")["Warm-NDCG"].ours
+    assert ours == results[Run(registry.parse(EBRANK), CONFIG)].warm_ndcg.mean()
+
+
+def test_what_was_not_run_says_so(sections: dict[str, Section]) -> None:
+    for entry in figures(sections["Table 2"], "PDGD", "W/o").values():
+        assert (entry.ours, entry.sd, entry.difference, entry.remark) == (
+            None,
+            None,
+            None,
+            "not run",
+        )
+        assert entry.reference is not None
+    assert (
+        "What was not run: `ebrank reproduce --dataset mq2007-like --scale 0.01 --only table2`."
+        in sections["Table 2"].note
+    )
+
+
+def test_table_3_holds_the_weights(sections: dict[str, Section], results: Results) -> None:
+    own = figures(sections["Table 3"], "CFTopK")
+    result = results[Run(registry.parse(RANKERS[1]), CONFIG)]
+    shares = [
+        exploitation_ratio(trial.weights if trial.weights is not None else [])
+        for trial in result.trials
+    ]
+    assert own["x^b"].ours == pytest.approx(np.mean([share[-1] for share in shares]))
+    assert own["largest other"].ours == pytest.approx(
+        np.mean([max(share[:-1]) for share in shares])
+    )
+    assert (own["x^b"].reference, own["largest other"].reference) == (0.591, 0.098)
+
+
+def test_variants_are_held_against_the_rankers_they_vary(sections: dict[str, Section]) -> None:
+    section = sections["Variants of Table 2's rankers"]
+    varied = figures(section, "EBRank, prior trained on n > 20")["Warm-NDCG"]
+    assert varied.reference == 0.849
+    assert varied.ours is not None
+    assert figures(section, "PRIOR, x^b = C/n")["Warm-NDCG"].remark == "not run"
+
+
+def test_table_1_tells_the_dataset(sections: dict[str, Section], setup: Setup) -> None:
+    queries, candidates, features, label = sections["Table 1"].entries
+    assert (queries.reference, queries.ours, queries.remark) == (1643, 16, "a scaled set")
+    assert candidates.ours == setup.dataset.n_rows / 16
+    assert features.difference == setup.dataset.n_features - 46
+    assert (label.difference, label.remark) == (0, "")
+
+
+def test_findings_are_part_of_it(sections: dict[str, Section]) -> None:
+    section = sections["What the paper finds"]
+    assert (section.findings, section.note) == ((FINDING,), "0 of 1 hold.")
+
+
+def test_without_any_run_there_is_no_number(setup: Setup) -> None:
+    _, _, *rest = ledger(setup, {}, [FINDING])
+    assert [section.entries for section in rest] == [(), (), ()]
+    assert all(section.note.startswith("Not run; `ebrank reproduce ") for section in rest)
+
+
+def test_a_dataset_of_ones_own_has_no_reference(setup: Setup, results: Results) -> None:
+    own = replace(setup, dataset=replace(setup.dataset, name="mine"))
+    (section,) = ledger(own, results, [])
+    assert section == Section("Figures", "Nobody published figures for mine to hold ours against.")
+
+
+def test_on_mq2008_the_released_code_is_the_reference(setup: Setup, results: Results) -> None:
+    other = replace(setup, dataset=replace(setup.dataset, name="MQ2008"))
+    sections = {section.title.partition(":")[0]: section for section in ledger(other, results, [])}
+    assert "Table 1" not in sections
+    told = figures(sections["Table 2"], "EBRank")
+    assert [entry.reference for entry in told.values()] == [0.701, 0.833, 171.3]
+    assert figures(sections["Table 2"], "DBGD", "W/o")["Cold-NDCG"].reference is None
+    assert figures(sections["Table 3"], "PRIOR")["x^b"].reference == 0.717
+
+
+@pytest.mark.parametrize(
+    ("datasets", "absent"),
+    [
+        (["mq2007-like"], ["MQ2007", "MSLR-10K", "MSLR-30K", "MQ2008"]),
+        (["MQ2008", "MSLR-WEB10K"], ["MQ2007", "MSLR-30K"]),
+    ],
+)
+def test_data_not_at_hand_has_the_command_that_fills_it(
+    datasets: list[str], absent: list[str]
+) -> None:
+    sections = missing(datasets, trials=5, seed=1)
+    assert [section.title for section in sections] == [f"{name}: not at hand" for name in absent]
+    assert all(not section.entries for section in sections)
+    assert "`ebrank reproduce --dataset MQ2007 --data-dir FOLDER --trials 5 --seed 1`" in (
+        sections[0].note
+    )
+    assert ("mq2007-like stands in" in sections[0].note) == ("mq2007-like" in datasets)
+    assert len(paper.REFERENCES) == 4

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+import ebrank
+from ebrank.experiments import paper
+from ebrank.experiments.lineup import TUNED
+from ebrank.experiments.run import Setup
+from ebrank.experiments.variants import AS_RELEASED, VARIANTS, Variant, variants
+from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
+
+
+@pytest.fixture(scope="module")
+def setup() -> Setup:
+    """Return a setup in which every ε was chosen to be 7."""
+    chosen = {
+        (key, 1.0): registry.parse(f"{key}{',' if ':' in key else ':'}epsilon=7") for key in TUNED
+    }
+    return Setup(ebrank.load("mq2007-like", scale=0.01), SimulationConfig(), chosen=chosen)
+
+
+def test_variants_share_the_chosen_epsilon(setup: Setup) -> None:
+    texts = [str(variant.run(setup).ranker) for variant in VARIANTS]
+    assert texts == [
+        "ebrank:epsilon=7.0,estimator=exposure",
+        "ebrank:epsilon=7.0,min_impressions=20",
+        "ebrank:epsilon=7.0,estimator=exposure,min_impressions=20",
+        "cftopk:behavior=ips,features=concate",
+        "cfrandomk:behavior=ips,features=concate",
+        "cfepsilon:behavior=ips,features=concate",
+        "prior:behavior=ips",
+        "ucbrank:behavior=ips,epsilon=7.0",
+    ]
+
+
+@pytest.mark.parametrize("variant", AS_RELEASED, ids=lambda variant: variant.name)
+def test_variants_as_released_have_their_own_epsilon(setup: Setup, variant: Variant) -> None:
+    assert variant.run(setup).ranker == registry.parse(variant.key)
+    (against,) = variant.against
+    theirs = registry.parse(against)
+    assert getattr(variant.run(setup).ranker, "epsilon", 0) == getattr(theirs, "epsilon", 0)
+
+
+@pytest.mark.parametrize("name", ["mq2007-like", "mslr10k-like", "MQ2008", "MSLR-WEB30K"])
+def test_every_variant_has_a_reference(name: str) -> None:
+    theirs = paper.reference(name)
+    assert theirs is not None
+    for variant in variants(name):
+        assert any(text in theirs.performance for text in variant.against), variant.name
