@@ -45,8 +45,8 @@ def draw_bars(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
             axes.bar(middle, one.y, wide * 0.9, **tone)
         if one.error:
             points = (one.y, middle) if flat else (middle, one.y)
-            errors: dict[str, Any] = {"xerr" if flat else "yerr": one.error}
-            axes.errorbar(*points, fmt="none", ecolor=INK, elinewidth=0.8, capsize=1.5, **errors)
+            whiskers: dict[str, Any] = {"xerr" if flat else "yerr": one.error, "fmt": "none"}
+            axes.errorbar(*points, ecolor=INK, elinewidth=0.8, capsize=1.5, **whiskers)
     if flat:
         _set_lying_axes(axes, categories(panel) or [])
     else:

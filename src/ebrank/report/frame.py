@@ -11,13 +11,13 @@ from ebrank.experiments.outcome import Panel, Series
 from ebrank.report.scales import categories
 from ebrank.report.text_width import text_width
 
-SIZE = 8.0
+SIZE = 9.0
 """Of letters."""
-LINE = 10.5
+LINE = 11.5
 """From one line of text to the next."""
 
-PLOT_WIDTH = 186.0
-PLOT_HEIGHT = 186.0
+PLOT_WIDTH = 168.0
+PLOT_HEIGHT = 168.0
 TO_LABEL = 13.0
 """From the plot to the names of lines."""
 _LONG_NAME = 8

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebrank.experiments.outcome import Figure, Panel
 from ebrank.extras import import_extra
-from ebrank.report.frame import Frame, frame
+from ebrank.report.frame import SIZE, Frame, frame
 from ebrank.report.palette import INK
 from ebrank.report.panels import draw
 from ebrank.report.svg import described, inline
@@ -33,7 +33,7 @@ _LOOK: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.family": [FAMILY],
-    "font.size": 8.0,
+    "font.size": SIZE,
     "path.simplify": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "ebrank",

@@ -29,10 +29,14 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>&#|~$])")
 
 def markdown(table: Table) -> str:
     """Return a table with its title and caption; column groups become part of the headings."""
+    caption = ["", escaped(table.caption)] if table.caption else []
+    return "\n".join([f"### {escaped(table.title)}", "", grid(table), *caption, ""])
+
+
+def grid(table: Table) -> str:
+    """Return the lines of a table, without title and caption."""
     count = len(table.columns)
     lines = [
-        f"### {escaped(table.title)}",
-        "",
         _line([escaped(one_heading(column)) for column in table.columns]),
         "|" + "|".join("---:" if numeric(table, index) else "---" for index in range(count)) + "|",
     ]
@@ -40,8 +44,20 @@ def markdown(table: Table) -> str:
         if block.heading:
             lines.append(_line([f"**{escaped(block.heading)}**"] + [""] * (count - 1)))
         lines += [_line(_cells(row)) for row in block.rows]
-    lines += ["", escaped(table.caption), ""] if table.caption else [""]
     return "\n".join(lines)
+
+
+def prose(text: str) -> str:
+    """Return a text whose backticks mark code and all else means itself.
+
+    >>> print(prose("run `ebrank *` <now>"))
+    run `ebrank *` \\<now\\>
+    """
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:  # one is left over, and marks nothing
+        return escaped(text)
+    plain = (f"`{piece}`" if place % 2 else _escaped(piece) for place, piece in enumerate(pieces))
+    return " ".join("".join(plain).split())
 
 
 def escaped(text: str) -> str:
@@ -50,7 +66,11 @@ def escaped(text: str) -> str:
     >>> print(escaped("a*b <i>"))
     a\\*b \\<i\\>
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
 
 
 def _cells(row: Row) -> list[str]:
