@@ -1,9 +1,9 @@
 /**
- * Small charts as SVG elements: `line`, `bars`, `scatter`, `density` and `spark`.
+ * Small charts as SVG elements: `line`, `scatter`, `density` and `spark`.
  *
- * Each takes the width in pixels and returns one element, drawn again whenever data or width change.
+ * Each returns one element, drawn again whenever data or width change.
  * Colors and strokes come from the style sheet by class: a series has a `tone` ("ink", "accent",
- * "quiet", "prior") and may be `dashed`. Pointing at a chart shows the values under the pointer in
+ * "quiet") and may be `dashed`. Pointing at a chart shows the values under the pointer in
  * the place of the legend, by CSS alone.
  */
 
@@ -24,9 +24,11 @@ const classes = (kind, { tone, dashed }) => `${kind} ${tone}${dashed ? " dashed"
  * @param {number} width pixels
  * @param {object} chart `x`: numbers; `series`: [{name, tone, dashed?, values, format?}], null where
  *   unknown; `formatX`, `formatY`; `label`: what the chart shows, for those who do not see it;
- *   `top`: the end of the y axis, by default a round number above the data; `step`, `height`.
+ *   `top`: the end of the y axis, by default a round number above the data; `ticksX`: where to write
+ *   at the x axis, by default its ends; `step`, `height`.
  */
-export function line(width, { x, series, formatX, formatY, label, top, step = false, height = 180 }) {
+export function line(width, chart) {
+  const { x, series, formatX, formatY, label, top, step = false, height = 180 } = chart;
   const end = top ?? roundUp(highest(series.flatMap((one) => one.values)));
   const toX = linear([x[0], x[x.length - 1]], [LEFT, width - RIGHT]);
   const toY = linear([0, end], [height - BOTTOM, TOP]);
@@ -34,10 +36,10 @@ export function line(width, { x, series, formatX, formatY, label, top, step = fa
     const points = one.values.map((value, i) => [toX(x[i]), value === null ? null : toY(value)]);
     return [s("path", { class: classes("line", one), d: path(points, step) }), ...alone(points, one)];
   });
-  const last = x.length - 1;
+  const ticksX = chart.ticksX ?? (x.length > 1 ? [x[0], x[x.length - 1]] : x);
   return frame(width, height, `${label}. ${spoken(series, formatY)}`, [
     axisY(width, [0, end / 2, end], toY, formatY),
-    axisX(height, x.length > 1 ? [x[0], x[last]] : [x[0]], toX, formatX),
+    axisX(height, ticksX, toX, formatX),
     drawn,
     legend("legend", series, formatY, null),
     x.map((value, i) => slot(i, x, toX, height, series, formatY, formatX(value))),
@@ -50,29 +52,6 @@ function alone(points, one) {
   return points
     .filter((_, i) => known(i) && !known(i - 1) && !known(i + 1))
     .map(([cx, cy]) => s("circle", { class: classes("dot", one), cx, cy, r: 2.5 }));
-}
-
-/**
- * Bars side by side, one for each of `bins`: [{name, value}].
- */
-export function bars(width, { bins, tone, formatY, label, height = 180 }) {
-  const end = roundUp(highest(bins.map((bin) => bin.value)));
-  const toY = linear([0, end], [height - BOTTOM, TOP]);
-  const pitch = (width - LEFT - RIGHT) / bins.length;
-  const step = Math.ceil(bins.length / Math.max(1, Math.floor((width - LEFT) / 52)));
-  return frame(width, height, `${label}. ${bins.map((b) => `${b.name}: ${formatY(b.value)}`).join(", ")}`, [
-    axisY(width, [0, end / 2, end], toY, formatY),
-    bins.map(({ name, value }, i) => {
-      const [left, y] = [LEFT + i * pitch, toY(value)];
-      const middle = { x: left + pitch / 2, "text-anchor": "middle" };
-      return s("g", { class: "slot" }, [
-        s("rect", { class: "hit", x: left, y: TOP, width: pitch, height: height - TOP - BOTTOM }),
-        s("rect", { class: `bar ${tone}`, x: left + 1, y, width: Math.max(1, pitch - 2), height: height - BOTTOM - y }),
-        s("text", { class: "tip value", ...middle, y: y - 4 }, formatY(value)),
-        i % step === 0 ? s("text", { class: "tick", ...middle, y: height - 5 }, name) : null,
-      ]);
-    }),
-  ]);
 }
 
 /**
@@ -103,8 +82,8 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
  * 90 % interval as a bar below. All items of a query share the x axis [0, end]. Heights are relative:
  * the area says nothing that the width does not.
  */
-export function density(width, { prior, posterior, interval, mean, end, label, height = 40 }) {
-  const base = height - 8;
+export function density({ prior, posterior, interval, mean, end, label }) {
+  const [width, height, base] = [400, 40, 32]; // stretched by the style sheet to the cell's width
   const toX = linear([0, end], [1, width - 1]);
   const curve = ([a, b]) => {
     const xs = Array.from({ length: 81 }, (_, i) => (end * (i + 0.5)) / 81).filter((v) => v < 1);
@@ -118,12 +97,13 @@ export function density(width, { prior, posterior, interval, mean, end, label, h
   };
   const [low, high] = interval.map((v) => toX(Math.min(v, end)));
   const center = toX(Math.min(mean, end));
-  return s("svg", { class: "chart density", width, height, role: "img", "aria-label": label }, [
+  const stretched = { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" };
+  return s("svg", { class: "chart density", ...stretched, role: "img", "aria-label": label }, [
     s("path", { class: "hill prior", d: hill(curve(prior)) }),
     s("path", { class: "hill posterior", d: hill(curve(posterior)) }),
     s("line", { class: "baseline", x1: 0, x2: width, y1: base, y2: base }),
     s("line", { class: "interval", x1: low, x2: Math.max(high, low + 2), y1: base + 4, y2: base + 4 }),
-    s("circle", { class: "mean", cx: center, cy: base + 4, r: 2.5 }),
+    s("line", { class: "mean", x1: center, x2: center, y1: base + 1, y2: base + 7 }),
   ]);
 }
 
@@ -162,7 +142,7 @@ function legend(kind, series, format, i, when = null) {
   const shown = series.map((one, place) => {
     const value = i === null ? latest(one.values) : one.values[i];
     return [
-      s("tspan", { class: classes("key", one), dx: place ? 14 : 0 }, one.dashed ? "┄ " : "━ "),
+      s("tspan", { class: classes("key", one), dx: place ? 14 : 0 }, one.dashed ? "╍ " : "━ "),
       s("tspan", { class: "name" }, `${one.name} `),
       s("tspan", { class: "value" }, value === null ? "–" : (one.format ?? format)(value)),
     ];

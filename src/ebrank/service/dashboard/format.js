@@ -14,7 +14,10 @@ const moment = new Intl.DateTimeFormat("en", {
 
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** 12 345, or 1.2M where digits no longer help. */
+/** At most so many decimals, without a closing .0. */
+const plain = (value, digits) => String(Number(value.toFixed(digits)));
+
+/** 12,345, or 1.2M where digits no longer help. */
 export function count(value) {
   if (!known(value)) return ABSENT;
   return Math.abs(value) < 100_000 ? whole.format(value) : short.format(value);
@@ -28,26 +31,25 @@ export function decimal(value, digits = 2) {
 /** A rate that may be far below or above one. */
 export function rate(value) {
   if (!known(value)) return ABSENT;
-  return value > 0 && value < 10 ? value.toFixed(1) : count(value);
+  return value < 10 ? plain(value, 1) : count(value);
 }
 
 /** 0.123 as 12 %; small shares keep a digit. */
 export function percent(value) {
   if (!known(value)) return ABSENT;
-  const digits = value > 0 && value < 0.0995 ? 1 : 0;
-  return `${(100 * value).toFixed(digits)} %`;
+  return `${plain(100 * value, value < 0.0995 ? 1 : 0)} %`;
 }
 
 /** Milliseconds. */
 export function milliseconds(value) {
   if (!known(value)) return ABSENT;
-  return `${value < 10 ? value.toFixed(1) : whole.format(value)} ms`;
+  return `${value < 10 ? plain(value, 1) : whole.format(value)} ms`;
 }
 
 /** Seconds as 4 s, 3 min, 5 h, 2 d: one unit, for it is read at a glance. */
 export function duration(seconds) {
   if (!known(seconds)) return ABSENT;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10) return `${plain(seconds, 1)} s`;
   if (seconds < 100) return `${seconds.toFixed(0)} s`;
   if (seconds < 6000) return `${(seconds / 60).toFixed(0)} min`;
   if (seconds < 172_800) return `${(seconds / 3600).toFixed(0)} h`;
@@ -72,4 +74,10 @@ export function ratio(a, b) {
 /** "1 item", "2 items". */
 export function counted(value, noun, plural = `${noun}s`) {
   return `${count(value)} ${value === 1 ? noun : plural}`;
+}
+
+/** Words as a sentence, with a capital and a period. */
+export function sentence(text) {
+  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }

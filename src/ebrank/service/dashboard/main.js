@@ -1,0 +1,125 @@
+/**
+ * The page: which view is open, what the server said last, and whether it still answers.
+ *
+ * A view is `{title, load, render}`: `load` asks the server, `render` draws the answer into <main>.
+ * Addresses are `#/` and `#/queries/NAME`.
+ */
+
+import { get, Refused, token } from "./api.js";
+import { perform } from "./actions.js";
+import { tokenEntered } from "./dialogs.js";
+import { h, patch } from "./dom.js";
+import { sentence } from "./format.js";
+import { overview } from "./overview.js";
+import { poll } from "./poll.js";
+import { queryView } from "./query.js";
+
+const main = document.querySelector("main");
+const status = document.querySelector(".status");
+const search = document.querySelector("#search");
+
+let view = null;
+let seen = null; // the latest answer, to draw it again when the window changes its width
+let asking = false;
+
+const refresh = poll(update, () => tell("paused", "paused"));
+
+// --- views -------------------------------------------------------------------------------------
+
+function viewOf(hash) {
+  const match = /^#\/queries\/(.+)$/.exec(hash);
+  return match === null ? overview(main) : queryView(main, decoded(match[1]));
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a bare % in a hand-written address
+  }
+}
+
+function open() {
+  const first = view === null;
+  view = viewOf(location.hash);
+  seen = null;
+  main.replaceChildren(h("h1", { tabindex: "-1" }, view.title), h("p", { class: "soft" }, "loading …"));
+  document.title = `${view.title} · EBRank`;
+  if (!first) {
+    scrollTo(0, 0);
+    main.querySelector("h1").focus();
+  }
+  refresh();
+}
+
+async function update() {
+  const current = view;
+  if (current === null || asking) return;
+  const { answer, problem } = await current.load(get).then(
+    (given) => ({ answer: given }),
+    (raised) => ({ problem: raised }),
+  );
+  if (current !== view) return; // the user went elsewhere meanwhile
+  if (problem !== undefined) return failed(problem);
+  seen = answer;
+  draw();
+  tell("live", "live");
+}
+
+function draw() {
+  if (seen === null || view === null) return;
+  view.render(seen);
+  patch(document.querySelector("datalist"), ...(seen.queries ?? []).map((value) => h("option", { value })));
+}
+
+// --- what can go wrong -------------------------------------------------------------------------
+
+function tell(state, words) {
+  if (status.dataset.state !== state) status.dataset.state = state;
+  if (status.textContent !== words) status.textContent = words;
+  main.toggleAttribute("data-stale", state === "unreachable" || state === "refused");
+}
+
+async function failed(problem) {
+  if (!(problem instanceof Refused)) return tell("unreachable", "server unreachable, trying again");
+  tell("refused", problem.status === 401 ? "token needed" : "refused");
+  if (problem.status === 401 || problem.status === 403) await askForToken(problem);
+  else patch(main, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "lead" }, sentence(problem.message)));
+}
+
+async function askForToken(problem) {
+  asking = true;
+  const changed = await tokenEntered(token.get() === null ? null : sentence(problem.message));
+  asking = false;
+  // Whoever says no is left in peace: the button in the bar asks again.
+  if (changed) setTimeout(refresh);
+  else view = null;
+}
+
+// --- what users do -----------------------------------------------------------------------------
+
+addEventListener("hashchange", open);
+new ResizeObserver(draw).observe(main);
+
+document.querySelector(".search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const name = search.value.trim();
+  if (name !== "") location.hash = `#/queries/${encodeURIComponent(name)}`;
+  search.value = "";
+});
+
+document.addEventListener("click", async (event) => {
+  const source = event.target.closest("[data-action]");
+  if (source === null) return;
+  if (source.dataset.action === "skip") {
+    event.preventDefault();
+    main.focus();
+  } else if (source.dataset.action === "token") {
+    if (await tokenEntered()) open();
+  } else {
+    await perform(source.dataset);
+    refresh();
+  }
+});
+
+open();

@@ -1,0 +1,63 @@
+/** The panel of models: what was trained, what is active, and the way back. */
+
+import { h } from "./dom.js";
+import { count, dayAndTime, decimal, duration, sentence } from "./format.js";
+
+export function modelsPanel({ insights }) {
+  const { models, training, model: active, now } = insights;
+  const versions = models.some(({ version }) => version === 0) ? models : [untrained(active), ...models];
+  const newest = versions.toReversed();
+  return [
+    h("div", { class: "training" }, [
+      h("p", { class: "small soft" }, trainingState(training, now)),
+      h("button", { type: "button", "data-action": "train", disabled: training.running }, training.running ? "Training …" : "Train now"),
+    ]),
+    h("table", {}, [
+      h("thead", {}, h("tr", {}, HEAD.map(([name, kind]) => h("th", { scope: "col", class: kind }, name)))),
+      h("tbody", {}, newest.slice(0, 10).map(row)),
+    ]),
+    newest.length > 10 ? h("p", { class: "small soft more" }, `${newest.length - 10} older versions: GET /v1/models`) : null,
+  ];
+}
+
+const HEAD = [
+  ["Model", ""],
+  ["Made", ""],
+  ["Items", "number wide-only"],
+  ["Loss", "number"],
+  ["Before", "number wide-only"],
+  ["", "wide-only"],
+  ["", "number"],
+];
+
+function untrained(active) {
+  return { version: 0, created: null, rows: null, validation_loss: null, previous_loss: null, activated: true, active: active === 0, reason: "" };
+}
+
+function row(model) {
+  const cells = [
+    String(model.version),
+    model.version === 0 ? "before any training" : dayAndTime(model.created),
+    count(model.rows),
+    decimal(model.validation_loss, 4),
+    decimal(model.previous_loss, 4),
+    h("span", { class: "soft small" }, model.reason),
+    model.active ? h("span", { class: "tag" }, "active") : activate(model),
+  ];
+  return h("tr", {}, cells.map((cell, i) => h("td", { class: HEAD[i][1] }, cell)));
+}
+
+function activate({ version }) {
+  return h("button", { type: "button", "data-action": "activate", "data-version": version, "aria-label": `Activate model ${version}` }, "Activate");
+}
+
+function trainingState({ running, started, finished, outcome, next_events: events, next_time: time }, now) {
+  const ago = (then) => `${duration(Math.max(0, now - then))} ago`;
+  if (running) return `Training since ${duration(Math.max(0, now - started))}.`;
+  const last = finished === null ? "No training run yet." : `Last run ${ago(finished)}. ${sentence(outcome)}`;
+  const next = [
+    events === null ? null : `after ${count(events)} more events`,
+    time === null ? null : `in ${duration(Math.max(0, time - now))}`,
+  ].filter((part) => part !== null);
+  return next.length ? `${last} Next ${next.join(" or ")}.` : last;
+}

@@ -1,0 +1,116 @@
+/** The view of one query: what is believed of each of its items, and why. */
+
+import { Refused } from "./api.js";
+import { posterior } from "./beta.js";
+import { density } from "./charts.js";
+import { h, patch } from "./dom.js";
+import { nothing, putLine } from "./empty.js";
+import { count, counted, decimal, duration } from "./format.js";
+import { highest } from "./scale.js";
+
+const MOST = 100; // rows that are drawn
+
+export function queryView(root, name) {
+  return {
+    title: name,
+    async load(get) {
+      try {
+        return { state: await get(`v1/queries/${encodeURIComponent(name)}`), now: Date.now() / 1000 };
+      } catch (problem) {
+        if (problem instanceof Refused && problem.status === 404) return { state: null };
+        throw problem;
+      }
+    },
+    render: ({ state, now }) => patch(root, back(), h("h1", { tabindex: "-1" }, name), content(name, state, now)),
+  };
+}
+
+function back() {
+  return h("a", { class: "back", href: "#/" }, "← Overview");
+}
+
+function content(name, state, now) {
+  if (state === null || state.items.length === 0) {
+    const reason = state === null ? "This query is not known." : "This query has no candidates now.";
+    return [h("p", { class: "lead" }, reason), nothing("Give it some:"), putLine(name)];
+  }
+  const best = [...state.items].sort((a, b) => a.rank - b.rank);
+  const shown = best.slice(0, MOST);
+  const left = best.length - shown.length;
+  return [
+    h("p", { class: "lead" }, summary(state, now)),
+    h("div", { class: "panels" }, h("section", { class: "panel wide" }, [
+      key(),
+      table(shown, now),
+      left > 0 ? h("p", { class: "small soft more" }, `${counted(left, "item")} further down are left out.`) : null,
+    ])),
+  ];
+}
+
+function summary({ items, withdrawn, model, most_buried: buried }, now) {
+  const unseen = items.filter((item) => item.shown === 0).length;
+  const newest = Math.max(...items.map((item) => item.entered));
+  return [
+    `${counted(items.length, "candidate")}, the newest entered ${duration(Math.max(0, now - newest))} ago; `,
+    unseen === 0 ? "all have been shown. " : `${count(unseen)} nobody has seen. `,
+    withdrawn.length ? `${count(withdrawn.length)} withdrawn. ` : "",
+    `Prior: model ${model}. `,
+    buried.length ? ["Most promising of those little shown: ", h("strong", {}, buried[0]), "."] : "",
+  ];
+}
+
+function key() {
+  return h("p", { class: "note" }, [
+    h("span", { class: "swatch prior", "aria-hidden": "true" }),
+    "what its features promise; ",
+    h("span", { class: "swatch posterior", "aria-hidden": "true" }),
+    "what is believed after its clicks, with the 90 % interval below. In the order in which they would be served now.",
+  ]);
+}
+
+const HEAD = [
+  ["", "number"],
+  ["Item", "name wide-only"],
+  ["Relevance", "picture"],
+  ["", "number"],
+  ["Shown", "number"],
+  ["Clicks", "number"],
+  ["Exposure", "number wide-only"],
+  ["Bonus", "number wide-only"],
+  ["Here for", "number wide-only"],
+];
+
+function table(items, now) {
+  const end = Math.min(1, 1.05 * highest(items.flatMap((item) => [item.interval[1], Math.min(1, item.relevance)])));
+  return h("table", { class: "items" }, [
+    h("thead", {}, h("tr", {}, HEAD.map(([name, kind], i) => h("th", { scope: "col", class: kind }, i === 2 ? axis(end) : name)))),
+    h("tbody", {}, items.map((item) => row(item, end, now))),
+  ]);
+}
+
+function axis(end) {
+  return ["Relevance ", h("span", { class: "soft" }, `0 to ${decimal(end)}`)];
+}
+
+function row(item, end, now) {
+  const picture = density({
+    prior: [item.alpha, item.beta],
+    posterior: posterior(item),
+    interval: item.interval,
+    mean: item.relevance,
+    end,
+    label: `relevance ${decimal(item.relevance)}, 90 % interval ${decimal(item.interval[0])} to ${decimal(item.interval[1])}, prior ${decimal(item.prior)}`,
+  });
+  const cells = [
+    count(item.rank),
+    h("span", { title: item.id }, item.id),
+    [h("div", { class: "caption" }, item.id), picture],
+    decimal(item.relevance),
+    count(item.shown),
+    count(item.clicks),
+    decimal(item.exposure, 1),
+    decimal(item.bonus, 3),
+    duration(Math.max(0, now - item.entered)),
+  ];
+  return h("tr", {}, cells.map((cell, i) => h("td", { class: HEAD[i][1] }, cell)));
+}
