@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import BehaviorStats, EBRanker, Examination, LinearPrior, ModelFileError
+from ebrank import BehaviorStats, EBRanker, Examination, LinearPrior, ModelFileError, model_file
+from ebrank.features import Scaling
 
 Document = dict[str, Any]
 
@@ -155,3 +156,21 @@ def test_numbers_of_numpy_can_be_saved_and_others_can_read_the_file(tmp_path: Pa
     assert (EBRanker.load(path).epsilon, EBRanker.load(path).seed) == (3.0, 4)
     (tmp_path / "other").touch()
     assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    "scaling", [None, Scaling("query"), Scaling("global", (0.1, -2.0), (0.3, 7.5))]
+)
+def test_the_scaling_is_a_part_of_the_file(tmp_path: Path, scaling: Scaling | None) -> None:
+    EBRanker(scaling=scaling).save(tmp_path / "model.json")
+    assert EBRanker.load(tmp_path / "model.json").scaling == scaling
+
+
+def test_files_from_before_scaling_are_still_read(tmp_path: Path) -> None:
+    document = json.loads(model_file.to_bytes(EBRanker(epsilon=3.0)))
+    del document["ranker"]["scaling"]
+    with pytest.raises(ModelFileError, match="scaling"):
+        model_file.from_bytes(json.dumps(document).encode(), "new file")
+    document["version"] = 1
+    old = model_file.from_bytes(json.dumps(document).encode(), "old file")
+    assert (old.epsilon, old.scaling) == (3.0, None)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ebrank import BehaviorStats, EBRanker, Examination, LinearPrior, ParameterError
 from ebrank.behavior import Estimator
+from ebrank.features import Scaling
 
 Features = npt.NDArray[np.float32]
 
@@ -227,3 +228,20 @@ def test_saved_and_loaded_rankers_agree_bit_for_bit(tmp_path: Path) -> None:
     np.testing.assert_array_equal(after.order, before.order)
     np.testing.assert_array_equal(after.scores, before.scores)
     assert list(tmp_path.iterdir()) == [tmp_path / "model.json"]
+
+
+def test_features_are_scaled_on_the_way_to_the_prior() -> None:
+    raw = np.array([[100.0], [300.0], [200.0]], dtype=np.float32)
+    stats = BehaviorStats.zeros(3)
+    prior = LinearPrior.from_state({"parameters": {}, "weights": [2.0], "intercept": -1.0})
+    scaled = EBRanker(prior, scaling=Scaling("query"))
+    np.testing.assert_allclose(scaled.predict_prior(raw).alpha, np.exp([-1.0, 1.0, 0.0]))
+    by_hand = EBRanker(prior).rank(np.array([[0.0], [1.0], [0.5]], dtype=np.float32), stats)
+    ranking = scaled.rank(raw, stats)
+    np.testing.assert_array_equal(ranking.scores, by_hand.scores)
+    given_prior = scaled.rank_by_prior(scaled.predict_prior(raw), stats)
+    np.testing.assert_array_equal(ranking.order, given_prior.order)
+    with pytest.raises(ParameterError, match="not one of these candidates"):
+        scaled.rank_by_prior(scaled.predict_prior(raw[:2]), stats)
+    with pytest.raises(ParameterError, match="no scaling"):
+        EBRanker(scaling="query")  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ import numpy as np
 
 from ebrank.errors import ModelFileError, ParameterError
 from ebrank.examination import Examination
+from ebrank.features import Scaling
 from ebrank.files import write_whole
 from ebrank.priors import LinearPrior
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from ebrank.ranker import EBRanker
 
 FORMAT = "ebrank-model"
-VERSION = 1
+VERSION = 2
+UNSCALED = 1  # the version before scaling was a part of the file; it is still read
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 
 PRIORS = {LinearPrior.kind: LinearPrior}
@@ -34,30 +36,41 @@ PRIORS = {LinearPrior.kind: LinearPrior}
 
 def write(ranker: EBRanker, path: str | os.PathLike[str]) -> None:
     """Write the ranker; a reader sees the old file or the new one, never a part."""
+    content = to_bytes(ranker)
+    try:
+        write_whole(Path(path), content)
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def to_bytes(ranker: EBRanker) -> bytes:
+    """Return what the file of a ranker holds."""
     given, learned = _known(ranker.prior), _known(ranker.prior_)
     params = ranker.get_params()
     params["prior"] = given and {"kind": given.kind, "parameters": given.get_params()}
     params["examination"] = ranker.examination and asdict(ranker.examination)
+    params["scaling"] = ranker.scaling and asdict(ranker.scaling)
     document = {
         "format": FORMAT,
         "version": VERSION,
         "ranker": params,
         "learned": learned and {"kind": learned.kind, **learned.to_state()},
     }
-    text = json.dumps(document, allow_nan=False, indent=1, default=_plain)
-    try:
-        write_whole(Path(path), text.encode())
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from None
+    return json.dumps(document, allow_nan=False, indent=1, default=_plain).encode()
 
 
 def read(path: str | os.PathLike[str]) -> EBRanker:
     """Return the ranker in the file."""
-    document = _document(Path(path))
+    return from_bytes(_content(Path(path)), str(path))
+
+
+def from_bytes(content: bytes, name: str) -> EBRanker:
+    """Return the ranker that `to_bytes` described; `name` says in errors where it came from."""
+    document = _document(content, name)
     try:
         return _ranker(document)
     except (ParameterError, ModelFileError, TypeError) as error:
-        raise ModelFileError(f"{path}: {error}") from None
+        raise ModelFileError(f"{name}: {error}") from None
 
 
 def _ranker(document: Mapping[str, Any]) -> EBRanker:
@@ -66,9 +79,13 @@ def _ranker(document: Mapping[str, Any]) -> EBRanker:
 
     _require_keys("the file", document, {"format", "version", "ranker", "learned"})
     params = dict(_section(document, "ranker"))
+    if document["version"] == UNSCALED:
+        params.setdefault("scaling", None)
     _require_keys("the ranker", params, set(EBRanker().get_params()))
     if params["examination"] is not None:
         params["examination"] = Examination(**_section(params, "examination"))
+    if params["scaling"] is not None:
+        params["scaling"] = Scaling(**_section(params, "scaling"))
     if params["prior"] is not None:
         given = _section(params, "prior")
         _require_keys("the prior", given, {"kind", "parameters"})
@@ -86,22 +103,27 @@ def _ranker(document: Mapping[str, Any]) -> EBRanker:
     return ranker
 
 
-def _document(path: Path) -> Mapping[str, Any]:
-    """Return the parsed file, if it is a model of this version at all."""
+def _content(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST:
             raise ModelFileError(f"{path}: larger than {LARGEST // 2**20} MiB, not a model")
-        document = json.loads(path.read_bytes())
+        return path.read_bytes()
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _document(content: bytes, name: str) -> Mapping[str, Any]:
+    """Return the parsed file, if it is a model of a known version at all."""
+    try:
+        document = json.loads(content)
     except (ValueError, RecursionError):
-        raise ModelFileError(f"{path}: not an ebrank model, or a damaged one") from None
+        raise ModelFileError(f"{name}: not an ebrank model, or a damaged one") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{path}: not an ebrank model")
+        raise ModelFileError(f"{name}: not an ebrank model")
     version = document.get("version")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in (UNSCALED, VERSION):
         raise ModelFileError(
-            f"{path}: model version {version!r}; this ebrank reads {VERSION}. "
+            f"{name}: model version {version!r}; this ebrank reads up to {VERSION}. "
             "Install the ebrank that wrote it, or fit again."
         )
     return document

@@ -31,6 +31,7 @@ import numpy.typing as npt
 from ebrank import equations
 from ebrank.behavior import BehaviorStats, Estimator, check_estimator
 from ebrank.examination import Examination
+from ebrank.features import Scaling
 from ebrank.parameters import (
     Parameterized,
     check_whole,
@@ -39,7 +40,7 @@ from ebrank.parameters import (
     require_whole,
 )
 from ebrank.priors import LinearPrior, Prior
-from ebrank.priors.base import Features, check_rows
+from ebrank.priors.base import BetaParameters, Features, check_rows
 from ebrank.ranking import Candidates, Ranking
 
 __all__ = ["EBRanker", "Ranking"]
@@ -56,6 +57,9 @@ class EBRanker(Parameterized):
             `exposure` (c of E, lower variance).
         examination: how users examine ranks; used by `record`.
         seed: of the keys that break ties.
+        scaling: what `rank` does to the features it is given, such as `Scaling("query")`; None
+            takes them as they are. Rows given to `fit` are scaled already: they are of many
+            queries, and only the caller knows which (`scaling(features, query_pointers)`).
 
     Attributes:
         prior_: the prior in use, fitted once `fit` was called.
@@ -69,6 +73,7 @@ class EBRanker(Parameterized):
         estimator: Estimator = "ips",
         examination: Examination | None = None,
         seed: int = 0,
+        scaling: Scaling | None = None,
     ) -> None:
         self.prior = prior
         self.beta = beta
@@ -76,6 +81,7 @@ class EBRanker(Parameterized):
         self.estimator = estimator
         self.examination = examination
         self.seed = seed
+        self.scaling = scaling
         self._check_params()
         self.prior_: Prior | None = None
 
@@ -110,7 +116,23 @@ class EBRanker(Parameterized):
         Equal scores are ordered by `tie_keys`, lowest first: one number per candidate, or by
         default a seeded random key for each position.
         """
-        known = self._candidates(features, behavior)
+        check_rows(features, behavior)
+        return self.rank_by_prior(self.predict_prior(features), behavior, k, tie_keys=tie_keys)
+
+    def predict_prior(self, features: Features) -> BetaParameters:
+        """Return α and β of one query's candidates: their features, scaled, through the prior."""
+        return self._prior().predict(features if self.scaling is None else self.scaling(features))
+
+    def rank_by_prior(
+        self,
+        prior: BetaParameters,
+        behavior: BehaviorStats,
+        k: int | None = None,
+        *,
+        tie_keys: npt.ArrayLike | None = None,
+    ) -> Ranking:
+        """Return what `rank` returns, given α and β: they change far less often than behavior."""
+        known = self._candidates(prior, behavior)
         check_whole("k", k, at_least=1, optional=True)
         keys = _tie_keys(self.seed, len(behavior)) if tie_keys is None else np.asarray(tie_keys)
         require(keys.shape == (len(behavior),), "tie_keys must hold one key per candidate")
@@ -144,9 +166,9 @@ class EBRanker(Parameterized):
 
         return model_file.read(path)
 
-    def _candidates(self, features: Features, behavior: BehaviorStats) -> Candidates:
-        check_rows(features, behavior)
-        alpha, beta = self._prior().predict(features)
+    def _candidates(self, prior: BetaParameters, behavior: BehaviorStats) -> Candidates:
+        alpha, beta = prior
+        require(len(alpha) == len(behavior), "the prior is not one of these candidates")
         clicks, trials = behavior.evidence(self.estimator)
         relevance = equations.relevance(clicks, trials, alpha, beta)
         certainty = equations.marginal_certainty(relevance, behavior.exposure, alpha, beta)
@@ -176,6 +198,8 @@ class EBRanker(Parameterized):
         require_whole(self, "seed", at_least=0)
         curve = self.examination
         require(curve is None or isinstance(curve, Examination), f"no examination: {curve!r}")
+        scaled = self.scaling
+        require(scaled is None or isinstance(scaled, Scaling), f"no scaling: {scaled!r}")
         if self.prior is not None:
             usable = isinstance(self.prior, Prior) and not isinstance(self.prior, type)
             require(usable, f"no prior, it cannot fit: {self.prior!r}")
