@@ -30,6 +30,9 @@ class ServerSettings:
 
     host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
     port: Annotated[int, _about("port to listen on; 0 takes a free one", ge=0, le=65535)] = 8000
+    access_log: Annotated[
+        bool, _about("whether each request is a line of JSON on stderr, without names or secrets")
+    ] = False
 
 
 @dataclass(frozen=True)
