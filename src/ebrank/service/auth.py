@@ -18,29 +18,15 @@ import ipaddress
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import get_args
 
 from ebrank.errors import ParameterError
+from ebrank.service.settings import Scope, Token
 
-SCOPES = ("rank", "feedback", "admin")
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 PREFIX = "ebrank_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-
-
-@dataclass(frozen=True)
-class Token:
-    """A token as it is kept.
-
-    Attributes:
-        name: whose it is, for the log.
-        sha256: of the secret, in hexadecimal.
-        scopes: what it allows, some of `SCOPES`.
-    """
-
-    name: str
-    sha256: str
-    scopes: tuple[str, ...]
 
 
 class Guard:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TextIO
 
 
@@ -42,7 +42,7 @@ class AccessLog:
 
     def write(self, access: Access) -> None:
         """Write one line; a log that cannot be written must not stop the service."""
-        when = datetime.fromtimestamp(access.time, timezone.utc)
+        when = datetime.fromtimestamp(access.time, UTC)
         line = {
             "time": when.isoformat(timespec="milliseconds"),
             "method": access.method,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from http import HTTPStatus
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -106,4 +107,6 @@ def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
 def _components(routes: Iterable[Route]) -> dict[str, Any]:
     kinds = [kind for one in routes for kind in (one.reads, one.gives) if kind is not None]
     _, components = msgspec.json.schema_components([*kinds, ErrorResponse], ref_template=_REF)
+    for schema in components.values():
+        schema["description"] = cleandoc(schema.get("description", ""))
     return components

@@ -119,7 +119,8 @@ def told(problem: Problem) -> ErrorResponse:
     return ErrorResponse(ErrorBody(problem.code, str(problem), problem.field or UNSET))
 
 
-_PLACE = re.compile(r" - at `(key in )?\$?\.?(.*)`$")
+_PLACE = re.compile(r" - at `(?:key in )?\$?\.?(.*)`$")
+_FIELD = re.compile(r"(?:unknown|required) field `(.*?)`")
 
 
 def unreadable(problem: msgspec.DecodeError) -> HttpProblem:
@@ -136,6 +137,6 @@ def unreadable(problem: msgspec.DecodeError) -> HttpProblem:
     text = str(problem)
     if not isinstance(problem, msgspec.ValidationError):
         return BadRequest(f"the body is not JSON: {text}")
-    place = _PLACE.search(text)
-    field = place.group(2) if place else ""
-    return Invalid(text[: place.start()] if place else text, field or None)
+    place, named = _PLACE.search(text), _FIELD.search(text)
+    path = [match.group(1) for match in (place, named) if match is not None and match.group(1)]
+    return Invalid(text[: place.start()] if place else text, ".".join(path) or None)

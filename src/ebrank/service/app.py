@@ -1,0 +1,117 @@
+"""The service over HTTP: an ASGI application around an engine.
+
+Endpoints are a table (`http.routes`). A request finds its route, is let in or not, is read, served
+by the engine and answered; whatever goes wrong on the way is a `Problem` with a status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+from ebrank.service.http.admission import Admission
+from ebrank.service.http.messages import Gone, Receive, Scope, Send, page, read_body, send_page
+from ebrank.service.http.problems import Bug, HttpProblem, Starting, told
+from ebrank.service.http.route import Call, Page, Route, Router
+from ebrank.service.http.routes import API
+from ebrank.service.http.static import dashboard_routes
+from ebrank.service.http.system import documentation_routes, health_routes, metrics_route
+from ebrank.service.http.traffic import Traffic
+from ebrank.service.logs import AccessLog
+from ebrank.service.problems import Problem, Unavailable
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import StoreError
+
+if TYPE_CHECKING:
+    from ebrank.service.engine import Engine
+
+
+class App:
+    """An ASGI application; serves nothing but `/healthz` and pages until `ready` is true."""
+
+    def __init__(self, engine: Engine, settings: Settings, *, log: AccessLog | None = None) -> None:
+        self.ready = False
+        self.traffic = Traffic(log)
+        self._engine = engine
+        self._admission = Admission(settings)
+        self._limit = settings.limits.body_bytes
+        documented = [
+            *API,
+            *health_routes(self._check_ready),
+            metrics_route(self.traffic.metrics),
+        ]
+        self._router = Router([*documented, *documentation_routes(documented), *dashboard_routes()])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            raise NotImplementedError(f"{scope['type']} is not served")
+        began = time.perf_counter()
+        self.traffic.in_flight += 1
+        seen = _Seen()
+        try:
+            answer = await self._answer(scope, receive, seen)
+            await send_page(send, answer, with_body=scope["method"] != "HEAD")
+            seconds = time.perf_counter() - began
+            self.traffic.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
+        except Gone:
+            return
+        finally:
+            self.traffic.in_flight -= 1
+
+    async def drained(self, seconds: float) -> None:
+        """Return when no request is being served any more, or after so many seconds."""
+        self.ready = False
+        deadline = time.monotonic() + seconds
+        while self.traffic.in_flight and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+
+    async def _answer(self, scope: Scope, receive: Receive, seen: _Seen) -> Page:
+        try:
+            route, names = self._router.find(scope["method"], _raw_path(scope))
+            seen.route = route.path
+            seen.caller = self._admission.admit(scope, route)
+            answer = await self._served(route, names, await read_body(scope, receive, self._limit))
+        except Problem as problem:
+            return _error(problem)
+        except StoreError as problem:
+            return _error(Unavailable(str(problem)))
+        except Gone:
+            raise
+        except Exception:
+            # Ours, not the caller's: the log gets the details, the caller gets none.
+            traceback.print_exc(file=sys.stderr)
+            return _error(Bug("the server made a mistake; its log tells more"))
+        self.traffic.served(answer)
+        return page(answer)
+
+    async def _served(self, route: Route, names: dict[str, object], body: bytes) -> object:
+        if route.waits:
+            self._check_ready()
+        return await route.handle(Call(self._engine, names, route.data(body)))
+
+    def _check_ready(self) -> None:
+        if not self.ready:
+            raise Starting("the server is starting or closing", headers={"retry-after": "1"})
+
+
+class _Seen:
+    """What is known of a request for the log, as far as it came."""
+
+    route = ""
+    caller = ""
+
+
+def _raw_path(scope: Scope) -> bytes:
+    """Return the path as it was sent; `path` is decoded, which would lose slashes in names."""
+    raw: bytes | None = scope.get("raw_path")
+    return (raw or scope["path"].encode()).partition(b"?")[0]
+
+
+def _error(problem: Problem) -> Page:
+    body = page(told(problem))
+    headers = problem.headers if isinstance(problem, HttpProblem) else {}
+    return Page(body.content, body.media_type, problem.status, {**body.headers, **headers})

@@ -1,0 +1,69 @@
+"""Who is let in: known tokens with the right scope, at a bearable rate.
+
+Without tokens everybody is let in, which is why such a server is bound to a loopback address. Pages
+of other sites, which a browser on the same machine may show, are not.
+"""
+
+from __future__ import annotations
+
+import math
+from urllib.parse import urlsplit
+
+from ebrank.service.auth import Guard
+from ebrank.service.http.messages import Scope, header
+from ebrank.service.http.problems import Forbidden, TooMany, Unauthorized
+from ebrank.service.http.route import Route
+from ebrank.service.limits import Limiter
+from ebrank.service.settings import Settings
+
+
+class Admission:
+    """Decides on requests by the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._guard = Guard(settings.tokens) if settings.tokens else None
+        self._limiter = Limiter(settings.limits.requests_per_second, settings.limits.burst)
+
+    def admit(self, scope: Scope, route: Route) -> str:
+        """Return the caller's name, if it may call this route now.
+
+        Raises:
+            Unauthorized: without a known token.
+            Forbidden: with one that lacks the scope, or from a page of another site.
+            TooMany: above the rate.
+        """
+        client = scope.get("client")
+        address = str(client[0]) if client else "unknown"
+        if not route.scopes:
+            return address
+        if self._guard is None:
+            _same_site(scope)
+            self._count(address)
+            return address
+        token = self._guard.caller(header(scope, b"authorization"))
+        # Attempts with wrong tokens count against the address they come from.
+        self._count(address if token is None else f"token {token.name}")
+        if token is None:
+            raise Unauthorized(
+                "this needs a known token: send the header Authorization: Bearer TOKEN",
+                headers={"www-authenticate": 'Bearer realm="ebrank"'},
+            )
+        if not set(token.scopes) & set(route.scopes):
+            raise Forbidden(f"this needs a token with scope {' or '.join(route.scopes)}")
+        return token.name
+
+    def _count(self, caller: str) -> None:
+        wait = self._limiter.wait(caller)
+        if wait:
+            seconds = math.ceil(wait)
+            raise TooMany(
+                f"too many requests; ask again in {seconds} s",
+                headers={"retry-after": str(seconds)},
+            )
+
+
+def _same_site(scope: Scope) -> None:
+    """Refuse what the page of another site makes a browser send."""
+    origin = header(scope, b"origin")
+    if origin is not None and urlsplit(origin).netloc != header(scope, b"host"):
+        raise Forbidden("pages of other sites may not call a server without tokens")

@@ -1,0 +1,121 @@
+"""The documentation page: the OpenAPI document as plain HTML, without scripts or network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8882; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin: 2.5rem 0 .5rem; font-size: 1.1rem; overflow-wrap: anywhere; }
+h3 { margin: 1.5rem 0 .25rem; font-size: 1rem; }
+code, pre { font: 14px/1.45 ui-monospace, monospace; }
+pre { background: var(--soft); padding: .75rem 1rem; overflow-x: auto; border-radius: 6px; }
+table { border-collapse: collapse; width: 100%; font-size: .95rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
+  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+.method { display: inline-block; min-width: 4.2rem; }
+"""
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """Return the page of an OpenAPI document."""
+    return "\n".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<title>EBRank API</title><link rel="stylesheet" href="/docs.css"></head><body>',
+            f"<h1>EBRank API {escape(document['info']['version'])}</h1>",
+            "<p>JSON over HTTP. The same as a document for programs: ",
+            '<a href="/openapi.json">openapi.json</a>. What is going on: ',
+            '<a href="/">dashboard</a>.</p>',
+            *_operations(document),
+            "<h1>Types</h1>",
+            *_types(document["components"]["schemas"]),
+            "</body></html>",
+        )
+    )
+
+
+def _operations(document: Mapping[str, Any]) -> Iterator[str]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield (
+                f'<h2 id="{escape(operation["operationId"])}"><code>'
+                f'<span class="method">{method.upper()}</span>{escape(path)}</code></h2>'
+            )
+            yield f"<p>{escape(operation['description'])}</p>"
+            if "x-scopes" in operation:
+                yield f"<p>Token with scope {escape(' or '.join(operation['x-scopes']))}.</p>"
+            yield f"<pre>{escape(_curl(method.upper(), path, operation))}</pre>"
+            yield f"<p>{_bodies(operation)}</p>"
+
+
+def _curl(method: str, path: str, operation: Mapping[str, Any]) -> str:
+    address = path.replace("{query}", "tea").replace("{item}", "sencha").replace("{version}", "1")
+    line = f"curl -X {method} http://127.0.0.1:8000{address}"
+    body = operation.get("requestBody")
+    if body is None:
+        return line
+    return f"{line} \\\n  -d '{json.dumps(_content(body)['example'])}'"
+
+
+def _bodies(operation: Mapping[str, Any]) -> str:
+    parts = []
+    if "requestBody" in operation:
+        parts.append(f"Reads {_type(_content(operation['requestBody'])['schema'])}.")
+    for status, answer in operation["responses"].items():
+        named = _type(_content(answer)["schema"])
+        parts.append(
+            f"{status}: {named}."
+            if status == "200"
+            else f"{status} {escape(answer['description'])}."
+        )
+    return " ".join(parts)
+
+
+def _content(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = next(iter(body["content"].values()))
+    return content
+
+
+def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
+    for name, schema in schemas.items():
+        yield f'<h3 id="type-{escape(name)}">{escape(name)}</h3>'
+        yield f"<p>{escape(schema.get('description', ''))}</p><table>"
+        required = schema.get("required", ())
+        for field, kind in schema.get("properties", {}).items():
+            need = "" if field in required else ", optional"
+            yield f"<tr><td><code>{escape(field)}</code></td><td>{_type(kind)}{need}</td></tr>"
+        yield "</table>"
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """Return a schema in a few words, types linked."""
+    if "$ref" in schema:
+        name = escape(schema["$ref"].rpartition("/")[2])
+        return f'<a href="#type-{name}">{name}</a>'
+    if "anyOf" in schema:
+        return " or ".join(_type(one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return " or ".join(f"<code>{escape(json.dumps(value))}</code>" for value in schema["enum"])
+    words = escape(str(schema.get("format") or schema.get("type", "anything")))
+    if isinstance(schema.get("items"), Mapping):
+        words += f" of {_type(schema['items'])}"
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        words += f" of {_type(schema['additionalProperties'])}"
+    limits = [f"{label} {schema[key]:,}" for key, label in _LIMITS.items() if key in schema]
+    return words + (f" ({', '.join(limits)})" if limits else "")
+
+
+_LIMITS = {
+    "minimum": "from",
+    "maximum": "to",
+    "minLength": "length from",
+    "maxLength": "to",
+    "minItems": "from",
+    "maxItems": "to",
+}

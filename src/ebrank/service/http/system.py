@@ -1,0 +1,76 @@
+"""What operators and programs ask about the server itself: health, metrics, documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from ebrank.service import metrics
+from ebrank.service.auth import SCOPES
+from ebrank.service.http import docs, openapi
+from ebrank.service.http.messages import JSON
+from ebrank.service.http.route import Call, Page, Route
+from ebrank.service.http.static import html_page
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How the server is."""
+
+    status: str
+
+
+def health_routes(check_ready: Callable[[], None]) -> list[Route]:
+    """Return liveness and readiness; `check_ready` raises a problem if it is not ready."""
+
+    async def healthz(call: Call) -> Health:
+        """Tell whether the process lives. Restart it if it does not answer."""
+        return Health("ok")
+
+    async def readyz(call: Call) -> Health:
+        """Tell whether requests can be served: 503 while starting, while closing, and while the
+        store cannot be written.
+        """
+        check_ready()
+        return Health("ready")
+
+    return [
+        Route("GET", "/healthz", healthz, gives=Health, waits=False),
+        Route("GET", "/readyz", readyz, gives=Health, waits=False, errors=(503,)),
+    ]
+
+
+def metrics_route(collected: Iterable[metrics.Metric]) -> Route:
+    """Return the page that Prometheus reads."""
+
+    async def prometheus(call: Call) -> Page:
+        """Return counters and latencies in the text format of Prometheus."""
+        return Page(metrics.text(collected).encode(), metrics.CONTENT_TYPE)
+
+    return Route("GET", "/metrics", prometheus, scopes=SCOPES, waits=False)
+
+
+def documentation_routes(routes: Iterable[Route]) -> list[Route]:
+    """Return the OpenAPI document of these routes and a page that shows it."""
+    shown = openapi.document(routes)
+    document = msgspec.json.encode(shown)
+    page = html_page(docs.page(shown))
+    style = Page(docs.STYLE.encode(), "text/css; charset=utf-8")
+
+    async def openapi_document(call: Call) -> Page:
+        """Return the OpenAPI document."""
+        return Page(document, JSON)
+
+    async def documentation(call: Call) -> Page:
+        """Show the documentation."""
+        return page
+
+    async def documentation_style(call: Call) -> Page:
+        """Return the style of the documentation."""
+        return style
+
+    return [
+        Route("GET", "/openapi.json", openapi_document, waits=False, hidden=True),
+        Route("GET", "/docs", documentation, waits=False, hidden=True),
+        Route("GET", "/docs.css", documentation_style, waits=False, hidden=True),
+    ]

@@ -1,0 +1,64 @@
+"""What is counted and logged of every request."""
+
+from __future__ import annotations
+
+import time
+
+from ebrank.service import api
+from ebrank.service.logs import Access, AccessLog
+from ebrank.service.metrics import Counter, Gauge, Histogram, Metric, process_metrics
+
+
+class Traffic:
+    """Counts requests and what came of them, and writes the access log."""
+
+    def __init__(self, log: AccessLog | None) -> None:
+        self._log = log
+        self.in_flight = 0
+        self._requests = Counter(
+            "ebrank_http_requests_total", "Requests answered.", "method", "route", "status"
+        )
+        self._seconds = Histogram(
+            "ebrank_http_request_seconds", "Time from arrival to answer.", "route"
+        )
+        self._rankings = Counter("ebrank_rankings_total", "Lists served.")
+        self._slots = Counter("ebrank_slots_total", "Items in lists served.")
+        self._events = Counter("ebrank_events_total", "Events received.", "status")
+        self._shadow = Counter(
+            "ebrank_shadow_different_total", "Lists EBRank would have ordered otherwise."
+        )
+        self.metrics: list[Metric] = [
+            self._requests,
+            self._seconds,
+            Gauge("ebrank_http_in_flight", "Requests being served.", lambda: self.in_flight),
+            self._rankings,
+            self._slots,
+            self._events,
+            self._shadow,
+            *process_metrics(),
+        ]
+
+    def answered(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
+        """Count one request, and log it."""
+        known = (
+            method if method in _METHODS else "other"
+        )  # a label per made-up word would be endless
+        self._requests.add(1, known, route, str(status))
+        self._seconds.observe(seconds, route)
+        if self._log is not None:
+            self._log.write(Access(time.time(), known, route, status, seconds, caller))
+
+    def served(self, answer: object) -> None:
+        """Count what an answer says."""
+        if isinstance(answer, api.RankResponse):
+            self._rankings.add()
+            self._slots.add(len(answer.items))
+            if isinstance(answer.would_rank, list):
+                served = [item.id for item in answer.items]
+                self._shadow.add(served != answer.would_rank[: len(served)])
+        elif isinstance(answer, api.FeedbackResponse):
+            for status in ("accepted", "duplicate", "rejected"):
+                self._events.add(getattr(answer, status), status)
+
+
+_METHODS = {"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"}
