@@ -33,9 +33,9 @@ class Part:
 
 FULL = Part("nothing", "full", "ebrank")
 PARTS = (
-    Part("exploration", "w/o exploration", "ucbrank", {"epsilon": 0.0}),
-    Part("behavior", "only prior", "prior", {"part": "prior"}),
-    Part("prior", "only behavior", "cftopk", {"part": "behavior"}),
+    Part("exploration", "w/o exploration", "without-exploration", {"epsilon": 0.0}),
+    Part("behavior", "only prior", "only-prior", {"part": "prior"}),
+    Part("prior", "only behavior", "only-behavior", {"part": "behavior"}),
 )
 
 

@@ -10,11 +10,24 @@ import difflib
 
 from ebrank.errors import ParameterError
 from ebrank.experiments import ablation, entering, table1, table2, table3, time, toy
+from ebrank.experiments.extras import beta, default, epsilon, examination
 from ebrank.experiments.run import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (table1, table2, table3, time, entering, ablation, toy)
+    for module in (
+        table1,
+        table2,
+        table3,
+        time,
+        entering,
+        ablation,
+        toy,
+        epsilon,
+        beta,
+        default,
+        examination,
+    )
 }
 EXTRAS = "extras"
 """Selects all that the paper does not have."""

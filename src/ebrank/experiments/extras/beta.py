@@ -1,0 +1,19 @@
+"""How much depends on β of the prior, which the paper sets to 5. ε is the one chosen for β = 5."""
+
+from __future__ import annotations
+
+from ebrank.experiments.extras.sweep import Sweep
+from ebrank.experiments.lineup import EBRANK, EXPOSURE, entrant
+
+SWEEP = Sweep(
+    name="beta",
+    title="Dependence on β",
+    caption="EBRank with other values of β, the second parameter of its Beta prior; ε stays the "
+    "one chosen for β = 5. Mean of the trials and one standard deviation.",
+    x_label="β",
+    values=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0),
+    entrants=(entrant(EBRANK), entrant(EXPOSURE)),
+    run=lambda setup, one, beta: setup.run(one.key, beta=beta),
+    log_x=True,
+)
+EXPERIMENT = SWEEP.experiment

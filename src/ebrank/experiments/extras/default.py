@@ -1,0 +1,62 @@
+"""What if an item nobody has seen has the mean x^b instead of 0?
+
+The paper leaves this default open ("how to set the default x^b is not within the scope"); every
+ranker that concatenates x^b depends on it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebrank.experiments.lineup import CONCATENATING, twin
+from ebrank.experiments.measures import COLD, MEASURES, WARM, Measure, cells, series
+from ebrank.experiments.outcome import Column, Figure, Outcome, Panel, Row, Series, Table
+from ebrank.experiments.run import Experiment, Results, Run, Setup
+
+DEFAULTS = {"zero": "0", "mean": "mean"}
+ENTRANTS = tuple(one for one in CONCATENATING if twin(one) is not None)
+CAPTION = (
+    "x^b of an item that was never shown is 0, as in the paper, or the mean of those that were. "
+    "Mean of the trials and one standard deviation."
+)
+
+
+def runs(setup: Setup) -> list[Run]:
+    """Return every concatenating ranker with both defaults."""
+    return [setup.run(one.key, default=default) for one in ENTRANTS for default in DEFAULTS]
+
+
+def outcome(setup: Setup, results: Results) -> Outcome:
+    """Return bars side by side, and a table."""
+    title = "Default of the behavior feature"
+    drawn = tuple(_panel(setup, results, measure) for measure in (COLD, WARM))
+    rows = [
+        Row((DEFAULTS[default], *cells(results[setup.run(one.key, default=default)])), one.label)
+        for one in ENTRANTS
+        for default in DEFAULTS
+    ]
+    columns = (Column("default x^b"), *(Column(measure.title) for measure in MEASURES))
+    return Outcome(
+        tables=(Table("default", title, CAPTION, columns, tuple(rows)),),
+        figures=(Figure("default", title, CAPTION, drawn),),
+    )
+
+
+def _panel(setup: Setup, results: Results, measure: Measure) -> Panel:
+    return Panel(
+        measure.title,
+        "",
+        measure.title,
+        tuple(_bars(setup, results, measure, default) for default in DEFAULTS),
+        kind="bars",
+    )
+
+
+def _bars(setup: Setup, results: Results, measure: Measure, default: str) -> Series:
+    found = [results[setup.run(one.key, default=default)] for one in ENTRANTS]
+    values = np.array([measure.of(result) for result in found]).T
+    names = tuple(one.label for one in ENTRANTS)
+    return series(f"default {DEFAULTS[default]}", f"default-{default}", names, values)
+
+
+EXPERIMENT = Experiment("default", "Default of the behavior feature", outcome, runs, extra=True)

@@ -1,0 +1,79 @@
+"""How much depends on ε: test figures over the whole grid. The choice was made without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ebrank.experiments.choice import grid_of
+from ebrank.experiments.lineup import EBRANK, EXPOSURE, TUNED, UCBRANK, Entrant, entrant
+from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, against, cells
+from ebrank.experiments.outcome import Cell, Column, Figure, Outcome, Panel, Row, Series, Table
+from ebrank.experiments.run import Experiment, Results, Run, Setup
+from ebrank.rankers.registry import typed
+from ebrank.simulation.result import Result
+
+FAMILIES = ((UCBRANK,), (EBRANK, EXPOSURE))
+"""Rankers whose ε means the same share a panel."""
+
+
+def values(setup: Setup, key: str) -> tuple[float, ...]:
+    """Return the grid of an entrant, with the ε it runs with, if that was given."""
+    return tuple(sorted({*grid_of(key), chosen(setup, key)}))
+
+
+def chosen(setup: Setup, key: str) -> float:
+    """Return the ε an entrant runs with."""
+    ranker = setup.run(key).ranker
+    return float(ranker.epsilon)  # type: ignore[attr-defined]
+
+
+def runs(setup: Setup) -> list[Run]:
+    """Return all tuned entrants with every ε."""
+    return [setup.run(key, epsilon=epsilon) for key in TUNED for epsilon in values(setup, key)]
+
+
+def outcome(setup: Setup, results: Results) -> Outcome:
+    """Return a figure with panels by ranker and measure, and a table."""
+    found = {
+        key: {value: results[setup.run(key, epsilon=value)] for value in values(setup, key)}
+        for key in TUNED
+    }
+    caption = (
+        "Test figures over the grid of ε; the choice, named with each ranker, was made on "
+        "validation queries. Mean of the trials and one standard deviation."
+    )
+    drawn = [
+        _panel(setup, family, measure, found) for family in FAMILIES for measure in (WARM, CUM)
+    ]
+    title = "Dependence on ε"
+    return Outcome(
+        tables=(_table(setup, title, found),),
+        figures=(Figure("epsilon", title, caption, tuple(drawn)),),
+    )
+
+
+def _panel(
+    setup: Setup, family: tuple[str, ...], measure: Measure, found: dict[str, dict[float, Result]]
+) -> Panel:
+    lines: list[Series] = []
+    for key in family:
+        label = f"{entrant(key).label}, chosen {typed(chosen(setup, key))}"
+        one: Entrant = replace(entrant(key), label=label)
+        lines.append(against(one, tuple(found[key]), list(found[key].values()), measure))
+    names = entrant(family[0]).label
+    return Panel(f"{names}: {measure.title}", "ε", measure.title, tuple(lines), log_x=True)
+
+
+def _table(setup: Setup, title: str, found: dict[str, dict[float, Result]]) -> Table:
+    rows = []
+    for key, results in found.items():
+        for epsilon, result in results.items():
+            used = epsilon == chosen(setup, key)
+            figures: list[Cell] = [replace(cell, best=used) for cell in cells(result)]
+            rows.append(Row((typed(epsilon), *figures), group=entrant(key).label))
+    columns = (Column("ε"), *(Column(measure.title) for measure in MEASURES))
+    caption = "Test figures; bold is the ε that was chosen on validation queries."
+    return Table("epsilon", title, caption, columns, tuple(rows))
+
+
+EXPERIMENT = Experiment("epsilon", "Dependence on ε", outcome, runs, tuned=TUNED, extra=True)

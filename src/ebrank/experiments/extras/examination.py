@@ -1,0 +1,37 @@
+"""What if rankers are wrong about what users look at?
+
+Users examine rank k with probability 1/log2(k + 1), severity 1, down to the last rank shown.
+Rankers debias clicks with another severity: 0 is no debiasing, 2 is too much. ε stays the one
+chosen for the right curve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ebrank.experiments.extras.sweep import Sweep
+from ebrank.experiments.lineup import FIGURES, Entrant
+from ebrank.experiments.run import Run, Setup
+
+
+def run_of(setup: Setup, one: Entrant, severity: float) -> Run:
+    """Return the run of an entrant that believes in a severity; the users' own is no belief."""
+    actual = setup.config.users.examination
+    if severity == actual.severity:
+        return setup.run(one.key)
+    believed = replace(actual, severity=severity)
+    return setup.run(one.key, replace(setup.config, believed=believed))
+
+
+SWEEP = Sweep(
+    name="examination",
+    title="A wrong examination curve",
+    caption="Rankers debias clicks as if users examined rank k with probability 1/log2(k + 1) to "
+    "the power on the x axis, the severity; that of users is 1. Mean of the trials and one "
+    "standard deviation.",
+    x_label="believed severity",
+    values=(0.0, 0.5, 1.0, 1.5, 2.0),
+    entrants=tuple(one for one in FIGURES if one.key != "bm25"),
+    run=run_of,
+)
+EXPERIMENT = SWEEP.experiment
