@@ -1,0 +1,98 @@
+"""`report.html`: one page with everything, that needs no network and no other file.
+
+Jinja fills `templates/`; whatever comes from names, captions or files is escaped there. Figures
+stand in the page as SVG, panel by panel, so that a narrow screen shows them below each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ebrank.experiments.document import Document
+from ebrank.experiments.ledger import RULE
+from ebrank.extras import import_extra
+from ebrank.report import facts
+from ebrank.report.chapters import chapters, identifier, ledger_pages, size, verdict
+from ebrank.report.ledger import ledger_table
+from ebrank.report.svg import variables
+from ebrank.report.tables import TABLE_FORMS, layout
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+def page(document: Document, times: Mapping[str, Any] | None) -> str:
+    """Return the page; without `times` it says nothing of run times."""
+    names = ", ".join(data.name for data in document.datasets)
+    trials = f"{document.trials} trial{'' if document.trials == 1 else 's'}"
+    environment = _environment()
+    return environment.get_template("report.html").render(
+        title=f"EBRank reproduced: {names}",
+        subtitle=f"{trials}, seed {document.seed}. Every figure below was computed by this run.",
+        light=variables(dark=False),
+        dark=variables(dark=True),
+        document=document,
+        verdicts=[verdict(data) for data in document.datasets if data.findings],
+        chapters=chapters(document),
+        ledger=ledger_pages(document),
+        rule=RULE,
+        times=None if times is None else facts.times_table(times),
+    )
+
+
+def _environment() -> Environment:
+    jinja2 = import_extra("jinja2", extra="report", purpose="to write report.html")
+    environment: Environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "blocks": layout.blocks,
+        "identifier": identifier,
+        "ledger_table": ledger_table,
+        "numeric": layout.numeric,
+        "parts": layout.parts,
+        "plain": _plain,
+        "prose": _prose,
+        "runs_table": facts.runs_table,
+        "size": size,
+        "spans": layout.spans,
+        "table_files": _table_files,
+        "words": lambda name: name.replace("_", " "),
+    }
+    return environment
+
+
+def _prose(text: str) -> Markup:
+    """Return a text with what stands between backticks as code.
+
+    >>> _prose("run `a < b`")
+    Markup('run <code>a &lt; b</code>')
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _plain(value: object) -> str:
+    """Return a value of the config in words.
+
+    >>> _plain([5, 10]), _plain(None), _plain(1.0)
+    ('5, 10', 'by default', '1')
+    """
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "by default" if value is None else str(value)
+
+
+def _table_files(name: str) -> list[str]:
+    return [f"tables/{name}.{form}" for form in TABLE_FORMS]
