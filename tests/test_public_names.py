@@ -10,7 +10,9 @@ import pytest
 import ebrank
 
 NAMES = {
+    "AsyncClient",
     "BehaviorStats",
+    "Client",
     "DataError",
     "Dataset",
     "EBRankError",
@@ -38,7 +40,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    heavy = ["numpy", "scipy", "numba", "rich", "click"]
+    heavy = ["numpy", "scipy", "numba", "rich", "click", "httpx", "msgspec"]
     code = f"import sys, ebrank; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ebrank.behavior import BehaviorStats
+    from ebrank.client import AsyncClient, Client
     from ebrank.data import Dataset, load
     from ebrank.errors import DataError, EBRankError, ModelFileError, ParameterError
     from ebrank.examination import Examination
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AsyncClient": "ebrank.client",
     "BehaviorStats": "ebrank.behavior",
+    "Client": "ebrank.client",
     "DataError": "ebrank.errors",
     "Dataset": "ebrank.data",
     "EBRankError": "ebrank.errors",
@@ -33,7 +36,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "AsyncClient",
     "BehaviorStats",
+    "Client",
     "DataError",
     "Dataset",
     "EBRankError",

@@ -54,12 +54,14 @@ class Counter:
 class Gauge:
     """A value that is looked up when somebody asks."""
 
-    def __init__(self, name: str, help: str, value: Callable[[], float]) -> None:
-        self._name, self._help, self._value = name, help, value
+    def __init__(
+        self, name: str, help: str, value: Callable[[], float], *, kind: str = "gauge"
+    ) -> None:
+        self._name, self._help, self._value, self._kind = name, help, value, kind
 
     def lines(self) -> Iterator[str]:
         """Yield the metric's lines."""
-        yield from _head(self._name, self._help, "gauge")
+        yield from _head(self._name, self._help, self._kind)
         yield f"{self._name} {_number(self._value())}"
 
 
@@ -107,7 +109,9 @@ def process_metrics() -> list[Metric]:
     return [
         Gauge("process_start_time_seconds", "When the server started.", lambda: born),
         Gauge("process_resident_memory_bytes", "Memory in use.", _resident_bytes),
-        Gauge("process_cpu_seconds_total", "Processor time used.", time.process_time),
+        Gauge(
+            "process_cpu_seconds_total", "Processor time used.", time.process_time, kind="counter"
+        ),
     ]
 
 

@@ -1,0 +1,21 @@
+"""Talk to a server from Python: `Client`, and `AsyncClient` for asyncio.
+
+    with ebrank.Client("http://127.0.0.1:8000") as client:
+        client.put_items("tea", {"sencha": [0.4, 4.6], "assam": [0.2, 4.1]})
+        served = client.rank("tea", k=2, user="ann")
+        client.click(served, served.items[0].id)
+
+Answers are the structs of `ebrank.service.api`; what goes wrong is a `ServiceError`. `retries` says
+what is sent again when no good answer came.
+"""
+
+from ebrank.extras import import_extra
+
+import_extra("msgspec", extra="service", purpose="to call a server")
+
+from ebrank.client.asynchronous import AsyncClient  # noqa: E402 (it needs msgspec)
+from ebrank.client.errors import ServiceError  # noqa: E402
+from ebrank.client.retries import Retries  # noqa: E402
+from ebrank.client.synchronous import Client  # noqa: E402
+
+__all__ = ["AsyncClient", "Client", "Retries", "ServiceError"]

@@ -1,0 +1,169 @@
+"""What each method of a client sends and gets; the clients only carry it.
+
+>>> rank("tea", k=3).content
+b'{"query":"tea","k":3}'
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from ebrank.client.errors import ServiceError
+from ebrank.client.retries import Again
+from ebrank.service import api
+
+if TYPE_CHECKING:
+    import httpx
+
+Answer = TypeVar("Answer")
+Features: TypeAlias = Sequence[float | None] | Mapping[str, float | None]
+Items: TypeAlias = Mapping[str, Features]
+Candidates: TypeAlias = Iterable[str] | Items
+Served: TypeAlias = api.RankResponse | str
+
+
+@dataclass(frozen=True)
+class Call(Generic[Answer]):
+    """A request, and how its answer is read."""
+
+    method: str
+    path: str
+    gives: type[Answer]
+    again: Again = "always"
+    content: bytes | None = None
+
+    def result(self, outcome: httpx.Response | Exception, base_url: str) -> Answer:
+        """Return what an answer says; raise `ServiceError` if there is none, or it is no good."""
+        if isinstance(outcome, Exception):
+            what = str(outcome) or type(outcome).__name__
+            raise ServiceError(f"{base_url} does not answer: {what}", code="unreachable") from None
+        if not outcome.is_success:
+            raise _refusal(outcome)
+        try:
+            return msgspec.json.decode(outcome.content, type=self.gives)
+        except msgspec.DecodeError as problem:
+            raise ServiceError(
+                f"{outcome.url}: not an answer of this service: {problem}",
+                status=outcome.status_code,
+                code="foreign",
+            ) from None
+
+
+def put_items(query: str, items: Items) -> Call[api.PutItemsResponse]:
+    """Add candidates or change their features."""
+    body = api.PutItemsRequest([_item(name, features) for name, features in items.items()])
+    path = f"/v1/queries/{_part(query)}/items"
+    return Call("PUT", path, api.PutItemsResponse, content=_json(body))
+
+
+def withdraw(query: str, item: str) -> Call[api.WithdrawResponse]:
+    """Withdraw a candidate."""
+    path = f"/v1/queries/{_part(query)}/items/{_part(item)}"
+    return Call("DELETE", path, api.WithdrawResponse)
+
+
+def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (see `Client.rank`)
+    """Ask for a list; what is None is left to the server."""
+    body = {"query": query} | {key: value for key, value in wanted.items() if value is not None}
+    if "items" in body:
+        body["items"] = _candidates(body["items"])
+    return Call("POST", "/v1/rank", api.RankResponse, "broken", _json(body))
+
+
+def feedback(events: Iterable[api.EventIn]) -> Call[api.FeedbackResponse]:
+    """Tell what users did."""
+    body = api.FeedbackRequest(list(events))
+    return Call("POST", "/v1/feedback", api.FeedbackResponse, content=_json(body))
+
+
+def event(
+    served: Served,
+    item: str,
+    type: str,
+    event_id: str | None = None,
+    time: float | datetime | None = None,
+) -> api.EventIn:
+    """Return an event about an item of a list; its id is made here, once."""
+    ranking_id = served if isinstance(served, str) else served.ranking_id
+    return api.EventIn(event_id or uuid.uuid4().hex, ranking_id, item, type, time)
+
+
+def query(name: str) -> Call[api.QueryResponse]:
+    """Ask for the state of a query."""
+    return Call("GET", f"/v1/queries/{_part(name)}", api.QueryResponse)
+
+
+def train() -> Call[api.TrainResponse]:
+    """Refit the prior."""
+    return Call("POST", "/v1/train", api.TrainResponse, "unsent")
+
+
+def models() -> Call[api.ModelsResponse]:
+    """List the versions of the prior."""
+    return Call("GET", "/v1/models", api.ModelsResponse)
+
+
+def activate(version: int) -> Call[api.ModelsResponse]:
+    """Make a version the active one."""
+    return Call("POST", f"/v1/models/{version}/activate", api.ModelsResponse)
+
+
+def insights() -> Call[api.Insights]:
+    """Ask for what the dashboard shows."""
+    return Call("GET", "/v1/insights", api.Insights)
+
+
+def headers(token: str | None) -> dict[str, str]:
+    """Return the headers of every request."""
+    sent = {"content-type": "application/json"}
+    return sent if token is None else sent | {"authorization": f"Bearer {token}"}
+
+
+def _refusal(response: httpx.Response) -> ServiceError:
+    try:
+        told = msgspec.json.decode(response.content, type=_Refusal).error
+    except msgspec.DecodeError:
+        told = _Told("foreign", f"{response.url} answered with status {response.status_code}")
+    return ServiceError(told.message, status=response.status_code, code=told.code, field=told.field)
+
+
+class _Told(msgspec.Struct):
+    code: str
+    message: str
+    field: str | None = None
+
+
+class _Refusal(msgspec.Struct):
+    error: _Told
+
+
+def _part(name: str) -> str:
+    """Return a name as one part of an address; dots alone would mean something else there."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
+
+
+def _candidates(items: Candidates) -> list[str | api.ItemIn]:
+    if isinstance(items, Mapping):
+        return [_item(name, features) for name, features in items.items()]
+    return list(items)
+
+
+def _item(name: str, features: Features) -> api.ItemIn:
+    if isinstance(features, Mapping):
+        return api.ItemIn(name, {key: _number(value) for key, value in features.items()})
+    return api.ItemIn(name, [_number(value) for value in features])
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)  # NumPy's numbers too
+
+
+def _json(body: object) -> bytes:
+    return msgspec.json.encode(body)

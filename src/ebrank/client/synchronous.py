@@ -1,0 +1,137 @@
+"""A client that waits for its answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from ebrank.client import calls
+from ebrank.client.retries import Retries
+from ebrank.extras import import_extra
+
+if TYPE_CHECKING:
+    from ebrank.service import api
+
+Answer = TypeVar("Answer")
+
+
+class Client:
+    """Calls a server; methods raise `ServiceError`. Threads may share one.
+
+    Args:
+        base_url: where the server listens.
+        token: a bearer token, if the server needs one.
+        timeout: seconds to wait for an answer.
+        retries: what to do when none comes.
+    """
+
+    def __init__(
+        self,
+        base_url: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        timeout: float = 5.0,
+        retries: Retries | None = None,
+    ) -> None:
+        httpx = import_extra("httpx", extra="service", purpose="to call a server")
+        self._url = base_url.rstrip("/")
+        self._retries = retries or Retries()
+        self._errors = httpx.TransportError
+        self._http = httpx.Client(timeout=timeout, headers=calls.headers(token))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def put_items(self, query: str, items: calls.Items) -> api.PutItemsResponse:
+        """Add candidates of a query, or change their features: a mapping of ids to features."""
+        return self._send(calls.put_items(query, items))
+
+    def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
+        """Withdraw a candidate; its history stays."""
+        return self._send(calls.withdraw(query, item))
+
+    def rank(
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        items: calls.Candidates | None = None,
+        user: str | None = None,
+        explore: bool | None = None,
+        explain: bool | None = None,
+    ) -> api.RankResponse:
+        """Return a list of a query's candidates.
+
+        Args:
+            query: its name.
+            k: how many items.
+            items: only these: ids, or a mapping of ids to features, which are stored first.
+            user: whose list it is, so that it stays the same within the window.
+            explore: False ranks by relevance alone.
+            explain: True tells how each score came about.
+        """
+        wanted = {"k": k, "items": items, "user": user, "explore": explore, "explain": explain}
+        return self._send(calls.rank(query, **wanted))
+
+    def feedback(self, events: Iterable[api.EventIn]) -> api.FeedbackResponse:
+        """Tell what users did; the answer says what became of each event."""
+        return self._send(calls.feedback(events))
+
+    def click(
+        self, served: calls.Served, item: str, *, event_id: str | None = None
+    ) -> api.FeedbackResponse:
+        """Tell that a user clicked an item of a list, given as the list or as its `ranking_id`."""
+        return self.feedback([calls.event(served, item, "click", event_id)])
+
+    def impression(self, served: calls.Served, items: Iterable[str]) -> api.FeedbackResponse:
+        """Tell that a user saw some items of a list."""
+        return self.feedback([calls.event(served, item, "impression") for item in items])
+
+    def query(self, query: str) -> api.QueryResponse:
+        """Return the state of a query's items."""
+        return self._send(calls.query(query))
+
+    def train(self) -> api.TrainResponse:
+        """Refit the prior now; returns at once, see `models` for the outcome."""
+        return self._send(calls.train())
+
+    def models(self) -> api.ModelsResponse:
+        """Return all versions of the prior."""
+        return self._send(calls.models())
+
+    def activate(self, version: int) -> api.ModelsResponse:
+        """Make a version of the prior the active one."""
+        return self._send(calls.activate(version))
+
+    def insights(self) -> api.Insights:
+        """Return what the dashboard shows."""
+        return self._send(calls.insights())
+
+    def _send(self, call: calls.Call[Answer]) -> Answer:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                outcome = self._http.request(
+                    call.method, self._url + call.path, content=call.content
+                )
+            except self._errors as problem:
+                outcome = problem
+            pause = self._retries.pause(call.again, attempt, outcome)
+            if pause is None:
+                return call.result(outcome, self._url)
+            time.sleep(pause)
