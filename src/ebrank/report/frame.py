@@ -39,7 +39,7 @@ class Frame:
 def frame(panel: Panel) -> Frame:
     """Return the room a panel needs."""
     named_above = [] if named_at_end(panel) else legend_lines(panel)
-    top = LINE * (2 + len(named_above)) + 8
+    top = LINE * (1 + bool(y_words(panel)) + len(named_above)) + 8
     right = 12.0
     if named_at_end(panel):
         right = TO_LABEL + 6 + max(text_width(one.label, SIZE, bold=True) for one in panel.series)
@@ -57,6 +57,12 @@ def lying(panel: Panel) -> bool:
     if panel.kind != "bars" or names is None:
         return False
     return len(names) > _MANY_NAMES or max(map(len, names)) > _LONG_NAME
+
+
+def y_words(panel: Panel) -> str:
+    """Return what is written of y above the plot: nothing where the title says it."""
+    words = panel.x_label if lying(panel) else panel.y_label
+    return "" if words == panel.title else words
 
 
 def named_at_end(panel: Panel) -> bool:

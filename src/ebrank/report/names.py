@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ebrank.experiments.outcome import Panel
 from ebrank.report.bars import fillings
-from ebrank.report.frame import LINE, SIZE, TO_LABEL, Frame, legend_lines, legend_width
+from ebrank.report.frame import LINE, SIZE, TO_LABEL, Frame, legend_lines, legend_width, y_words
 from ebrank.report.labels import spread
 from ebrank.report.palette import Look
 from ebrank.report.scales import places
@@ -52,7 +52,7 @@ def name_above(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) ->
     looked = iter(zip(chosen, fillings(chosen), strict=True))
     for number, line in enumerate(legend_lines(panel)):
         x = -(room.left - 4)
-        y = 1 + (room.top - (3 + number) * LINE) / room.height
+        y = 1 + (room.top - (2 + bool(y_words(panel)) + number) * LINE) / room.height
         for one in line:
             look, filling = next(looked)
             bars = panel.kind == "bars"

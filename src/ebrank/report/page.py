@@ -65,6 +65,7 @@ def _environment() -> Environment:
         "size": size,
         "spans": layout.spans,
         "table_files": _table_files,
+        "widths": layout.widths,
         "words": lambda name: name.replace("_", " "),
     }
     return environment

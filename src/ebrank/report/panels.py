@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ebrank.experiments.outcome import Panel, Series
 from ebrank.report.bars import draw_bars
-from ebrank.report.frame import LINE, SIZE, Frame, lying, named_at_end
+from ebrank.report.frame import LINE, SIZE, Frame, lying, named_at_end, y_words
 from ebrank.report.names import name_above, name_at_end
 from ebrank.report.palette import INK, Look, looks
 from ebrank.report.scales import places, set_x_axis, set_y_axis
@@ -101,14 +101,11 @@ def _draw_diagonal(axes: Axes) -> None:
 
 def _draw_texts(axes: Axes, panel: Panel, room: Frame) -> None:
     """Write title and labels: that of y above its axis, where it can be read without turning."""
-    x_label, y_label = panel.x_label, panel.y_label
-    if lying(panel):
-        x_label, y_label = y_label, x_label
+    x_label = panel.y_label if lying(panel) else panel.x_label
     axes.set_xlabel(x_label, fontsize=SIZE, color=INK, alpha=_MUTED, labelpad=3)
     left = -(room.left - 4) / room.width
     top = 1 + (room.top - LINE) / room.height
     style: dict[str, Any] = {"transform": axes.transAxes, "color": INK}
     axes.text(left, top, panel.title, fontsize=SIZE + 1, fontweight="bold", **style)
-    if y_label != panel.title:
-        below = 1 + (room.top - 2 * LINE) / room.height
-        axes.text(left, below, y_label, fontsize=SIZE, alpha=_MUTED, **style)
+    below = 1 + (room.top - 2 * LINE) / room.height
+    axes.text(left, below, y_words(panel), fontsize=SIZE, alpha=_MUTED, **style)

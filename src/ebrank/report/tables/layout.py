@@ -79,6 +79,20 @@ def numeric(table: Table, column: int) -> bool:
     return any(isinstance(row.cells[column], Cell) for row in table.rows)
 
 
+def widths(table: Table) -> list[tuple[int, int]]:
+    """Return the most characters of marks and of deviations in each column, so that means align."""
+    columns = [
+        [parts(row.cells[place]) for row in table.rows] for place in range(len(table.columns))
+    ]
+    return [
+        (
+            max((len(piece.marks) for piece in column), default=0),
+            max((len(piece.sd) for piece in column), default=0),
+        )
+        for column in columns
+    ]
+
+
 def one_heading(column: Column) -> str:
     """Return a column's heading in one line, for formats whose headings have one.
 

@@ -26,7 +26,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ebrank.experiments.outcome import Row, Table
-from ebrank.report.tables.layout import Parts, blocks, numeric, parts, spans
+from ebrank.report.tables.layout import Parts, blocks, numeric, parts, spans, widths
 
 _BETWEEN = 2
 """Blanks between columns."""
@@ -155,16 +155,14 @@ def _row(row: Row, pieces: Sequence[Parts], indent: str) -> list[Text]:
 def _padded(table: Table) -> Iterator[tuple[Parts, ...]]:
     """Yield the rows' cells in pieces, padded so that points, marks and deviations align."""
     columns = []
-    for index, column in enumerate(table.columns):
+    for index, (column, width) in enumerate(zip(table.columns, widths(table), strict=True)):
         pieces = [parts(row.cells[index]) for row in table.rows]
         title = max(map(len, column.title.split()), default=0)
-        columns.append(_aligned(pieces, title) if numeric(table, index) else pieces)
+        columns.append(_aligned(pieces, title, *width) if numeric(table, index) else pieces)
     return zip(*columns, strict=True)
 
 
-def _aligned(column: list[Parts], title: int) -> list[Parts]:
-    marks = max(len(piece.marks) for piece in column)
-    deviations = max(len(piece.sd) for piece in column)
+def _aligned(column: list[Parts], title: int, marks: int, deviations: int) -> list[Parts]:
     after = marks + (len(_PLUS_MINUS) + deviations if deviations else 0)
     widest = max(title - after, *(len(piece.value) for piece in column))
     return [
