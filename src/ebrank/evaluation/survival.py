@@ -1,0 +1,100 @@
+"""How long it takes until something happens, when some are not watched for long enough to see it.
+
+A new item may not have been shown when the run ends. To drop it would flatter the ranker, and so
+would counting it as shown at the end. Kaplan and Meier's estimate (1958) uses such an item for as
+long as it was watched: of the n items still waiting and watched at an age, d see it happen, and the
+share that still waits is multiplied by 1 − d/n.
+
+Three of five items are shown, at ages 0, 2 and 2; one is watched in vain until age 1, one until 5:
+
+>>> curve = kaplan_meier([0, 2, 2, -1, -1], [4, 4, 9, 1, 5])
+>>> curve.x
+array([0, 2])
+>>> curve.share.round(3)  # 1/5, then 2/3 of the remaining 4/5
+array([0.2  , 0.733])
+>>> curve.median
+2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.errors import ParameterError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+ROUNDING = 1e-9
+"""A product of fractions that should be one half may be a little less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A step curve: the share for which it has happened by an age. It is 0 before the first step.
+
+    Attributes:
+        x: ages at which it happened to somebody, rising, shape (steps,).
+        share: the estimated share from that age on.
+        error: its standard error.
+        until: the age at which the last item was lost sight of; the curve says nothing beyond.
+    """
+
+    x: Ints
+    share: Floats
+    error: Floats
+    until: int
+
+    @property
+    def median(self) -> int | None:
+        """The age by which it has happened to half of all; None if the curve does not get there."""
+        reached = np.flatnonzero(self.share >= 0.5 - ROUNDING)
+        return int(self.x[reached[0]]) if len(reached) else None
+
+    def at(self, ages: npt.ArrayLike) -> Floats:
+        """Return the share by each of some ages."""
+        steps = np.searchsorted(self.x, np.asarray(ages), side="right")
+        return np.concatenate(([0.0], self.share))[steps]
+
+
+def kaplan_meier(waits: npt.ArrayLike, watched: npt.ArrayLike) -> Curve:
+    """Return the share for which it has happened by each age, with Greenwood's standard error.
+
+    Args:
+        waits: age at which it happened to each item, −1 where it was not seen to, shape (items,).
+        watched: age until which each item was watched, that age included.
+
+    With n_i waiting and watched at age i, and d_i of them seeing it happen, the share that still
+    waits is S(x) = Π_{i ≤ x} (1 − d_i/n_i), and its variance S(x)² Σ_{i ≤ x} d_i/(n_i (n_i − d_i)).
+    """
+    happened, last = _checked(waits, watched)
+    seen = happened >= 0
+    x, d = np.unique(happened[seen], return_counts=True)
+    left = np.sort(np.where(seen, happened, last))  # when each ceases to be waiting and watched
+    n = len(left) - np.searchsorted(left, x, side="left")
+    waiting = np.cumprod((n - d) / n, dtype=np.float64)
+    terms = np.divide(d, n * (n - d), out=np.zeros(len(x)), where=n > d)
+    error = waiting * np.sqrt(np.cumsum(terms))
+    return Curve(x, 1.0 - waiting, error, until=int(last.max(initial=-1)))
+
+
+def _checked(waits: npt.ArrayLike, watched: npt.ArrayLike) -> tuple[Ints, Ints]:
+    """Return both as arrays, or raise what is wrong with them."""
+    happened, last = np.asarray(waits), np.asarray(watched)
+    for name, values in (("waits", happened), ("watched", last)):
+        if values.ndim != 1 or (len(values) and not np.issubdtype(values.dtype, np.integer)):
+            raise ParameterError(f"{name} must be a list of whole numbers")
+    if happened.shape != last.shape:
+        raise ParameterError(f"{len(happened)} waits, but {len(last)} items watched")
+    if np.any(happened < -1) or np.any(last < 0):
+        raise ParameterError("ages must be 0 or more; a wait may be −1, for what did not happen")
+    if np.any(happened > last):
+        item = int(np.argmax(happened > last))
+        raise ParameterError(
+            f"item {item} was watched until {last[item]}, but waited until {happened[item]}"
+        )
+    return happened.astype(np.int64), last.astype(np.int64)

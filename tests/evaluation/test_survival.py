@@ -1,0 +1,109 @@
+"""Kaplan and Meier against a textbook's numbers, SciPy, and plain counting where all is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import CensoredData, ecdf
+
+from ebrank.errors import ParameterError
+from ebrank.evaluation.survival import kaplan_meier
+
+ITEM = st.tuples(st.integers(0, 12), st.integers(0, 15))
+"""When it would happen, and until when one looks."""
+
+
+def observed(items: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [x if x <= last else -1 for x, last in items], [last for _, last in items]
+
+
+def test_leukemia_patients_of_a_textbook() -> None:
+    """Weeks in remission on 6-MP (Freireich et al. 1963), by a textbook's table."""
+    relapse = [6, 6, 6, 7, 10, 13, 16, 22, 23]
+    in_remission = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    curve = kaplan_meier(relapse + [-1] * 12, relapse + in_remission)
+    assert curve.x.tolist() == [6, 7, 10, 13, 16, 22, 23]
+    survival = [0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448]
+    np.testing.assert_allclose(1 - curve.share, survival, atol=5e-4)
+    errors = [0.0764, 0.0869, 0.0963, 0.1068, 0.1141, 0.1282, 0.1346]
+    np.testing.assert_allclose(curve.error, errors, atol=5e-5)
+    assert curve.median == 23
+    assert curve.until == 35
+
+
+@given(st.lists(ITEM, min_size=1, max_size=40))
+def test_agrees_with_scipy(items: list[tuple[int, int]]) -> None:
+    waits, watched = observed(items)
+    curve = kaplan_meier(waits, watched)
+    seen = [wait for wait in waits if wait >= 0]
+    lost = [last for wait, last in zip(waits, watched, strict=True) if wait < 0]
+    theirs = ecdf(CensoredData(uncensored=seen, right=lost)).cdf
+    ages = np.arange(-1, 16)
+    np.testing.assert_allclose(curve.at(ages), theirs.evaluate(ages), atol=1e-12)
+    assert curve.until == max(watched)
+
+
+@given(st.lists(ITEM, min_size=1, max_size=40))
+def test_greenwoods_error_summed_by_hand(items: list[tuple[int, int]]) -> None:
+    waits, watched = observed(items)
+    curve = kaplan_meier(waits, watched)
+    surviving, total = 1.0, 0.0
+    for step, age in enumerate(sorted({wait for wait in waits if wait >= 0})):
+        left = [last if wait < 0 else wait for wait, last in zip(waits, watched, strict=True)]
+        at_risk = sum(end >= age for end in left)
+        events = waits.count(age)
+        surviving *= 1 - events / at_risk
+        if events < at_risk:
+            total += events / (at_risk * (at_risk - events))
+        assert curve.error[step] == pytest.approx(surviving * total**0.5, abs=1e-12)
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=50))
+def test_without_censoring_it_is_what_counting_gives(waits: list[int]) -> None:
+    curve = kaplan_meier(waits, [20] * len(waits))
+    n = len(waits)
+    for x, share, error in zip(curve.x, curve.share, curve.error, strict=True):
+        counted = sum(wait <= x for wait in waits) / n
+        assert share == pytest.approx(counted)
+        assert error == pytest.approx((counted * (1 - counted) / n) ** 0.5, abs=1e-9)
+    assert curve.median == sorted(waits)[(n - 1) // 2]
+
+
+def test_the_truth_is_met_in_the_mean() -> None:
+    """Geometric waits, watched for a random while: what is dropped or cut short would be wrong."""
+    rng = np.random.default_rng(0)
+    waits, watched = rng.geometric(0.1, 20_000) - 1, rng.integers(0, 30, 20_000)
+    curve = kaplan_meier(np.where(waits <= watched, waits, -1), watched)
+    ages = np.arange(28)
+    truth = 1 - 0.9 ** (ages + 1)
+    assert curve.x.tolist()[:28] == ages.tolist()
+    assert np.all(np.abs(curve.at(ages) - truth) < 4.5 * curve.error[:28])
+    assert curve.median == 6
+
+
+def test_nothing_to_see() -> None:
+    empty = kaplan_meier([], [])
+    assert empty.x.shape == empty.share.shape == empty.error.shape == (0,)
+    assert empty.median is None
+    in_vain = kaplan_meier([-1, -1], [3, 8])
+    assert in_vain.median is None
+    assert in_vain.at([0, 8]).tolist() == [0.0, 0.0]
+    assert in_vain.until == 8
+
+
+@pytest.mark.parametrize(
+    ("waits", "watched", "said"),
+    [
+        ([1, 4], [5, 3], "item 1 was watched until 3, but waited until 4"),
+        ([1], [5, 3], "1 waits, but 2 items"),
+        ([-2], [5], "−1, for what did not happen"),
+        ([-1], [-1], "ages must be 0 or more"),
+        ([0.5], [1], "waits must be a list of whole numbers"),
+        ([0], [[1]], "watched must be a list of whole numbers"),
+    ],
+)
+def test_mistakes_are_told(waits: list[int], watched: list[int], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        kaplan_meier(waits, watched)
