@@ -1,0 +1,26 @@
+"""One small reproduction of everything, really run, that several tests look at."""
+
+from __future__ import annotations
+
+import pytest
+
+import ebrank
+from ebrank.data.dataset import Dataset
+from ebrank.experiments import catalog
+from ebrank.experiments.runner import Order, Report, carry_out
+from ebrank.simulation.config import SimulationConfig
+
+
+@pytest.fixture(scope="session")
+def dataset() -> Dataset:
+    return ebrank.load("mq2007-like", scale=0.02)
+
+
+@pytest.fixture(scope="session")
+def order() -> Order:
+    return Order(catalog.selected(), SimulationConfig(sessions=400, updates=4), seed=5, trials=2)
+
+
+@pytest.fixture(scope="session")
+def report(order: Order, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return carry_out(order, dataset, tmp_path_factory.mktemp("trials"), jobs=2)

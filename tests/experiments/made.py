@@ -1,0 +1,54 @@
+"""Results made by hand, so that who is better, and how surely, is known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import Result, TrialResult
+
+QUERIES = 40
+CONFIG = SimulationConfig(updates=2)
+
+
+def trial(
+    cold: float, warm: float, served: float, *, noise: float = 0.0, seed: int = 0
+) -> TrialResult:
+    """Return a trial with these figures on every test query, up to noise with mean zero."""
+    rng = np.random.default_rng(seed)
+    half = rng.uniform(-noise, noise, (3, QUERIES // 2))
+    around = np.concatenate([half, -half], axis=1)
+    cold_by_query, warm_by_query, test_ndcg = np.array([[cold], [warm], [served]]) + around
+    nothing = np.zeros(0, np.int64)
+    return TrialResult(
+        sessions=np.array([50, 100]),
+        cold_ndcg=np.array([[cold / 2], [cold]]),
+        warm_ndcg=np.array([[warm / 2], [warm]]),
+        cum_ndcg=np.array([served * 10, served * 20]),
+        cold_by_query=cold_by_query,
+        warm_by_query=warm_by_query,
+        test_queries=np.arange(QUERIES),
+        test_ndcg=test_ndcg,
+        validation_ndcg=0.5,
+        exposure_by_age=np.ones(1),
+        clicks_by_age=np.ones(1),
+        wait_shown=nothing,
+        wait_top=nothing,
+        watched=nothing,
+        calibration=None,
+        weights=None,
+        seconds=1.0,
+        serving_seconds=0.5,
+        learning_seconds=0.5,
+    )
+
+
+def result(
+    text: str, figures: Sequence[tuple[float, float, float]], *, noise: float = 0.0, seed: int = 0
+) -> Result:
+    """Return a result with a trial for each (cold, warm, served)."""
+    trials = tuple(trial(*one, noise=noise, seed=seed + n) for n, one in enumerate(figures))
+    return Result("made", str(registry.parse(text)), CONFIG, 0, trials)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from ebrank.errors import ParameterError
+from ebrank.experiments.catalog import EXPERIMENTS, selected
+
+
+def test_all_without_a_choice_and_in_one_order_whatever_is_typed() -> None:
+    assert selected() == tuple(EXPERIMENTS.values())
+    assert [one.name for one in selected("time, table1,time")] == ["table1", "time"]
+
+
+def test_extras_are_all_that_the_paper_does_not_have() -> None:
+    paper = ["table1", "table2", "table3", "time", "entering", "ablation", "toy"]
+    assert list(EXPERIMENTS)[: len(paper)] == paper
+    assert [one.name for one in selected("extras")] == list(EXPERIMENTS)[len(paper) :]
+
+
+@pytest.mark.parametrize(
+    ("only", "told"),
+    [
+        ("tabel2", "no experiment is called 'tabel2'; did you mean table2? Known: table1, "),
+        ("time,", "no experiment is called ''. Known: table1, "),
+        ("Extra", "no experiment is called 'Extra'; did you mean extras?"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(only: str, told: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        selected(only)
+    assert told in str(caught.value)
