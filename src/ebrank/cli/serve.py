@@ -1,0 +1,158 @@
+"""`ebrank serve`: the service in one process, with its store in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ebrank.cli.lazy import examples
+from ebrank.extras import import_extra
+
+if TYPE_CHECKING:
+    from ebrank.service.settings import Settings
+
+
+@click.command(
+    "serve",
+    epilog=examples(
+        "ebrank serve",
+        "ebrank serve --demo",
+        "ebrank serve --port 9000 --store /var/lib/ebrank --config ebrank.toml",
+        "ebrank serve --config ebrank.toml --check",
+        "ebrank serve --new-token shop --scopes rank,feedback",
+    ),
+)
+@click.option("--host", metavar="ADDRESS", help="Address to listen on; default 127.0.0.1.")
+@click.option("--port", type=int, metavar="N", help="Port; default 8000, 0 takes a free one.")
+@click.option(
+    "--store",
+    metavar="FOLDER",
+    help="Where everything is kept; default ebrank-store in the working folder.",
+)
+@click.option("--config", metavar="FILE", help="Settings as TOML; see docs/service.md.")
+@click.option("--check", is_flag=True, help="Print the effective settings and exit.")
+@click.option(
+    "--demo", is_flag=True, help="Serve simulated users from a store that is thrown away."
+)
+@click.option("--new-token", metavar="NAME", help="Make a token, print it once, and exit.")
+@click.option(
+    "--scopes",
+    metavar="LIST",
+    help="What it allows: some of rank,feedback,admin; default rank,feedback.",
+)
+def command(
+    host: str | None,
+    port: int | None,
+    store: str | None,
+    config: str | None,
+    check: bool,
+    demo: bool,
+    new_token: str | None,
+    scopes: str | None,
+) -> None:
+    """Serve rankings over HTTP and learn from what users do.
+
+    Everything is kept in one folder; nothing else is needed. Settings come from the file, then from
+    variables such as EBRANK_SERVE_RANKING_K, then from these options. On a loopback address no
+    token is needed unless the file names some; elsewhere there must be tokens.
+
+    Ctrl-C or SIGTERM finishes what is under way and leaves.
+    """
+    if scopes is not None and new_token is None:
+        raise click.UsageError("--scopes belongs to --new-token NAME.")
+    import_extra("msgspec", extra="service", purpose="to serve")
+    if new_token is not None:
+        print_token(new_token, (scopes or "rank,feedback").split(","))
+        return
+    settings = read_settings(config, host, port, store)
+    if check:
+        print_settings(settings)
+    elif demo:
+        serve_demo(settings)
+    else:
+        serve(settings)
+
+
+def read_settings(
+    config: str | None, host: str | None, port: int | None, store: str | None
+) -> Settings:
+    """Return the effective settings, checked as a whole."""
+    from ebrank.service import configuration, server
+
+    given = {"server": {"host": host, "port": port}, "store": {"path": store}}
+    flags = {
+        section: {key: value for key, value in table.items() if value is not None}
+        for section, table in given.items()
+    }
+    settings = configuration.read(config, environment=os.environ, flags=flags)
+    server.check(settings)
+    return settings
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal comes."""
+    from ebrank.service import server
+    from ebrank.service.store.sqlite import SqliteStore
+
+    folder = Path(settings.store.path)
+    store = SqliteStore(folder)
+    try:
+        server.run(store, settings, announce=lambda address: print_address(address, folder))
+    finally:
+        store.close()
+
+
+def serve_demo(settings: Settings) -> None:
+    """Serve simulated users until a signal comes; leave nothing behind."""
+    from ebrank.service import demo, server
+    from ebrank.service.store.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
+        store = SqliteStore(Path(folder))
+        try:
+            server.run(
+                store,
+                demo.demo_settings(settings),
+                announce=lambda address: click.echo(demo.guide(address)),
+                companion=demo.users,
+            )
+        finally:
+            store.close()
+
+
+def print_address(address: str, folder: Path) -> None:
+    """Say where everything is."""
+    click.echo(f"EBRank serves at {address} and keeps everything in {folder}")
+    click.echo(f"  dashboard      {address}/")
+    click.echo(f"  documentation  {address}/docs")
+    click.echo("Ctrl-C stops it.")
+
+
+def print_token(name: str, scopes: list[str]) -> None:
+    """Make a token, and print it with what belongs into the file."""
+    from ebrank.service.auth import new_token
+
+    secret, token = new_token(name, [scope.strip() for scope in scopes])
+    click.echo("The token; it is not stored and cannot be shown again:\n")
+    click.echo(f"  {secret}\n")
+    click.echo("For the file given to --config:\n")
+    click.echo(f"  [tokens.{json.dumps(token.name)}]")
+    click.echo(f"  sha256 = {json.dumps(token.sha256)}")
+    click.echo(f"  scopes = {json.dumps(list(token.scopes))}")
+
+
+def print_settings(settings: Settings) -> None:
+    """Print the settings as a file could hold them; tokens by name and scopes."""
+    from ebrank.service.configuration import effective
+
+    for section, table in effective(settings).items():
+        click.echo(f"[{section}]")
+        for key, value in table.items():
+            note = "# " if value is None or section == "tokens" else ""
+            click.echo(f"{note}{key} = {json.dumps(value)}")
+        click.echo()
