@@ -1,0 +1,105 @@
+"""The demo's world is a pure function of its seed, and its users click as the lab's do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.equations import relevance_probability
+from ebrank.service.demo import PRESENT, World, demo_settings, guide
+from ebrank.service.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def data() -> ebrank.Dataset:
+    return ebrank.load("mq2007-like", scale=0.005)
+
+
+def test_the_seed_decides_everything(data: ebrank.Dataset) -> None:
+    def told(seed: int) -> list[object]:
+        world = World(data, seed)
+        query = world.queries[0]
+        names = [item.name for item in world.candidates(query)]
+        return [
+            names,
+            [world.arrival(number) for number in range(20)],
+            [world.asks(session) for session in range(20)],
+            [world.clicks(session, query, names[-5:]) for session in range(20)],
+        ]
+
+    assert told(1) == told(1)
+    assert all(one != other for one, other in zip(told(1), told(2), strict=True))
+
+
+def test_there_is_always_someone_to_arrive_and_every_arrival_is_new(data: ebrank.Dataset) -> None:
+    world = World(data, seed=3)
+    seen = {(query, item.name) for query in world.queries for item in world.candidates(query)}
+    editions = set()
+    for number in range(40 * len(world.queries)):
+        before = {query: world.candidates(query) for query in world.queries}
+        arrival = world.arrival(number)
+        assert (arrival.query, arrival.enters.name) not in seen
+        assert before[arrival.query][0] == arrival.leaves
+        assert world.candidates(arrival.query) == [*before[arrival.query][1:], arrival.enters]
+        seen.add((arrival.query, arrival.enters.name))
+        editions.add(arrival.enters.edition)
+    assert editions >= {1, 2}
+    assert all(len(world.candidates(query)) == PRESENT for query in world.queries)
+
+
+def test_stars_are_labels_and_features_those_of_the_row(data: ebrank.Dataset) -> None:
+    world = World(data, seed=3)
+    for query in world.queries:
+        items = world.candidates(query)
+        assert [item.name.count("★") for item in items] == data.labels[
+            [i.row for i in items]
+        ].tolist()
+        for item, features in zip(items, world.features(items).values(), strict=True):
+            assert features == data.features[item.row].tolist()
+
+
+def test_users_click_with_probability_of_examination_times_relevance(data: ebrank.Dataset) -> None:
+    world = World(data, seed=3)
+    query = world.queries[0]
+    items = sorted(world.candidates(query), key=lambda item: -item.stars)[:4]
+    names = [item.name for item in items]
+    sessions = 4000
+    clicks = np.zeros(len(names))
+    for session in range(sessions):
+        clicked = world.clicks(session, query, names)
+        clicks += [name in clicked for name in names]
+    labels = np.array([item.stars for item in items], dtype=float)
+    expected = relevance_probability(labels, 2) / np.log2([2, 3, 4, 5])
+    spread = np.sqrt(expected * (1 - expected) / sessions)
+    assert labels[0] > 0
+    np.testing.assert_array_less(np.abs(clicks / sessions - expected), 4 * spread + 1e-9)
+
+
+def test_users_ask_for_every_query(data: ebrank.Dataset) -> None:
+    world = World(data, seed=3)
+    asked = (world.asks(session) for session in count())
+    seen = {next(asked) for _ in range(50 * len(world.queries))}
+    assert seen == set(world.queries)
+
+
+def test_the_demo_keeps_where_to_listen_and_store_and_nothing_else() -> None:
+    plain = Settings()
+    given = replace(
+        plain,
+        server=replace(plain.server, port=8123),
+        store=replace(plain.store, path="elsewhere"),
+        ranking=replace(plain.ranking, k=7),
+    )
+    made = demo_settings(given)
+    assert (made.server.port, made.store.path) == (8123, "elsewhere")
+    assert not made.server.access_log
+    assert made.ranking.k == 5
+    assert made.insights.new_seconds <= 60
+
+
+def test_the_guide_tells_where_to_look() -> None:
+    assert "http://127.0.0.1:8123/" in guide("http://127.0.0.1:8123")
