@@ -8,6 +8,7 @@ serves first, then each ranker, then G enters every query at once and is watched
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -56,7 +57,7 @@ BEFORE, AFTER = 20, 30
 BIASED, OURS = entrant("cftopk:features=concate"), entrant(EBRANK)
 CAPTION = (
     f"Means over {QUERIES['test']} test queries. G has the features and the relevance of A, and no "
-    "clicks yet. Left: relevance as the models estimate it, exploration left out, when G enters. "
+    "clicks yet. CFTopK has clicks for a feature. Left: relevance as the models estimate it, exploration left out, when G enters. "
     "Right: the place of G in the lists that users are shown, exploration included; users see five "
     "items."
 )
@@ -191,30 +192,37 @@ def figure(seen: dict[Entrant, Seen]) -> Figure:
         Series(one.label, one.style, sessions, tuple(of.ranks.tolist())) for one, of in seen.items()
     )
     arrival = Panel("When G enters", "item", "relevance", (truth, *bars), "bars", zero=True)
-    later = Panel("From then on", "sessions since G entered", "rank of G", tuple(lines))
+    later = Panel("From then on", "sessions since G entered", "rank of G, 1 on top", tuple(lines))
     title = "Toy example: A is old, G is new and just like A"
     return Figure("toy", title, CAPTION, (arrival, later))
 
 
 def table(seen: dict[Entrant, Seen]) -> Table:
     """Return the models' weights, and what they do to G."""
-    weights = [f"weight of {name}" for name in (*FEATURES, "x^b")]
-    titles = (*weights, "A", "G", "rank of G, first", "last", "G ever shown")
-    rows = []
-    for one, of in seen.items():
-        ratios: list[float | None] = [*of.ratios.tolist(), None]
-        figures = (*of.estimates[[OLD, NEW]], *of.ranks[[0, -1]], of.shown)
-        cells = [Cell(value) for value in ratios[: len(weights)]]
-        rows.append(Row((one.label, *cells, *(Cell(float(value)) for value in figures))))
+    columns = (
+        Column("ranker"),
+        *(Column(name, "weight") for name in (*FEATURES, "x^b")),
+        *(Column(item, "relevance") for item in (ITEMS[OLD], ITEMS[NEW])),
+        *(Column(when, "rank of G") for when in ("first", "last")),
+        Column("G shown"),
+    )
     return Table(
         "toy",
         "Toy example: what is behind the picture",
-        "Weights as shares of all absolute weights when G enters (EBRank's are those of its prior, "
-        "which has no x^b); relevance of A and G by the model; rank of G when it enters and after "
-        f"{AFTER} sessions of each query; share of the queries in which it was ever shown.",
-        (Column("ranker"), *(Column(title) for title in titles)),
-        tuple(rows),
+        "Weights: shares of all absolute weights when G enters; EBRank's are those of its prior, "
+        "which has no x^b. Relevance: of A and G by the model. Rank of G: when it enters and after "
+        f"{AFTER} sessions of each query. G shown: share of the queries in which it ever was.",
+        columns,
+        tuple(Row((one.label, *_cells(of))) for one, of in seen.items()),
     )
+
+
+def _cells(of: Seen) -> Iterator[Cell]:
+    ratios: list[float | None] = [*of.ratios.tolist(), None]
+    yield from (Cell(ratio) for ratio in ratios[: len(FEATURES) + 1])
+    yield from (Cell(float(estimate)) for estimate in of.estimates[[OLD, NEW]])
+    yield from (Cell(float(rank), digits=1) for rank in of.ranks[[0, -1]])
+    yield Cell(of.shown, digits=2)
 
 
 def buried(seen: dict[Entrant, Seen]) -> Finding:
