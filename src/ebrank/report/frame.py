@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from ebrank.experiments.outcome import Panel, Series
 from ebrank.report.scales import categories
-from ebrank.report.text_width import text_width
+from ebrank.report.text_width import SIZE, text_width
 
-SIZE = 9.0
-"""Of letters."""
 LINE = 11.5
 """From one line of text to the next."""
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from ebrank.experiments.outcome import Panel
 from ebrank.report.bars import fillings
-from ebrank.report.frame import LINE, SIZE, TO_LABEL, Frame, legend_lines, legend_width, y_words
+from ebrank.report.frame import LINE, TO_LABEL, Frame, legend_lines, legend_width, y_words
 from ebrank.report.labels import spread
 from ebrank.report.palette import Look
 from ebrank.report.scales import places
+from ebrank.report.text_width import SIZE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ebrank.experiments.outcome import Panel, Series
 from ebrank.report.bars import draw_bars
-from ebrank.report.frame import LINE, SIZE, Frame, lying, named_at_end, y_words
+from ebrank.report.frame import LINE, Frame, lying, named_at_end, y_words
 from ebrank.report.names import name_above, name_at_end
 from ebrank.report.palette import INK, Look, looks
 from ebrank.report.scales import places, set_x_axis, set_y_axis
+from ebrank.report.text_width import SIZE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

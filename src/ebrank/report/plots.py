@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ebrank.experiments.outcome import Figure, Panel
 from ebrank.extras import import_extra
-from ebrank.report.frame import SIZE, Frame, frame
+from ebrank.report.frame import Frame, frame
 from ebrank.report.palette import INK
 from ebrank.report.panels import draw
 from ebrank.report.svg import described, inline
-from ebrank.report.text_width import FAMILY
+from ebrank.report.text_width import FAMILY, SIZE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ebrank.experiments.outcome import Panel, Series
+from ebrank.report.text_width import SIZE, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-_MOST_TICKS = 8
+_BETWEEN_TICKS = 4.0
+"""Points between the numbers below an axis."""
 
 
 def categories(panel: Panel) -> list[str] | None:
@@ -78,7 +80,7 @@ def set_x_axis(axes: Axes, panel: Panel) -> None:
     if values[0] < values[-1]:
         axes.set_xlim(values[0] - air, values[-1] + air)
     if panel.log_x:
-        ticks = values[:: -(-len(values) // _MOST_TICKS)]
+        ticks = _apart(axes, values)
         axes.set_xticks(ticks, [compact(tick) for tick in ticks])
     else:
         set_ticks(axes.xaxis, 4)
@@ -111,6 +113,18 @@ def _set_log_scale(axes: Axes, values: list[float]) -> None:
         positive = next((value for value in values if value > 0), 1.0)
         axes.set_xscale("symlog", linthresh=positive, linscale=0.5)
     axes.minorticks_off()
+
+
+def _apart(axes: Axes, values: list[float]) -> list[float]:
+    """Return the values whose numbers can stand below the axis without touching; both ends do."""
+    to_points = axes.figure.dpi_scale_trans.inverted()
+    kept: list[tuple[float, float, float]] = []
+    for value in dict.fromkeys([values[0], values[-1], *values]):
+        place = to_points.transform(axes.transData.transform((value, 0.0)))[0] * 72
+        half = (text_width(compact(value), SIZE) + _BETWEEN_TICKS) / 2
+        if all(abs(place - other) >= half + room for _, other, room in kept):
+            kept.append((value, float(place), half))
+    return sorted(value for value, _, _ in kept)
 
 
 def _with_errors(one: Series) -> list[tuple[float, float]]:

@@ -25,12 +25,12 @@ def described(svg: str, title: str, description: str) -> str:
 
 
 def inline(svg: str, prefix: str) -> str:
-    """Return a described picture to stand within a page: it takes the page's width and colors.
+    """Return a described picture to stand within a page: as wide as it was made, in its colors.
 
     Ink becomes the color of the text around it, each series' color a variable of `variables`. Ids
     get a prefix, since a page may have each only once.
     """
-    svg = re.sub(r'(<svg [^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r' width="([0-9.]+)pt" height="[^"]*"', r' style="max-width: \1pt"', svg, count=1)
     svg = svg.replace(INK, "currentColor")
     for number, look in enumerate(every_look()):
         svg = svg.replace(look.light, f"var(--series-{number})")

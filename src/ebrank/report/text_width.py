@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 FAMILY = "DejaVu Sans"
+SIZE = 9.0
+"""Of letters in figures, in points."""
 
 
 @cache
