@@ -84,7 +84,10 @@ def read_settings(
     """Return the effective settings, checked as a whole."""
     from ebrank.service import configuration, server
 
-    given = {"server": {"host": host, "port": port}, "store": {"path": store}}
+    given: dict[str, dict[str, object]] = {
+        "server": {"host": host, "port": port},
+        "store": {"path": store},
+    }
     flags = {
         section: {key: value for key, value in table.items() if value is not None}
         for section, table in given.items()

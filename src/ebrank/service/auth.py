@@ -65,9 +65,7 @@ def new_token(name: str, scopes: Sequence[str]) -> tuple[str, Token]:
         )
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
-        what = (
-            f"unknown scope {unknown[0]!r}" if unknown else "a token without scopes opens nothing"
-        )
+        what = f"unknown scope {unknown[0]!r}" if unknown else "a token needs a scope"
         raise ParameterError(f"{what}. Known scopes: {', '.join(SCOPES)}")
     secret = PREFIX + secrets.token_urlsafe(32)
     in_order = tuple(scope for scope in SCOPES if scope in scopes)
