@@ -57,9 +57,9 @@ BEFORE, AFTER = 20, 30
 BIASED, OURS = entrant("cftopk:features=concate"), entrant(EBRANK)
 CAPTION = (
     f"Means over {QUERIES['test']} test queries. G has the features and the relevance of A, and no "
-    "clicks yet. CFTopK has clicks for a feature. Left: relevance as the models estimate it, exploration left out, when G enters. "
-    "Right: the place of G in the lists that users are shown, exploration included; users see five "
-    "items."
+    "clicks yet; CFTopK has clicks for a feature. Left: relevance as the models estimate it, "
+    "exploration left out, when G enters. Right: the place of G in the lists that are made, "
+    "exploration included; users see five items."
 )
 
 
