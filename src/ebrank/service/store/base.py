@@ -52,6 +52,13 @@ class Store(Protocol):
         """Withdraw a candidate, its history stays; return whether it was one."""
         ...
 
+    def restore(self, state: QueryState, time: float) -> None:
+        """Add a query with the history that its counters hold, as if it had been rolled up.
+
+        The store knows no such query yet; `time` is that of the latest entry of this history.
+        """
+        ...
+
     def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
         """Log operations and add them to the counters, in order, in one transaction.
 
@@ -78,6 +85,10 @@ class Store(Protocol):
 
     def log(self) -> Iterator[Operation]:
         """Yield the log in its order."""
+        ...
+
+    def log_length(self) -> int:
+        """Return how many entries the log holds, or a little more: for progress bars."""
         ...
 
     def snapshot(self, query: str) -> QueryState | None:
@@ -126,6 +137,10 @@ class Store(Protocol):
 
     def meta(self, key: str) -> str | None:
         """Return a setting that belongs to the data, such as the feature schema."""
+        ...
+
+    def settings(self) -> dict[str, str]:
+        """Return all such settings."""
         ...
 
     def set_meta(self, key: str, value: str) -> None:

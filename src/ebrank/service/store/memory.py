@@ -17,8 +17,10 @@ import dataclasses
 import itertools
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ebrank.service.counting import steps, time_of
 from ebrank.service.records import (
@@ -39,6 +41,7 @@ from ebrank.service.store.rows import (
     Counters,
     ItemRow,
     check_width,
+    rows_of,
     state_of,
 )
 
@@ -54,7 +57,7 @@ class _Item:
     rolled: Counters = field(default_factory=Counters)
 
     def row(self, name: str, counters: Counters) -> ItemRow:
-        return ItemRow(name, self.features, self.entered, self.active, counters)
+        return ItemRow(name, self.entered, self.active, *dataclasses.astuple(counters))
 
 
 class MemoryStore:
@@ -82,15 +85,18 @@ class MemoryStore:
 
     def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
-        with self._lock:
-            items = self._items.get(query, {})
-            return state_of(query, [item.row(name, item.now) for name, item in items.items()])
+        return self._state(query, lambda item: item.now)
 
     def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
+        return self._state(query, lambda item: item.rolled)
+
+    def _state(self, query: str, counters: Callable[[_Item], Counters]) -> QueryState | None:
         with self._lock:
             items = self._items.get(query, {})
-            return state_of(query, [item.row(name, item.rolled) for name, item in items.items()])
+            rows = [item.row(name, counters(item)) for name, item in items.items()]
+            features = np.array([item.features for item in items.values()], np.float32)
+            return state_of(query, rows, features)
 
     def put_items(
         self, query: str, items: Sequence[NewItem], time: float, *, flush: bool = True
@@ -113,6 +119,18 @@ class MemoryStore:
             there.active = False
             self._last_time = max(self._last_time, time)
             return True
+
+    def restore(self, state: QueryState, time: float) -> None:
+        """Add a query with the history that its counters hold, as if it had been rolled up."""
+        with self._lock:
+            if state.query in self._items:
+                raise StoreError(f"query {state.query!r} is there already")
+            features = map(tuple, state.features.tolist())
+            self._items[state.query] = {
+                row.id: _Item(one, row.entered, row.active, Counters(*row[3:]), Counters(*row[3:]))
+                for row, one in zip(rows_of(state), features, strict=True)
+            }
+            self._last_time = max(self._last_time, time)
 
     # --- log -----------------------------------------------------------------------------------
 
@@ -166,6 +184,11 @@ class MemoryStore:
         with self._lock:
             entries = tuple(self._log)
         return iter(entries)
+
+    def log_length(self) -> int:
+        """Return how many entries the log holds."""
+        with self._lock:
+            return len(self._log)
 
     def roll_up(self, before: float) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them."""
@@ -247,8 +270,12 @@ class MemoryStore:
 
     def meta(self, key: str) -> str | None:
         """Return a setting that belongs to the data, such as the feature schema."""
+        return self.settings().get(key)
+
+    def settings(self) -> dict[str, str]:
+        """Return all such settings."""
         with self._lock:
-            return self._meta.get(key)
+            return dict(sorted(self._meta.items()))
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep such a setting."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ebrank.behavior import BehaviorStats
+from ebrank.behavior import FIELDS, BehaviorStats
 from ebrank.service.counting import Step
 from ebrank.service.records import NewItem, QueryState
 from ebrank.service.store.base import StoreError
@@ -39,37 +40,48 @@ class Counters:
 
 
 class ItemRow(NamedTuple):
-    """An item of a query; its features as given or already as an array of float32."""
+    """An item of a query without its features."""
 
     id: str
-    features: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float32]]
     entered: float
     active: bool
-    counters: Counters
+    shown: int
+    clicks: int
+    weighted_clicks: float
+    exposure: float
+    first_shown: float | None
 
 
-def state_of(query: str, rows: Sequence[ItemRow]) -> QueryState | None:
+def state_of(
+    query: str, rows: Sequence[ItemRow], features: npt.NDArray[np.float32]
+) -> QueryState | None:
     """Return the arrays of a query's items; None if it has none, which means it is unknown."""
     if not rows:
         return None
-    counters = [row.counters for row in rows]
-    never = math.nan
+    ids, entered, active, shown, clicks, weighted_clicks, exposure, first = zip(*rows, strict=True)
     return QueryState(
         query=query,
-        ids=[row.id for row in rows],
-        features=np.array([row.features for row in rows], np.float32),
+        ids=list(ids),
+        features=features,
         stats=BehaviorStats(
-            np.array([one.shown for one in counters], np.int64),
-            np.array([one.clicks for one in counters], np.int64),
-            np.array([one.weighted_clicks for one in counters], np.float64),
-            np.array([one.exposure for one in counters], np.float64),
+            np.array(shown, np.int64),
+            np.array(clicks, np.int64),
+            np.array(weighted_clicks, np.float64),
+            np.array(exposure, np.float64),
         ),
-        entered=np.array([row.entered for row in rows], np.float64),
-        first_shown=np.array(
-            [never if one.first_shown is None else one.first_shown for one in counters], np.float64
-        ),
-        active=np.array([row.active for row in rows], np.bool_),
+        entered=np.array(entered, np.float64),
+        first_shown=np.array([math.nan if time is None else time for time in first], np.float64),
+        active=np.array(active, np.bool_),
     )
+
+
+def rows_of(state: QueryState) -> list[ItemRow]:
+    """Return a query's items one by one: the way back from `state_of`."""
+    stats = state.stats
+    first = [None if math.isnan(time) else time for time in state.first_shown.tolist()]
+    columns = (state.entered, state.active, *(getattr(stats, name) for name in FIELDS))
+    numbers = (column.tolist() for column in columns)
+    return [ItemRow(*row) for row in zip(state.ids, *numbers, first, strict=True)]
 
 
 def check_width(query: str, items: Sequence[NewItem], width: int | None) -> None:
