@@ -1,0 +1,113 @@
+"""How far exploration may change a list, and for how long a user's list stays as it is.
+
+Guardrails are off by default. Here the best by score is the worst by relevance:
+
+>>> score_order, relevance_order = np.array([3, 0, 1, 2]), np.array([0, 1, 2, 3])
+>>> guarded(score_order, relevance_order, 2).tolist()
+[3, 0]
+>>> guarded(score_order, relevance_order, 2, max_promotion=2).tolist()
+[0, 3]
+>>> guarded(score_order, relevance_order, 2, max_explored=0).tolist()
+[0, 1]
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Order = npt.NDArray[np.int64]
+MOST_WINDOWS = 100_000
+
+
+def guarded(
+    score_order: Order,
+    relevance_order: Order,
+    k: int,
+    *,
+    max_explored: int | None = None,
+    max_promotion: int | None = None,
+) -> Order:
+    """Return the first k of the order by score, as far as the guardrails let it.
+
+    A slot is explored if its item is not among the first k by relevance alone. An item is promoted
+    by its rank by relevance alone minus its rank here. Every rank gets the best item by score that
+    both limits let stand there. There always is one: of the i best by relevance, one at least is
+    left for rank i. Without any explored slot there is no exploration: the order is by relevance.
+    """
+    if max_explored is None and max_promotion is None:
+        return score_order[:k]
+    if max_explored == 0:
+        return relevance_order[:k]
+    places = np.empty(len(relevance_order), np.int64)
+    places[relevance_order] = np.arange(1, len(relevance_order) + 1)
+    reach = len(score_order) if max_promotion is None else max_promotion
+    left = max_explored if max_explored is not None else k
+    reachable = score_order[places[score_order] <= k + reach]
+    waiting = list(zip(reachable.tolist(), places[reachable].tolist(), strict=True))
+    chosen: list[int] = []
+    for rank in range(1, min(k, len(score_order)) + 1):
+        at = next(
+            at
+            for at, (_, place) in enumerate(waiting)
+            if place <= rank + reach and (place <= k or left > 0)
+        )
+        item, place = waiting.pop(at)
+        left -= place > k
+        chosen.append(item)
+    return np.array(chosen, np.int64)
+
+
+def explored(listed: Order, best: Order) -> npt.NDArray[np.bool_]:
+    """Return for each slot whether its item is not among the best by relevance alone."""
+    return ~np.isin(listed, best)
+
+
+def resumed(kept: Order, relevance_order: Order, k: int) -> Order:
+    """Return a user's list again: what is gone drops out, and what is new waits at the end.
+
+    Freed slots go to the best by relevance: exploration waits until the window is over.
+
+    >>> resumed(np.array([9, 3, 0]), np.array([0, 1, 2, 3]), 3).tolist()
+    [3, 0, 1]
+    """
+    still = kept[np.isin(kept, relevance_order)][:k]
+    others = relevance_order[~np.isin(relevance_order, still)]
+    return np.concatenate([still, others[: k - len(still)]])
+
+
+@dataclass
+class _Window:
+    until: float
+    rows: Order
+
+
+@dataclass
+class Windows:
+    """The orders that users have seen lately, in memory; the least recently used ones go first."""
+
+    seconds: float
+    _kept: OrderedDict[tuple[str, str], _Window] = field(default_factory=OrderedDict)
+
+    def get(self, query: str, user: str, now: float) -> Order | None:
+        """Return the order a user has seen within the window."""
+        window = self._kept.get((query, user))
+        if window is None or now >= window.until:
+            return None
+        self._kept.move_to_end((query, user))
+        return window.rows
+
+    def keep(self, query: str, user: str, rows: Order, now: float) -> None:
+        """Remember an order; seen again within its window, it still ends when it was to end."""
+        window = self._kept.get((query, user))
+        if window is None or now >= window.until:
+            self._kept[query, user] = _Window(now + self.seconds, rows)
+            self._kept.move_to_end((query, user))
+        else:
+            unseen = rows[~np.isin(rows, window.rows)]
+            window.rows = np.concatenate([window.rows, unseen])
+        while len(self._kept) > MOST_WINDOWS:
+            self._kept.popitem(last=False)

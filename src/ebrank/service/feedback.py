@@ -1,0 +1,149 @@
+"""Which events count: each is held against the list that was logged, never against what is claimed.
+
+A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
+`unknown_type`, `unknown_ranking`, `unknown_item`, `expired`, `future`, `unexamined`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from ebrank.service import api, ranking_ids
+from ebrank.service.counting import CLICK, IMPRESSION
+from ebrank.service.records import EventEntry, RankingEntry
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+
+MOST_RECENT = 10_000
+
+
+class Served(NamedTuple):
+    """A list that was served, and the rows of its items in their query."""
+
+    entry: RankingEntry
+    rows: list[int]
+
+
+class RecentLists:
+    """The lists served last, since most feedback cites one of them; others are in the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._recent: OrderedDict[str, Served] = OrderedDict()
+
+    def add(self, served: Served) -> None:
+        """Remember a list."""
+        self._recent[served.entry.id] = served
+        if len(self._recent) > MOST_RECENT:
+            self._recent.popitem(last=False)
+
+    def get(self, ranking_id: str, rows_of: Callable[[RankingEntry], list[int]]) -> Served | None:
+        """Return a list that is still in the log; `rows_of` finds the rows of one from there."""
+        served = self._recent.get(ranking_id)
+        if served is None and ranking_ids.number_of(ranking_id) is not None:
+            entry = self._store.ranking(ranking_id)
+            if entry is not None:
+                served = Served(entry, rows_of(entry))
+                self.add(served)
+        return served
+
+
+class Counted(NamedTuple):
+    """An event that may count, and the row of its item; `unconfirmed` if it may be an impression.
+
+    Whether it is one depends on what was counted before; see `confirming`.
+    """
+
+    entry: EventEntry
+    row: int
+    unconfirmed: bool
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """The ranking and the item."""
+        return self.entry.ranking_id, self.entry.item
+
+
+class Rules:
+    """Holds events against the lists they cite."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        lists: RecentLists,
+        rows_of: Callable[[RankingEntry], list[int]],
+    ) -> None:
+        self._types = {CLICK, IMPRESSION, *settings.events.other}
+        self._future = settings.events.future_seconds
+        self._retention = settings.store.retention_seconds
+        self._lists = lists
+        self._rows_of = rows_of
+
+    def judge(self, event: api.EventIn | api.Malformed, now: float) -> Counted | str:
+        """Return the event as it is logged, or the reason why it is rejected."""
+        if isinstance(event, api.Malformed):
+            return f"malformed: {event.reason}"
+        time = _seconds(event.time, now)
+        problem = self._misshapen(event) or self._mistimed(time, now)
+        if problem:
+            return problem
+        served = self._lists.get(event.ranking_id, self._rows_of)
+        made = ranking_ids.time_of(event.ranking_id) if served is None else served.entry.time
+        if made is not None and made < now - self._retention:
+            return f"expired: rankings are kept for {self._retention:g} seconds"
+        if served is None:
+            return "unknown_ranking: no list of this name was served"
+        return _resolved(event, served, time, now)
+
+    def _misshapen(self, event: api.EventIn) -> str | None:
+        for name in ("event_id", "ranking_id", "item", "type"):
+            value = getattr(event, name)
+            if not value:
+                return f"malformed: {name} is empty"
+            if len(value) > api.LONGEST_NAME:
+                return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
+        if event.type not in self._types:
+            return f"unknown_type: the type is one of {', '.join(sorted(self._types))}"
+        return None
+
+    def _mistimed(self, time: float, now: float) -> str | None:
+        if not math.isfinite(time):
+            return "malformed: time is not a finite number"
+        if time > now + self._future:
+            return f"future: time is more than {self._future:g} seconds ahead of our clock"
+        return None
+
+
+def _resolved(event: api.EventIn, served: Served, time: float, now: float) -> Counted | str:
+    """Return the event with the rank and the examination that were logged with its list."""
+    entry = served.entry
+    if event.item not in entry.items:
+        return "unknown_item: the item is not in this list"
+    place = entry.items.index(event.item)
+    p = entry.examination[place]
+    if event.type == CLICK and p == 0.0:
+        return f"unexamined: users never examine rank {place + 1}, so a click there cannot count"
+    unconfirmed = not entry.counted and p > 0.0 and event.type in (CLICK, IMPRESSION)
+    logged = EventEntry(
+        event_id=event.event_id,
+        ranking_id=event.ranking_id,
+        query=entry.query,
+        item=event.item,
+        type=event.type,
+        rank=place + 1,
+        examination=p,
+        shows=False,
+        time=time,
+        received=now,
+    )
+    return Counted(logged, served.rows[place], unconfirmed)
+
+
+def _seconds(time: float | datetime | None, now: float) -> float:
+    if time is None:
+        return now
+    return time.timestamp() if isinstance(time, datetime) else time

@@ -1,0 +1,157 @@
+"""How a list is made: EBRank's order over the candidates, within what exploration may do.
+
+A `Listing` holds what is served, what is logged and what an explanation needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.priors.base import BetaParameters
+from ebrank.ranking import Candidates, Ranking
+from ebrank.service import api, exploration
+from ebrank.service.models import Model
+from ebrank.service.queries import LiveQuery, Rows
+from ebrank.service.settings import RankingSettings
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The candidates of a request in both orders; orders hold positions in `rows`.
+
+    Attributes:
+        rows: the candidates' rows in their query.
+        ranking: all of them by score, best first.
+        relevance_order: all of them by relevance alone.
+    """
+
+    rows: Rows
+    ranking: Ranking
+    relevance_order: Rows
+
+    @property
+    def known(self) -> Candidates:
+        """What is known of each candidate."""
+        return self.ranking.candidates
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list to serve.
+
+    Attributes:
+        contest: the candidates it was chosen from.
+        places: positions in `contest.rows`, best rank first.
+        explored: for each rank, whether exploration put the item there.
+        cost: expected clicks lost against the order by relevance alone.
+    """
+
+    contest: Contest
+    places: Rows
+    explored: npt.NDArray[np.bool_]
+    cost: float
+
+    @property
+    def rows(self) -> Rows:
+        """Rows of its items in their query."""
+        return self.contest.rows[self.places]
+
+    @property
+    def relevance(self) -> Floats:
+        """R̂ of its items."""
+        return self.contest.known.relevance[self.places]
+
+    @property
+    def scores(self) -> Floats:
+        """R̂ + ε·MC of its items."""
+        return self.relevance + self.contest.known.bonus[self.places]
+
+
+def contest(live: LiveQuery, model: Model, only: Rows | None = None) -> Contest:
+    """Return the candidates of a query, or only some of them, in both orders."""
+    rows, prior = live.candidates, live.prior(model)
+    if only is not None:
+        at = np.searchsorted(rows, only)
+        rows, prior = only, BetaParameters(prior.alpha[at], prior.beta[at])
+    keys = live.tie_keys[rows]
+    ranking = model.ranker.rank_by_prior(prior, live.state.stats[rows], tie_keys=keys)
+    by_relevance = np.lexsort((keys, -ranking.candidates.relevance))
+    return Contest(rows, ranking, by_relevance)
+
+
+def explored_list(of: Contest, k: int, settings: RankingSettings, p: Floats) -> Listing:
+    """Return the list by score, within the guardrails."""
+    places = exploration.guarded(
+        of.ranking.order,
+        of.relevance_order,
+        k,
+        max_explored=settings.max_explored,
+        max_promotion=settings.max_promotion,
+    )
+    return listing(of, places, p)
+
+
+def resumed_list(of: Contest, kept: Rows, k: int, p: Floats) -> Listing:
+    """Return the list that a user has seen, given by rows, as far as it still stands."""
+    place_of = {row: place for place, row in enumerate(of.rows.tolist())}
+    seen = np.array([place_of[row] for row in kept.tolist() if row in place_of], np.int64)
+    return listing(of, exploration.resumed(seen, of.relevance_order, k), p)
+
+
+def relevance_list(of: Contest, k: int, p: Floats) -> Listing:
+    """Return the list by relevance alone."""
+    return listing(of, of.relevance_order[:k], p)
+
+
+def listing(of: Contest, places: Rows, p: Floats) -> Listing:
+    """Return the list of these places, with what exploration has to do with it."""
+    count = len(places)
+    best = of.relevance_order[:count]
+    relevance = of.known.relevance
+    cost = float(p[:count] @ (relevance[best] - relevance[places]))
+    return Listing(of, places, exploration.explored(places, best), cost)
+
+
+def ranked_items(live: LiveQuery, of: Listing, *, explain: bool) -> list[api.RankedItem]:
+    """Return a list as it is answered."""
+    ids = live.state.ids
+    rows, scores = of.rows.tolist(), of.scores.tolist()
+    if not explain:
+        return [
+            api.RankedItem(ids[row], rank, score)
+            for rank, (row, score) in enumerate(zip(rows, scores, strict=True), start=1)
+        ]
+    return [
+        api.RankedItem(ids[row], rank, score, **reasons)
+        for rank, (row, score, reasons) in enumerate(
+            zip(rows, scores, _reasons(live, of), strict=True), start=1
+        )
+    ]
+
+
+def _reasons(live: LiveQuery, of: Listing) -> list[dict[str, Any]]:
+    stats = live.state.stats
+    ranking = Ranking(of.places, of.contest.known)
+    reasons = []
+    for at, (row, place) in enumerate(zip(of.rows.tolist(), of.places.tolist(), strict=True)):
+        why = ranking.explain(place)
+        low, high = ranking.interval[at].tolist()
+        reasons.append(
+            {
+                "relevance": why.relevance,
+                "interval": (low, high),
+                "prior": why.prior,
+                "shown": int(stats.shown[row]),
+                "clicks": int(stats.clicks[row]),
+                "exposure": float(stats.exposure[row]),
+                "bonus": why.bonus,
+                "explored": bool(of.explored[at]),
+            }
+        )
+    return reasons
