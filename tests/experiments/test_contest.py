@@ -16,7 +16,7 @@ def test_ahead_of_one_for_sure() -> None:
     found = lead(HIGH, {"low": LOW}, WARM)
     assert found.significant
     assert (found.rival, found.difference) == ("low", pytest.approx(0.3))
-    assert str(found) == "+.300 in Warm-NDCG against low, adjusted p = <.0001"
+    assert str(found) == "+.300 in Warm-NDCG against low, adjusted p < .0001"
 
 
 def test_ahead_of_all_only_if_of_the_nearest_too() -> None:
@@ -45,4 +45,4 @@ def test_pairs_are_adjusted_together() -> None:
 
 
 def test_a_p_value_in_words() -> None:
-    assert in_words(0.05) == ".0500"
+    assert in_words(0.05) == "p = .0500"

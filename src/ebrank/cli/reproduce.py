@@ -243,5 +243,6 @@ def print_summary(document: Document, folder: Path) -> None:
             held = len(data.findings) - len(failed)
             click.echo(f"{data.name}: {held} of {len(data.findings)} findings hold")
         for finding in failed:
-            click.echo(f"  does not hold: {finding.claim} ({finding.detail})")
+            told = f"does not hold: {finding.claim} ({finding.detail})"
+            click.echo(click.wrap_text(told, width, "  ", "    "))
     click.echo(f"Report: {folder / 'report.html'}")

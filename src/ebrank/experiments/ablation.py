@@ -88,7 +88,7 @@ def table(found: dict[Entrant, dict[Part, Result]]) -> Table:
         compared = {measure: _against_full(parts, measure) for measure in (WARM, CUM)}
         for part, result in parts.items():
             p_values = [
-                in_words(compared[measure][part.label][1]) if part is not FULL else ""
+                in_words(compared[measure][part.label][1])[2:] if part is not FULL else ""
                 for measure in (WARM, CUM)
             ]
             rows.append(Row((part.label, *cells(result), *p_values), group=one.label))
@@ -113,7 +113,7 @@ def findings(one: Entrant, parts: dict[Part, Result]) -> Iterator[Finding]:
             f"than {part.label}",
             all(gain > 0 and p_value < LEVEL for gain, p_value in leads.values()),
             ", ".join(
-                f"{measure.text(gain, '+')} in {measure.title} (p = {in_words(p_value)})"
+                f"{measure.text(gain, '+')} in {measure.title} ({in_words(p_value)})"
                 for measure, (gain, p_value) in leads.items()
             ),
         )

@@ -10,23 +10,14 @@ import difflib
 
 from ebrank.errors import ParameterError
 from ebrank.experiments import ablation, entering, table1, table2, table3, time, toy
-from ebrank.experiments.extras import beta, default, epsilon, examination
+from ebrank.experiments.extras import beta, calibration, default, epsilon, examination, waiting
 from ebrank.experiments.run import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
-        table1,
-        table2,
-        table3,
-        time,
-        entering,
-        ablation,
-        toy,
-        epsilon,
-        beta,
-        default,
-        examination,
+        *(table1, table2, table3, time, entering, ablation, toy),
+        *(waiting, epsilon, beta, default, examination, calibration),
     )
 }
 EXTRAS = "extras"

@@ -41,7 +41,7 @@ class Lead:
     def __str__(self) -> str:
         return (
             f"{self.measure.text(self.difference, '+')} in {self.measure.title} against "
-            f"{self.rival}, adjusted p = {in_words(self.p_value)}"
+            f"{self.rival}, adjusted {in_words(self.p_value)}"
         )
 
 
@@ -70,6 +70,6 @@ def in_words(p_value: float) -> str:
     """Return a p-value as text.
 
     >>> in_words(0.00001), in_words(0.0312), in_words(1.0)
-    ('<.0001', '.0312', '1.0000')
+    ('p < .0001', 'p = .0312', 'p = 1.0000')
     """
-    return "<.0001" if p_value < 0.0001 else f"{p_value:.4f}".removeprefix("0")
+    return "p < .0001" if p_value < 0.0001 else "p = " + f"{p_value:.4f}".removeprefix("0")

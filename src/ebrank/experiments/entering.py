@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ebrank.experiments.contest import Lead, lead
+from ebrank.experiments.contest import Lead, in_words, lead
 from ebrank.experiments.lineup import EBRANK, EXPOSURE, FIGURES, TUNED, Entrant, entrant
 from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, against, panels
 from ebrank.experiments.outcome import Figure, Finding, Outcome, Series
@@ -45,22 +45,25 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 
 def findings(setup: Setup, results: Results) -> Iterator[Finding]:
-    """Yield whether EBRank is ahead of all others under every η (the paper: significantly)."""
+    """Yield whether EBRank is ahead of all others under every η, and surely so."""
     for one in map(entrant, (EBRANK, EXPOSURE)):
         for measure in (WARM, CUM):
             leads = {eta: _lead(setup, results, one, eta, measure) for eta in ETAS}
-            doubtful = [f"{eta:g}" for eta, ahead in leads.items() if not ahead.significant]
-            told = ", ".join(
-                f"η = {eta:g}: {measure.text(ahead.difference, '+')}"
-                for eta, ahead in leads.items()
-            )
-            sure = f"; not significant for η = {', '.join(doubtful)}" if doubtful else ""
-            yield Finding(
-                f"{one.style}-first-{measure.name}-every-eta",
-                f"{one.label} is first in {measure.title} under every entering probability",
-                all(ahead.difference > 0 for ahead in leads.values()),
-                f"{told} against the next{sure or '; all significant'}",
-            )
+            claim = f"{one.label} is first in {measure.title} under every entering probability"
+            name = f"{one.style}-first-{measure.name}-every-eta"
+            ahead = all(each.difference > 0 for each in leads.values())
+            sure = all(each.significant for each in leads.values())
+            yield Finding(name, claim, ahead, _told(leads))
+            yield Finding(f"{name}-significantly", f"{claim}, significantly", sure, _told(leads))
+
+
+def _told(leads: dict[float, Lead]) -> str:
+    """Return the distance to the strongest rival under each η."""
+    return "; ".join(
+        f"η = {eta:g}: {each.measure.text(each.difference, '+')} against {each.rival}, "
+        f"{in_words(each.p_value)}"
+        for eta, each in leads.items()
+    )
 
 
 def _lead(setup: Setup, results: Results, one: Entrant, eta: float, measure: Measure) -> Lead:

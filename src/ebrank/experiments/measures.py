@@ -7,7 +7,7 @@ with a band of one standard deviation to either side.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -103,9 +103,3 @@ def panels(
 ) -> tuple[Panel, ...]:
     """Return a panel for each measure, with the lines of that measure."""
     return tuple(Panel(one.title, x_label, one.title, line(one)) for one in measures)
-
-
-def best_marked(cells: list[Cell]) -> list[Cell]:
-    """Return the cells with the highest one marked."""
-    highest = max(cell.value for cell in cells if cell.value is not None)
-    return [replace(cell, best=cell.value == highest) for cell in cells]

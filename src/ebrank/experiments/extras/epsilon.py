@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ebrank.experiments.choice import grid_of
-from ebrank.experiments.lineup import EBRANK, EXPOSURE, TUNED, UCBRANK, Entrant, entrant
-from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, against, cells
+from ebrank.experiments.lineup import EBRANK, EXPOSURE, TUNED, UCBRANK, entrant
+from ebrank.experiments.measures import MEASURES, Measure, against, cells, panels
 from ebrank.experiments.outcome import Cell, Column, Figure, Outcome, Panel, Row, Series, Table
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 from ebrank.rankers.registry import typed
 from ebrank.simulation.result import Result
 
 FAMILIES = ((UCBRANK,), (EBRANK, EXPOSURE))
-"""Rankers whose ε means the same share a panel."""
+"""Rankers whose ε means the same share a figure."""
 
 
 def values(setup: Setup, key: str) -> tuple[float, ...]:
@@ -33,7 +33,7 @@ def runs(setup: Setup) -> list[Run]:
 
 
 def outcome(setup: Setup, results: Results) -> Outcome:
-    """Return a figure with panels by ranker and measure, and a table."""
+    """Return a figure for each family, and a table of all."""
     found = {
         key: {value: results[setup.run(key, epsilon=value)] for value in values(setup, key)}
         for key in TUNED
@@ -42,26 +42,33 @@ def outcome(setup: Setup, results: Results) -> Outcome:
         "Test figures over the grid of ε; the choice, named with each ranker, was made on "
         "validation queries. Mean of the trials and one standard deviation."
     )
-    drawn = [
-        _panel(setup, family, measure, found) for family in FAMILIES for measure in (WARM, CUM)
-    ]
     title = "Dependence on ε"
-    return Outcome(
-        tables=(_table(setup, title, found),),
-        figures=(Figure("epsilon", title, caption, tuple(drawn)),),
+    figures = tuple(
+        Figure(
+            f"epsilon-{family[0]}",
+            f"{title}, {entrant(family[0]).label}",
+            caption,
+            _panels(setup, family, found),
+        )
+        for family in FAMILIES
     )
+    return Outcome(tables=(_table(setup, title, found),), figures=figures)
 
 
-def _panel(
-    setup: Setup, family: tuple[str, ...], measure: Measure, found: dict[str, dict[float, Result]]
-) -> Panel:
-    lines: list[Series] = []
-    for key in family:
-        label = f"{entrant(key).label}, chosen {typed(chosen(setup, key))}"
-        one: Entrant = replace(entrant(key), label=label)
-        lines.append(against(one, tuple(found[key]), list(found[key].values()), measure))
-    names = entrant(family[0]).label
-    return Panel(f"{names}: {measure.title}", "ε", measure.title, tuple(lines), log_x=True)
+def _panels(
+    setup: Setup, family: tuple[str, ...], found: dict[str, dict[float, Result]]
+) -> tuple[Panel, ...]:
+    """Return a panel for each measure, the chosen ε named with each line."""
+
+    def lines(measure: Measure) -> tuple[Series, ...]:
+        drawn = []
+        for key in family:
+            label = f"{entrant(key).label}, chosen {typed(chosen(setup, key))}"
+            one = replace(entrant(key), label=label)
+            drawn.append(against(one, tuple(found[key]), list(found[key].values()), measure))
+        return tuple(drawn)
+
+    return tuple(replace(panel, log_x=True) for panel in panels("ε", lines, MEASURES))
 
 
 def _table(setup: Setup, title: str, found: dict[str, dict[float, Result]]) -> Table:
