@@ -116,13 +116,19 @@ def test_table_1_tells_the_dataset(sections: dict[str, Section], setup: Setup) -
     assert (label.difference, label.remark) == (0, "")
 
 
+def test_whose_figures_they_are_is_told(sections: dict[str, Section]) -> None:
+    told = sections["Reference"].note
+    assert told.startswith("Figures on MQ2007 by Tao Yang, ")
+    assert told.endswith("mq2007-like×0.01 is synthetic and stands in for MQ2007.")
+
+
 def test_findings_are_part_of_it(sections: dict[str, Section]) -> None:
     section = sections["What the paper finds"]
     assert (section.findings, section.note) == ((FINDING,), "0 of 1 hold.")
 
 
 def test_without_any_run_there_is_no_number(setup: Setup) -> None:
-    _, _, *rest = ledger(setup, {}, [FINDING])
+    _, _, _, *rest = ledger(setup, {}, [FINDING])
     assert [section.entries for section in rest] == [(), (), ()]
     assert all(section.note.startswith("Not run; `ebrank reproduce ") for section in rest)
 
@@ -130,7 +136,9 @@ def test_without_any_run_there_is_no_number(setup: Setup) -> None:
 def test_a_dataset_of_ones_own_has_no_reference(setup: Setup, results: Results) -> None:
     own = replace(setup, dataset=replace(setup.dataset, name="mine"))
     (section,) = ledger(own, results, [])
-    assert section == Section("Figures", "Nobody published figures for mine to hold ours against.")
+    assert section == Section(
+        "Reference", "Nobody published figures for mine to hold ours against."
+    )
 
 
 def test_on_mq2008_the_released_code_is_the_reference(setup: Setup, results: Results) -> None:

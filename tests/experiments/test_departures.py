@@ -12,7 +12,7 @@ from ebrank.experiments.run import Setup
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 
-SYNTHETIC = "synthetic data in place of MQ2007"
+SYNTHETIC = "synthetic data with 0.01 of its queries in place of MQ2007"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,8 @@ def told(setup: Setup, ranker: str, against: str) -> list[str]:
 def test_what_is_known_of_a_ranker(stand_in: Setup, ranker: str, expected: list[str]) -> None:
     assert told(stand_in, ranker, ranker) == [SYNTHETIC, *expected]
     assert told(named(stand_in, "MQ2007"), ranker, ranker) == expected
+    whole = "synthetic data in place of MQ2007"
+    assert told(named(stand_in, "mq2007-like"), ranker, ranker) == [whole, *expected]
 
 
 def test_the_released_code_had_other_sessions_and_a_known_epsilon(stand_in: Setup) -> None:

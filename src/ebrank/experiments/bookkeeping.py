@@ -30,9 +30,9 @@ def ledger(setup: Setup, results: Results, findings: Sequence[Finding]) -> tuple
     """Return the sections for one dataset."""
     sections = [_findings(findings)] if findings else []
     theirs = paper.reference(setup.dataset.name)
+    sections.append(Section("Reference", _about(setup.dataset.name, theirs)))
     if theirs is None:
-        told = f"Nobody published figures for {setup.dataset.name} to hold ours against."
-        return (*sections, Section("Figures", told))
+        return tuple(sections)
     if theirs.statistics is not None:
         sections.append(_statistics(setup.dataset, theirs))
     book = _Book(setup, results, theirs)
@@ -78,6 +78,15 @@ def _command(dataset: str) -> str:
     return f"ebrank reproduce --dataset {name}{place}"
 
 
+def _about(dataset: str, theirs: Reference | None) -> str:
+    """Return whose figures ours are held against."""
+    if theirs is None:
+        return f"Nobody published figures for {dataset} to hold ours against."
+    stands = paper.stands_in_for(dataset)
+    instead = "" if stands is None else f" {dataset} is synthetic and stands in for {stands}."
+    return f"Figures on {theirs.dataset} by {theirs.source}.{instead}"
+
+
 def _findings(findings: Sequence[Finding]) -> Section:
     held = sum(finding.holds for finding in findings)
     note = f"{held} of {len(findings)} hold."
@@ -103,7 +112,7 @@ def _statistics(data: Dataset, theirs: Reference) -> Section:
         remarks |= dict.fromkeys(("queries", "candidates of a query"), "a scaled set")
     return Section(
         "Table 1: the dataset after filtering",
-        f"Reference: {theirs.source}; its averages are rounded.",
+        "The reference's averages are rounded.",
         tuple(
             replace(entry, remark=remarks.get(entry.figure, "not explained"))
             if round(entry.difference or 0.0)
@@ -189,12 +198,8 @@ class _Book:
         command = f"`{_command(data)} --only {experiment}`"
         if all(entry.ours is None for entry in entries):
             return Section(title, f"Not run; {command} fills this.")
-        note = f"Reference: {self.theirs.source}."
-        if stands := paper.stands_in_for(data):
-            note += f" {data} is synthetic and stands in for {stands}."
-        if any(entry.ours is None for entry in entries):
-            note += f" What was not run: {command}."
-        return Section(title, note, tuple(entries))
+        absent = any(entry.ours is None for entry in entries)
+        return Section(title, f"What was not run: {command}." if absent else "", tuple(entries))
 
 
 def _entry(

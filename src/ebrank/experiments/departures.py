@@ -33,8 +33,10 @@ def departures(setup: Setup, theirs: Reference, ranker: Ranker, told: str) -> li
 
 
 def _of_the_data(setup: Setup, theirs: Reference, released: bool) -> Iterator[str]:
-    if paper.stands_in_for(setup.dataset.name) is not None:
-        yield f"synthetic data in place of {theirs.dataset}"
+    name, _, scale = setup.dataset.name.partition("×")
+    if paper.stands_in_for(name) is not None:
+        share = f" with {scale} of its queries" if scale else ""
+        yield f"synthetic data{share} in place of {theirs.dataset}"
     ours = setup.config.session_count(setup.dataset)
     if released and ours != RELEASED_SESSIONS:
         yield f"{RELEASED_SESSIONS:,} sessions there, {ours:,} here"

@@ -79,8 +79,8 @@ class Section:
     """Figures that belong together, or why there are none.
 
     Attributes:
-        note: where the reference is from and what to know before comparing; Markdown's backticks
-            mark commands.
+        note: what to know before comparing, or why there is nothing to compare; Markdown's
+            backticks mark commands.
     """
 
     title: str
