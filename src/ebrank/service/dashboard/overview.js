@@ -97,8 +97,8 @@ function tiles({ insights, minutes }) {
     ),
     tile(
       "Wait for the first impression",
-      duration(first.median ?? NaN),
-      `median; for the top ${insights.k} ${duration(top.median ?? NaN)}`,
+      duration(first.median),
+      `median; ${duration(top.median)} to earn its place`,
     ),
     tile(
       "Clicks given up to explore, last hour",

@@ -76,11 +76,11 @@ const MARKS = [1, 10, 60, 600, 3600, 21_600, 86_400, 604_800, 2_592_000];
 export function waiting({ insights }, width) {
   const { first_shown: first, top_k: top } = insights.waiting;
   const about = note(
-    `Half are shown within ${duration(first.median ?? NaN)} and reach the top ${insights.k} within `,
-    `${duration(top.median ?? NaN)}; those still waiting are counted as such.`,
+    "From entering to the first impression, and to a place in the list by relevance alone. ",
+    `Half of them: ${duration(first.median)} and ${duration(top.median)}.`,
   );
-  const end = Math.max(...first.seconds, ...top.seconds, 0);
-  if (end === 0) return [about, nothing("No new item was shown yet.")];
+  if (first.happened === 0) return [about, nothing("No item was shown since it entered.")];
+  const end = Math.max(1, ...first.seconds, ...top.seconds);
   // Seconds and days on one axis: log(1 + seconds).
   const x = Array.from({ length: 81 }, (_, i) => (Math.log1p(end) * i) / 80);
   const share = (curve) => x.map((place) => 1 - stillWaiting(curve, Math.expm1(place) * (1 + 1e-9)));
@@ -90,11 +90,11 @@ export function waiting({ insights }, width) {
     ticksX: thinned([0, ...ticks], width),
     series: [
       { name: "shown", tone: "accent", values: share(first) },
-      { name: `top ${insights.k}`, tone: "ink", dashed: true, values: share(top) },
+      { name: "by relevance", tone: "ink", dashed: true, values: share(top) },
     ],
     formatX: (place) => (place === 0 ? "0" : duration(Math.expm1(place))),
     formatY: percent,
-    label: "Share of items that were shown, or reached the top, within a time",
+    label: "Share of items that were shown, or earned their place, within a time",
     top: 1,
     step: true,
   });

@@ -1,0 +1,262 @@
+"""The dashboard in a real browser, served by a real server that real (simulated) users visit."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from selenium.webdriver import Chrome, Keys
+
+import ebrank
+from ebrank.report.palette import LOOKS
+from ebrank.service import demo
+from ebrank.service.reports import Insights
+from tests.service.page import Page
+from tests.service.running import Running
+
+CONFIG = """
+[ranking]
+k = 5
+epsilon = 20.0
+estimator = "exposure"
+
+[features]
+scaling = "none"
+
+[insights]
+new_seconds = 5.0
+refresh_seconds = 0.5
+"""
+SESSIONS = 400
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server whose users have searched, clicked and seen items arrive, with a trained prior."""
+    with Running(tmp_path_factory.mktemp("dashboard"), CONFIG) as running:
+        world = demo.World(ebrank.load("mq2007-like", scale=0.005), seed=1)
+        with ebrank.Client(running.url) as client:
+            demo.fill(client, world)
+            for first in range(0, SESSIONS, demo.SESSIONS_PER_STEP):
+                demo.step(client, world, first)
+            client.train()
+            deadline = time.monotonic() + 60
+            while client.models().training.running and time.monotonic() < deadline:
+                time.sleep(0.1)
+        yield running
+
+
+@pytest.fixture
+def page(browser: Chrome, server: Running) -> Iterator[Page]:
+    opened = Page(browser, server.url)
+    opened.emulate()
+    yield opened
+    opened.emulate()
+
+
+def insights(server: Running) -> Insights:
+    with ebrank.Client(server.url) as client:
+        return client.insights()
+
+
+# --- the overview ------------------------------------------------------------------------------
+
+
+def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Running) -> None:
+    page.open()
+    charts = ("new", "waiting", "cost", "calibration", "traffic", "latency")
+    for panel in charts:
+        assert page.one(f"#panel-{panel} svg").get_attribute("aria-label"), panel
+        assert page.all(f"#panel-{panel} svg path.line, #panel-{panel} svg circle"), panel
+    known = insights(server)
+    assert f"{known.totals.rankings} rankings" in page.text("#panel-traffic .note")
+    assert f"{known.totals.items} items" in page.text("#panel-traffic .note")
+    assert len(page.all("#panel-buried tbody tr")) == len(known.buried) > 0
+    assert len(page.all("#panel-models tbody tr")) == len({0, *(m.version for m in known.models)})
+    assert len(known.models) > 0
+    assert "In the last hour" in page.text(".lead")
+    assert "NaN" not in page.text("main")
+    assert "undefined" not in page.text("main")
+    assert not page.all("#panel-shadow")
+    assert page.complaints() == []
+
+
+def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Running) -> None:
+    page.open()
+    told = [strong.text for strong in page.all(".lead strong")]
+    minutes = insights(server).minutes
+    new, old = sum(m.exposure_new for m in minutes), sum(m.exposure_old for m in minutes)
+    clicks = sum(m.clicks for m in minutes)
+    cost = sum(m.exploration_cost for m in minutes)
+    values = [
+        new / (new + old),
+        sum(m.clicks_new for m in minutes) / clicks,
+        cost / (cost + clicks),
+    ]
+    for text, value in zip(told, values, strict=False):
+        assert float(text.removesuffix(" %")) == pytest.approx(100 * value, abs=0.51)
+    assert told[3].startswith(str(insights(server).exploration.found))
+
+
+def test_the_page_follows_what_happens(page: Page, server: Running) -> None:
+    page.open()
+    before = page.text("#panel-traffic .note")
+    page.run("document.querySelector('main').dataset.same = 'yes'")
+    with ebrank.Client(server.url) as client:
+        client.rank(insights(server).buried[0].query)
+    page.wait(lambda: page.text("#panel-traffic .note") != before, "one ranking more")
+    assert page.run("return document.querySelector('main').dataset.same") == "yes"  # not reloaded
+
+
+# --- the view of a query -----------------------------------------------------------------------
+
+
+def test_a_buried_item_leads_to_its_query(page: Page, server: Running) -> None:
+    page.open()
+    link = page.one("#panel-buried tbody a")
+    name = link.text
+    link.click()
+    page.wait(lambda: page.all("table.items tbody tr"), "the items")
+    assert page.text("h1") == name
+    assert page.focused().tag_name == "h1"
+    with ebrank.Client(server.url) as client:
+        state = client.query(name)
+    rows = page.all("table.items tbody tr")
+    served = sorted(state.items, key=lambda item: item.rank or 0)
+    assert [row.text.split("\n")[0].split(" ", 1)[0] for row in rows] == [
+        str(item.rank) for item in served
+    ]
+    assert [cell.text for cell in page.all("td.name")] == [item.id for item in served]
+    for svg, item in zip(page.all("svg.density"), served, strict=True):
+        label = str(svg.get_attribute("aria-label"))
+        assert f"relevance {item.relevance:.2f}" in label
+        assert f"interval {item.interval[0]:.2f} to {item.interval[1]:.2f}" in label
+    assert page.complaints() == []
+
+
+def test_an_unknown_query_says_what_to_do(page: Page) -> None:
+    page.open("#/queries/nobody%20asked")
+    assert page.text("h1") == "nobody asked"
+    assert "not known" in page.text("main")
+    assert "curl -X PUT" in page.text("pre")
+    assert "queries/nobody%20asked/items" in page.text("pre")
+
+
+# --- how it looks ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_have_the_colors_of_the_report(page: Page, scheme: str) -> None:
+    page.emulate(scheme=scheme)
+    page.open()
+
+    def color(name: str) -> str:
+        style = "getComputedStyle(document.documentElement)"
+        return str(page.run(f"return {style}.getPropertyValue('{name}')")).strip()
+
+    for name, look in {"--ebrank": "ebrank", "--prior": "prior", "--old": "bm25"}.items():
+        assert color(name) == getattr(LOOKS[look], scheme)
+    dark = scheme == "dark"
+    assert (_luminance(color("--page")) < 0.05) == dark
+    for ink in ("--ink", "--soft", "--ebrank", "--warn"):
+        assert _contrast(color(ink), color("--card")) >= 4.5, ink
+    assert page.complaints() == []
+
+
+def _luminance(color: str) -> float:
+    parts = [int(part, 16) / 255 for part in re.findall("[0-9a-f]{2}", color)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return float(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("address", ["", "#/queries/{query}"])
+def test_a_phone_needs_no_sideways_scrolling(page: Page, server: Running, address: str) -> None:
+    page.emulate(width=390)
+    page.open(address.format(query=insights(server).buried[0].query.replace(" ", "%20")))
+    assert page.run("return innerWidth") == 390
+    assert page.run("return document.documentElement.scrollWidth") <= 390
+    wide = page.run(
+        "return [...document.querySelectorAll('main *')]"
+        ".filter((e) => e.getBoundingClientRect().right > 390.5).map((e) => e.outerHTML)"
+    )
+    assert wide == []
+
+
+# --- by keyboard -------------------------------------------------------------------------------
+
+
+def test_everything_is_reached_by_keyboard(page: Page, server: Running) -> None:
+    page.open()
+    page.press(Keys.TAB)
+    assert page.focused().text == "Skip to content"
+    assert page.focused().is_displayed()
+    page.press(Keys.ENTER)
+    assert page.focused().tag_name == "main"
+    query = insights(server).buried[0].query
+    page.open()
+    page.press(Keys.TAB, Keys.TAB, Keys.TAB)
+    assert page.focused().get_attribute("id") == "search"
+    page.press(query, Keys.ENTER)
+    page.wait(lambda: page.all("table.items tbody tr"), "the items")
+    assert page.text("h1") == query
+    reached = []
+    for _ in range(12):
+        page.press(Keys.TAB)
+        reached.append(page.focused().tag_name)
+    assert "body" in reached  # the focus leaves the page at its end: no trap
+
+
+def test_the_focus_stays_while_the_page_is_redrawn(page: Page) -> None:
+    page.open()
+    page.run("document.querySelector('[data-action=train]').focus()")
+    outline = "return getComputedStyle(document.activeElement).outlineStyle"
+    page.press(Keys.SHIFT)  # a key, so that the focus is one of the keyboard
+    for _ in range(3):
+        time.sleep(1)
+        assert page.focused().get_attribute("data-action") == "train"
+    assert page.run(outline) == "solid"
+
+
+# --- the modules -------------------------------------------------------------------------------
+
+
+def test_the_density_is_that_of_the_beta_distribution(page: Page) -> None:
+    from scipy.stats import beta
+
+    page.open()
+    for x, a, b in [(0.1, 1.0, 5.0), (0.5, 0.3, 5.0), (0.33, 40.5, 71.2), (0.9, 3.0, 0.7)]:
+        drawn = page.module("beta.js", f"m.density({x}, {a}, {b})")
+        assert drawn == pytest.approx(beta(a, b).pdf(x), rel=1e-9)
+    item = "{clicks: 3, exposure: 2.5, alpha: 1, beta: 5}"
+    assert page.module("beta.js", f"m.posterior({item})") == [4, 5]
+
+
+def test_numbers_are_written_for_people(page: Page) -> None:
+    page.open()
+    written = {
+        "count(12345)": "12,345",
+        "count(1234567)": "1.2M",
+        "count(NaN)": "–",
+        "percent(0.1234)": "12 %",
+        "percent(0.0123)": "1.2 %",
+        "percent(null)": "–",
+        "duration(3.14)": "3.1 s",
+        "duration(300)": "5 min",
+        "duration(86400)": "24 h",
+        "milliseconds(0.61)": "0.6 ms",
+        "counted(1, 'item')": "1 item",
+        "ratio(1, 0)": None,
+        "sentence('it went live')": "It went live.",
+    }
+    for call, text in written.items():
+        assert page.module("format.js", f"m.{call}") == text, call
+    assert page.module("scale.js", "[0, 0.7, 3, 21, 1000].map(m.roundUp)") == [1, 1, 5, 25, 1000]
+    steps = "m.path([[0, 1], [2, 3], [4, null], [6, 5]], true)"
+    assert page.module("scale.js", steps) == "M0.0 1.0L2.0 1.0 L2.0 3.0M6.0 5.0"

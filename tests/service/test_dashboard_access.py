@@ -1,0 +1,191 @@
+"""The dashboard when things are not as they should be: empty, hostile, forbidden, away."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome, Keys
+
+import ebrank
+from tests.service.page import Page
+from tests.service.running import Running
+
+HOSTILE = '<img src=x onerror="window.hacked = 1">\'&amp;/..%2f ☃'
+
+TOKENS = """
+[tokens.reader]
+sha256 = "{reader}"
+scopes = ["rank"]
+
+[tokens.owner]
+sha256 = "{owner}"
+scopes = ["rank", "feedback", "admin"]
+""".format(
+    reader=sha256(b"reader-secret").hexdigest(),
+    owner=sha256(b"owner-secret").hexdigest(),
+)
+
+
+@pytest.fixture
+def page(browser: Chrome, server: Running) -> Page:
+    opened = Page(browser, server.url)
+    opened.emulate()
+    return opened
+
+
+@pytest.fixture
+def config() -> str:
+    return ""
+
+
+@pytest.fixture
+def server(tmp_path: Path, config: str) -> Iterator[Running]:
+    with Running(tmp_path, config) as running:
+        yield running
+
+
+def test_an_empty_service_says_how_to_begin_and_its_lines_work(page: Page) -> None:
+    page.open()
+    assert "Nothing is known yet" in page.text("main")
+    put, rank, _ = (element.text for element in page.all("pre"))
+    for command in (put, rank):
+        done = subprocess.run(["sh", "-c", f"{command} -sS --fail"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    page.wait(lambda: page.all("#panel-traffic"), "the panels")
+    assert "2 items" in page.text("#panel-traffic .note")
+    assert page.complaints() == []
+
+
+def test_hostile_names_are_text(page: Page, server: Running) -> None:
+    with ebrank.Client(server.url) as client:
+        client.put_items(HOSTILE, {HOSTILE: [0.5], "good": [0.1]})
+        client.rank(HOSTILE, k=1)
+    page.open()
+    link = page.one("#panel-buried tbody a")
+    assert link.text == HOSTILE
+    link.click()
+    page.wait(lambda: page.all("table.items tbody tr"), "the items")
+    assert page.text("h1") == HOSTILE
+    assert HOSTILE in [cell.text for cell in page.all("td.name")]
+    assert page.all("img, main script") == []
+    assert page.run("return window.hacked") is None
+    assert page.complaints() == []
+    page.press(Keys.TAB)
+    page.open(f"#/queries/{'%'}")  # a bare % is no encoding, and no mistake of ours
+    assert page.text("h1") == "%"
+
+
+def test_a_server_that_leaves_is_told_and_its_return_noticed(page: Page, server: Running) -> None:
+    with ebrank.Client(server.url) as client:
+        client.put_items("tea", {"green": [0.5], "black": [0.1]})
+    page.open("#/queries/tea")
+    server.stop()
+    page.wait_for_status("unreachable")
+    assert "unreachable" in page.text(".status")
+    assert len(page.all("table.items tbody tr")) == 2  # what was known stays
+    assert page.run("return document.querySelector('main').hasAttribute('data-stale')")
+    server.start()
+    page.wait_for_status("live")
+    assert not page.run("return document.querySelector('main').hasAttribute('data-stale')")
+
+
+def test_a_page_nobody_sees_asks_nothing(page: Page, server: Running) -> None:
+    def asked() -> int:
+        return int(page.run("return performance.getEntriesByType('resource').length"))
+
+    page.open()
+    first = page.browser.current_window_handle
+    page.browser.switch_to.new_window("tab")
+    other = page.browser.current_window_handle
+    page.browser.switch_to.window(first)
+    assert page.run("return document.hidden")
+    page.wait_for_status("paused")
+    before = asked()
+    time.sleep(5)
+    assert asked() == before
+    page.browser.switch_to.window(other)
+    page.browser.close()
+    page.browser.switch_to.window(first)
+    page.browser.execute_cdp_cmd("Page.bringToFront", {})
+    page.wait_for_status("live")
+
+
+@pytest.mark.parametrize("config", [TOKENS])
+def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: Running) -> None:
+    page.browser.get("about:blank")
+    page.browser.get(server.url)
+    enter(page, "wrong-secret")
+    page.wait(lambda: page.all("dialog .complaint"), "a complaint")
+    enter(page, "reader-secret")
+    page.wait_for_status("live")
+    assert page.run("return sessionStorage.getItem('ebrank-token')") == "reader-secret"
+    page.one("[data-action=train]").click()
+    page.wait(lambda: "admin" in page.text("dialog"), "the scope that is missing")
+    page.press(Keys.ESCAPE)
+    page.wait(lambda: not page.all("dialog"), "the dialog to close")
+    page.one("[data-action=token]").click()
+    enter(page, "owner-secret")
+    page.wait_for_status("live")
+    page.run("sessionStorage.clear()")
+
+
+def enter(page: Page, secret: str) -> None:
+    page.wait(lambda: page.all("dialog input"), "the question")
+    page.one("dialog input").send_keys(secret, Keys.ENTER)
+
+
+def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -> None:
+    with ebrank.Client(server.url) as client:
+        items = {f"item {i}": [i / 40] for i in range(40)}
+        for query in range(10):
+            client.put_items(f"query {query}", items)
+            for _ in range(4):
+                served = client.rank(f"query {query}", k=40)
+                client.click(served, served.items[query].id)
+    page.open()
+    page.one("[data-action=train]").click()
+    page.wait(lambda: "1" in models(page), "model 1")
+    active = models(page).index("active")
+    assert active >= 0
+    version = "0" if "0" in activatable(page) else "1"
+    choose(page, version, Keys.ESCAPE)
+    assert version in activatable(page)
+    choose(page, version, Keys.ENTER)
+    page.wait(lambda: version not in activatable(page), "the other model")
+    with ebrank.Client(server.url) as client:
+        assert client.models().active == int(version)
+
+
+def models(page: Page) -> str:
+    return page.text("#panel-models tbody")
+
+
+def activatable(page: Page) -> list[str]:
+    return [str(b.get_attribute("data-version")) for b in page.all("[data-action=activate]")]
+
+
+def choose(page: Page, version: str, key: str) -> None:
+    page.one(f"[data-action=activate][data-version='{version}']").click()
+    page.wait(lambda: page.all("dialog[open]"), "the question")
+    page.one("dialog .primary").send_keys(key)
+    page.wait(lambda: not page.all("dialog"), "the dialog to close")
+
+
+@pytest.mark.parametrize("config", ['[ranking]\nmode = "shadow"\n'])
+def test_shadow_mode_has_a_panel(page: Page, server: Running) -> None:
+    with ebrank.Client(server.url) as client:
+        client.put_items("tea", {f"tea {i}": [i / 10] for i in range(10)})
+        for _ in range(5):
+            client.rank("tea", items=[f"tea {i}" for i in range(10)], k=3)
+        seen = client.insights().shadow
+    assert seen is not None
+    page.open()
+    told = page.text("#panel-shadow")
+    assert f"Lists compared\n{seen.rankings}" in told
+    assert f"{100 * seen.different:.0f} %" in told
+    assert page.complaints() == []
