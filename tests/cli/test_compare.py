@@ -1,0 +1,214 @@
+"""`ebrank compare`: rankers, folders, both; what is refused, and what a stop leaves behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from ebrank.cli import root
+
+TINY = ("--dataset", "mq2007-like", "--scale", "0.01")
+SHORT = (*TINY, "--sessions", "80", "--updates", "4", "--trials", "2", "--seed", "1")
+PATIENCE = 120
+
+
+@pytest.fixture(autouse=True)
+def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+
+def ebrank(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(root, [*map(str, arguments)], prog_name="ebrank")
+
+
+def told(done: Result) -> dict[str, Any]:
+    assert done.exit_code == 0, done.output
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def figures(document: dict[str, Any]) -> Any:  # noqa: ANN401 (JSON)
+    """Return all but run times."""
+    for ranker in document["rankers"]:
+        del ranker["seconds"]
+    return document
+
+
+def simulated(folder: str, *rankers: str, options: tuple[str, ...] = SHORT) -> None:
+    words = [word for ranker in rankers for word in ("--ranker", ranker)]
+    assert ebrank("simulate", *words, *options, "--out", folder).exit_code == 0
+
+
+def test_a_table_for_people() -> None:
+    done = ebrank("compare", "bm25", "oracle", "ebrank:epsilon=5,estimator=exposure", *SHORT)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Comparison on mq2007-like×0.01"
+    assert lines[1].split() == ["ranker", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG"]
+    cells = lines[4].split()
+    assert cells[0] == "oracle"
+    assert cells[2] == "a", "the letter of the best"
+    assert lines[4].count(" ± ") == 3
+    assert "share a letter" in done.stdout
+    assert max(map(len, lines)) <= 80
+
+
+def test_rankers_and_folders_and_both_give_the_same() -> None:
+    fresh = figures(told(ebrank("compare", "bm25", "ebrank", *SHORT, "--json")))
+    simulated("one", "bm25")
+    simulated("two", "ebrank")
+    assert figures(told(ebrank("compare", "one", "two", "--json"))) == fresh
+    assert figures(told(ebrank("compare", "one", "ebrank", *SHORT, "--json"))) == fresh
+    assert figures(told(ebrank("compare", "bm25", "two", *SHORT, "--json"))) == fresh
+
+
+def test_a_folder_may_hold_several_and_each_ranker_counts_once() -> None:
+    simulated("all", "bm25", "ebrank", "random")
+    document = told(ebrank("compare", "all", "all", "random", "--json"))
+    assert [one["ranker"] for one in document["rankers"]] == ["bm25", "ebrank", "random"]
+    assert len(document["pairs"]) == 9
+
+
+def test_a_ranker_is_a_ranker_even_if_a_folder_has_its_name() -> None:
+    Path("bm25").mkdir()
+    assert ebrank("compare", "bm25", "random", *SHORT).exit_code == 0
+
+
+def test_out_keeps_the_trials_and_the_picture() -> None:
+    first = ebrank("compare", "bm25", "ebrank", *SHORT, "--out", "kept", "--json")
+    kept = {path.name: path.stat().st_mtime_ns for path in Path("kept").glob("*.npz")}
+    assert len(kept) == 4
+    again = ebrank("compare", "bm25", "ebrank", *SHORT, "--out", "kept", "--json")
+    assert told(again) == told(first)
+    assert {path.name: path.stat().st_mtime_ns for path in Path("kept").glob("*.npz")} == kept
+    assert "Picture: kept/compare.svg, .png" in again.stderr
+    assert "ebrank" in Path("kept/compare.svg").read_text(encoding="utf-8")
+    with Image.open("kept/compare.png") as picture:
+        assert min(picture.size) > 300
+    assert figures(told(ebrank("compare", "kept", "--json"))) == figures(told(first))
+
+
+def test_without_the_extra_there_is_a_table_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = ebrank("compare", "bm25", "random", *SHORT, "--out", "kept")
+    assert done.exit_code == 0, done.output
+    assert "Comparison on" in done.stdout
+    assert done.stderr.startswith("warning: no picture: matplotlib is needed to draw figures and")
+    assert done.stderr.endswith("run: pip install 'ebrank[report]'\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--seed", "2"), "seed (1, 2)"),
+        (("--trials", "3"), "trials (2, 3)"),
+        (("--sessions", "90"), "sessions (80, 90)"),
+        (("--eta", "0.5"), "entering_probability (1.0, 0.5)"),
+        (("--updates", "5"), "updates (4, 5)"),
+        (("--scale", "0.02"), "dataset (mq2007-like×0.01, mq2007-like×0.02)"),
+    ],
+)
+def test_other_users_are_refused_with_the_reason(options: tuple[str, ...], reason: str) -> None:
+    simulated("one", "bm25")
+    simulated("two", "ebrank", options=(*SHORT, *options))
+    for runs in (("one", "two"), ("one", "ebrank", *SHORT, *options)):
+        done = ebrank("compare", *runs)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"they differ in {reason}" in done.stderr
+
+
+def test_another_version_of_the_code_is_refused() -> None:
+    simulated("one", "bm25")
+    path = Path("one/results.json")
+    document = json.loads(path.read_text())
+    document["versions"]["source"] = "0123456789abcdef"
+    path.write_text(json.dumps(document))
+    done = ebrank("compare", "one", "ebrank", *SHORT)
+    assert done.exit_code == 2
+    assert "they differ in version of the code (0.1.0 01234567, 0.1.0 " in done.stderr
+
+
+def test_trials_of_something_else_are_refused() -> None:
+    simulated("one", "bm25", "random")
+    path = Path("one/results.json")
+    document = json.loads(path.read_text())
+    first, second = document["rankers"]
+    first["files"], second["files"] = second["files"], first["files"]
+    path.write_text(json.dumps(document))
+    done = ebrank("compare", "one")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "a trial of something else. Run ebrank simulate there again." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("other", None, "other: no results.json in this folder. Give a folder written by"),
+        ("other", "{}", "other/results.json: no results of a simulation"),
+        ("other", '{"kind": "ebrank simulate"}', "other/results.json: not as ebrank simulate"),
+    ],
+)
+def test_folders_that_hold_something_else(name: str, content: str | None, problem: str) -> None:
+    Path(name).mkdir()
+    if content is not None:
+        Path(name, "results.json").write_text(content)
+    done = ebrank("compare", name, "bm25", *SHORT)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {problem}")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"PK")])
+def test_a_lost_or_damaged_trial_is_named(damage: Any) -> None:  # noqa: ANN401
+    simulated("one", "bm25", "random")
+    path = next(Path("one").glob("random_trial1_*.npz"))
+    damage(path)
+    done = ebrank("compare", "one")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {path}: ")
+
+
+@pytest.mark.parametrize(
+    ("runs", "problem"),
+    [
+        (("bm25", "ebrank"), "--dataset is needed to run bm25, ebrank; folders know their own"),
+        (("bm25", *TINY), "a comparison needs two rankers or more"),
+        (("bm25", "bm25", *TINY), "a comparison needs two rankers or more"),
+        (("nowhere", "bm25", *TINY), "there is no folder nowhere, and no ranker is called"),
+        (("ebrank:epsilon=x", "bm25", *TINY), "epsilon takes a number"),
+    ],
+)
+def test_mistakes_are_one_line(runs: tuple[str, ...], problem: str) -> None:
+    done = ebrank("compare", *runs)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert problem in done.stderr
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
+    words = ("bm25", "ebrank", *TINY, "--trials", "400", "--out", "kept")
+    with subprocess.Popen(
+        [sys.executable, "-m", "ebrank", "compare", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + PATIENCE
+        while len(list(tmp_path.glob("kept/*.npz"))) < 4:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, "nothing happened"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, stdout) == (130, "")
+    assert "of 800 trials finished, kept in kept; the same command goes on" in stderr
+    assert "Traceback" not in stderr

@@ -1,0 +1,103 @@
+"""Letters and pairs against the tests done one by one, on rankers that really ran."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.errors import ParameterError
+from ebrank.evaluation.significance import fisher_randomization, query_differences
+from ebrank.experiments.comparison import Comparison, compared, figure, plain, table
+from ebrank.experiments.measures import MEASURES
+from ebrank.experiments.outcome import Cell
+from ebrank.rankers import registry
+from ebrank.simulation import parallel
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import Result
+
+RANKERS = ("random", "oracle", "bm25", "ebrank:estimator=exposure", "ebrank:beta=5")
+
+
+@pytest.fixture(scope="module")
+def results() -> list[Result]:
+    data = ebrank.load("mq2007-like", scale=0.05)
+    config = SimulationConfig(sessions=1500, updates=3)
+    return parallel.run(data, [registry.parse(text) for text in RANKERS], config, 1, trials=2)
+
+
+@pytest.fixture(scope="module")
+def found(results: list[Result]) -> Comparison:
+    return compared(results)
+
+
+def test_sharing_a_letter_means_no_significant_difference(
+    results: list[Result], found: Comparison
+) -> None:
+    several = 0
+    for measure, told in zip(MEASURES, found.letters, strict=True):
+        pairs = list(combinations(range(len(results)), 2))
+        p_values = [
+            fisher_randomization(query_differences(results[i], results[j], measure.metric))
+            for i, j in pairs
+        ]
+        order = np.argsort(p_values, kind="stable")
+        largest, adjusted = 0.0, {}
+        for place, index in enumerate(order):  # Holm, step by step
+            largest = max(largest, min(1.0, p_values[index] * (len(pairs) - place)))
+            adjusted[pairs[index]] = largest
+        for i, j in pairs:
+            assert bool(set(told[i]) & set(told[j])) == (adjusted[i, j] >= 0.05)
+            several += adjusted[i, j] < 0.05
+        best = max(range(len(results)), key=lambda i: measure.mean(results[i]))
+        assert "a" in told[best]
+    assert 0 < several < 30, "the test has seen both"
+
+
+def test_pairs_tell_the_differences_of_the_means(found: Comparison) -> None:
+    assert len(found.pairs) == 3 * 10
+    by_name = {result.ranker: result for result in found.results}
+    for pair in found.pairs:
+        means = [getattr(by_name[name], pair.metric).mean() for name in (pair.a, pair.b)]
+        assert pair.difference == pytest.approx(means[0] - means[1])
+
+
+def test_the_table(found: Comparison) -> None:
+    told = table(found)
+    assert [row.cells[0] for row in told.rows] == [result.ranker for result in found.results]
+    assert "mq2007-like×0.05" in told.title
+    for column, measure in enumerate(MEASURES, start=1):
+        cells = [row.cells[column] for row in told.rows]
+        values = [measure.of(result) for result in found.results]
+        for cell, own, letters in zip(cells, values, found.letters[column - 1], strict=True):
+            assert isinstance(cell, Cell)
+            assert cell.value == own.mean()
+            assert cell.sd == pytest.approx(abs(own[0] - own[1]) / 2**0.5)
+            assert cell.marks == f" {letters}"
+            assert cell.best == (own.mean() == max(other.mean() for other in values))
+
+
+def test_the_figure_has_a_line_for_each_ranker_in_its_own_colors(found: Comparison) -> None:
+    panels = figure(found).panels
+    assert [panel.title for panel in panels] == [measure.title for measure in MEASURES]
+    for panel in panels:
+        assert [line.label for line in panel.series] == [one.ranker for one in found.results]
+        styles = [line.style for line in panel.series]
+        assert styles == ["random", "oracle", "bm25", "ebrank-exposure", "ebrank"]
+        assert all(len(line.x) == len(line.y) == len(line.error) == 3 for line in panel.series)
+    assert panels[2].series[2].y[-1] == pytest.approx(found.results[2].cum_ndcg.mean())
+
+
+def test_plain_objects_are_json(found: Comparison) -> None:
+    told = json.loads(json.dumps(plain(found), allow_nan=False))
+    assert (told["dataset"], told["seed"], told["trials"]) == ("mq2007-like×0.05", 1, 2)
+    assert told["rankers"][1]["letters"]["warm_ndcg"] == found.letters[1][1]
+    assert set(told["pairs"][0]) == {"metric", "a", "b", "difference", "p_value"}
+
+
+def test_one_ranker_is_no_comparison(results: list[Result]) -> None:
+    with pytest.raises(ParameterError, match="two rankers or more"):
+        compared(results[:1])
