@@ -49,6 +49,8 @@ def test_sharing_a_letter_means_no_significant_difference(
         for place, index in enumerate(order):  # Holm, step by step
             largest = max(largest, min(1.0, p_values[index] * (len(pairs) - place)))
             adjusted[pairs[index]] = largest
+        own = [pair.p_value for pair in found.pairs if pair.metric == measure.metric]
+        assert own == pytest.approx([adjusted[pair] for pair in pairs])
         for i, j in pairs:
             assert bool(set(told[i]) & set(told[j])) == (adjusted[i, j] >= 0.05)
             several += adjusted[i, j] < 0.05
