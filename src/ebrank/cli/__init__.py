@@ -16,6 +16,7 @@ from ebrank import __version__
 from ebrank.cli.lazy import RootGroup, examples
 
 VERBS = {
+    "compare": "Compare rankers, and say which differences are not luck.",
     "data": "List, describe and check datasets.",
     "rankers": "List the rankers, or describe one.",
     "reproduce": "Reproduce the paper: all its tables and figures, and more.",
