@@ -16,7 +16,7 @@ from ebrank.errors import ParameterError
 from ebrank.evaluation.letters import letters
 from ebrank.evaluation.significance import compare, holm
 from ebrank.experiments.contest import LEVEL
-from ebrank.experiments.lineup import ENTRANTS, Entrant
+from ebrank.experiments.lineup import EBRANK, ENTRANTS, EXPOSURE, Entrant, entrant
 from ebrank.experiments.measures import MEASURES, Measure, cell, over_time, panels
 from ebrank.experiments.outcome import Column, Figure, Row, Series, Table
 from ebrank.simulation.result import Result
@@ -121,11 +121,12 @@ def figure(found: Comparison) -> Figure:
 
 
 def _drawn(ranker: str) -> Entrant:
-    """Return how a ranker is drawn: as in all figures if it is an entrant but for parameters."""
-    styles = {one.key.partition(":")[0]: one.style for one in reversed(ENTRANTS) if not one.apart}
+    """Return how a ranker is drawn: like the entrant that it is but for parameters, if any."""
     name = ranker.partition(":")[0]
-    style = "ebrank-exposure" if "estimator=exposure" in ranker else styles.get(name, ranker)
-    return Entrant(ranker, ranker, "", style)
+    if name == EBRANK and "estimator=exposure" in ranker:
+        return replace(entrant(EXPOSURE), label=ranker)
+    styles = {one.key.partition(":")[0]: one.style for one in reversed(ENTRANTS)}
+    return Entrant(ranker, ranker, "", styles.get(name, ranker))
 
 
 def plain(found: Comparison) -> dict[str, Any]:
