@@ -43,6 +43,7 @@ class SqliteStore(Reader):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         path = _made(Path(folder)) / NAME
         self._writing = threading.RLock()
+        self._rolling_up = threading.Lock()
         with ExitStack() as opened, told(path):
             opened.callback(Lock(path.parent).close)
             self._writer = connect(path)
@@ -102,7 +103,7 @@ class SqliteStore(Reader):
 
     def roll_up(self, before: float) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them."""
-        with told(self.path):
+        with told(self.path), self._rolling_up:
             self._check_open()
             connection = connect(self.path)
             try:
