@@ -19,7 +19,9 @@ VERBS = {
     "compare": "Compare rankers, and say which differences are not luck.",
     "data": "List, describe and check datasets.",
     "rankers": "List the rankers, or describe one.",
+    "report": "Write the report of a reproduction again, from its results.",
     "reproduce": "Reproduce the paper: all its tables and figures, and more.",
+    "serve": "Serve rankings over HTTP and learn from what users do.",
     "simulate": "Run rankers on simulated users and measure them.",
     "tune": "Choose a ranker's parameters on validation queries.",
 }
@@ -43,6 +45,7 @@ def root() -> None:
 
 def main() -> None:
     """Run the command line and exit: 0 good, 2 bad input, 130 interrupted."""
+    sys.path.append("")  # rankers may lie in the working folder; last, so that it hides nothing
     try:
         code = root.main(prog_name="ebrank", standalone_mode=False)
         sys.stdout.flush()

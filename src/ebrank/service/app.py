@@ -43,7 +43,7 @@ class App:
             *health_routes(self._check_ready),
             metrics_route(self.traffic.metrics),
         ]
-        self._router = Router([*documented, *documentation_routes(documented), *dashboard_routes()])
+        self.router = Router([*documented, *documentation_routes(documented), *dashboard_routes()])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -71,7 +71,7 @@ class App:
 
     async def _answer(self, scope: Scope, receive: Receive, seen: _Seen) -> Page:
         try:
-            route, names = self._router.find(scope["method"], _raw_path(scope))
+            route, names = self.router.find(scope["method"], _raw_path(scope))
             seen.route = route.path
             seen.caller = self._admission.admit(scope, route)
             answer = await self._served(route, names, await read_body(scope, receive, self._limit))

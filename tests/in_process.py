@@ -1,0 +1,74 @@
+"""The application without a network: a real engine on the store that lives in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from ebrank.service.app import App
+from ebrank.service.engine import Engine
+from ebrank.service.logs import AccessLog
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+from ebrank.service.store.memory import MemoryStore
+
+
+class Local:
+    """Sends requests to an application in this process, one at a time."""
+
+    def __init__(self, app: App, runner: asyncio.Runner) -> None:
+        self.app = app
+        self._runner = runner
+        transport = httpx.ASGITransport(app=app, client=("192.0.2.7", 1))  # type: ignore[arg-type]
+        self._http = httpx.AsyncClient(transport=transport, base_url="http://test")
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401
+        """Send a request."""
+        return self._runner.run(self._http.request(method, path, **options))
+
+    def json(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 (JSON)
+        """Send a request that must succeed and return what the answer says."""
+        answer = self.request(method, path, json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def error(self, method: str, path: str, **options: Any) -> tuple[int, Any]:  # noqa: ANN401
+        """Send a request that must fail and return the status and the error."""
+        answer = self.request(method, path, **options)
+        body = answer.json()
+        assert answer.status_code >= 400, answer.text
+        assert set(body) == {"error"}
+        assert {"code", "message"} <= set(body["error"]) <= {"code", "message", "field"}
+        return answer.status_code, body["error"]
+
+    def close(self) -> None:
+        """Let go of the client."""
+        self._runner.run(self._http.aclose())
+
+
+@contextmanager
+def in_process(
+    settings: Settings | None = None, store: Store | None = None, log: AccessLog | None = None
+) -> Iterator[Local]:
+    """Yield a client of a ready application."""
+    chosen = settings or Settings()
+    with asyncio.Runner() as runner:
+        engine = runner.run(_engine(store or MemoryStore(), chosen))
+        app = App(engine, chosen, log=log)
+        local = Local(app, runner)
+        runner.run(engine.start())
+        app.ready = True
+        try:
+            yield local
+        finally:
+            local.close()
+            runner.run(engine.close())
+
+
+async def _engine(store: Store, settings: Settings) -> Engine:
+    """Make the engine where a loop is running: that loop owns it."""
+    return Engine(store, settings)
