@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,20 @@ def test_the_example_runs(example: str) -> None:
     assert ours["warm_ndcg"]["mean"] > floor["warm_ndcg"]["mean"]
     tuned = json.loads(run("tune", *TINY, "--ranker", "smoothed", "--json").stdout)
     assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
+
+
+def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) -> None:
+    """`-P` keeps Python from looking there by itself, as the installed command does."""
+    ranker = ("--ranker", "smoothed:Smoothed:strength=2", "--json")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "ebrank", "simulate", *TINY, *ranker],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    ours = json.loads(run("simulate", *TINY, "--ranker", "smoothed:strength=2", "--json").stdout)
+    assert json.loads(done.stdout)["warm_ndcg"] == ours["warm_ndcg"]
 
 
 def test_the_example_leaves_nothing_behind() -> None:

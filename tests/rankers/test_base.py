@@ -20,10 +20,11 @@ from tests.simulation.tiny import tiny
 
 @contextmanager
 def one_more_ranker() -> Iterator[type[Any]]:
-    """A ranker with a parameter of each kind, known for a while."""
+    """A ranker with a parameter of each kind, for a while known as one of ebrank's own."""
 
     @dataclass(frozen=True)
     class MadeUp(Ranker):
+        __module__ = "ebrank.rankers.base"
         name = "madeup"
         help = "Made up."
         settings = ("none", "concate")

@@ -1,7 +1,7 @@
 """What a ranker is, declared once: its name, its parameters, what it learns.
 
 A ranker is a frozen dataclass whose fields are its parameters; it makes a learner for each trial.
-To add one, write one file in this folder: `docs/rankers.md` shows how.
+To add one, write one file, in this folder or your own: `docs/rankers.md` shows how.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ebrank.rankers.model import ScoreModel
 Setting: TypeAlias = Literal["none", "concate", "non-concate"]
 
 REGISTRY: dict[str, type[Ranker]] = {}
+"""ebrank's own rankers; those from elsewhere go by the path of their class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,9 @@ class Ranker:
     settings: ClassVar[tuple[Setting, ...]]
 
     def __init_subclass__(cls) -> None:
-        """Enter the ranker in the registry under its name."""
-        REGISTRY[cls.name] = cls
+        """Enter a ranker of this package in the registry under its name."""
+        if cls.__module__.startswith(f"{__package__}."):
+            REGISTRY[cls.name] = cls
 
     def __post_init__(self) -> None:
         """Refuse parameters out of range."""
@@ -78,18 +80,29 @@ class Ranker:
         """The feature setting this instance runs in."""
         return getattr(self, "features", self.settings[0])
 
+    @property
+    def called(self) -> str:
+        """What `registry.parse` knows it by: the name of ebrank's own, else `module:Class`."""
+        ours = REGISTRY.get(self.name) is type(self)
+        return self.name if ours else path_of(type(self))
+
     def learner(self, trial: Trial) -> Learner:
         """Return a learner for a new trial."""
         raise TypeError(f"{type(self).__name__} does not say how it learns")
 
     def __str__(self) -> str:
-        """Return the text that `registry.parse` reads back: name and what is not default."""
+        """Return the text that `registry.parse` reads back, with parameters not at default."""
         changed = [
             f"{p.name}={str(value).lower() if isinstance(value, bool) else value}"
             for p in parameters(type(self))
             if (value := getattr(self, p.name)) != p.default
         ]
-        return ":".join([self.name, ",".join(changed)]) if changed else self.name
+        return ":".join([self.called, ",".join(changed)]) if changed else self.called
+
+
+def path_of(ranker: type[Ranker]) -> str:
+    """Return `module:Class`."""
+    return f"{ranker.__module__}:{ranker.__qualname__}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Rankers by name: `ebrank`, `cftopk:features=concate`, `ebrank:epsilon=20,estimator=exposure`."""
+"""Rankers by name: `ebrank`, `cftopk:features=concate`, `ebrank:epsilon=20,estimator=exposure`.
+
+A ranker from elsewhere goes by its class, `mymodule:MyRanker` or `mymodule:MyRanker:epsilon=2`, or
+by the name that its package gives it (see `external`).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,12 @@ import pkgutil
 
 from ebrank import rankers
 from ebrank.errors import ParameterError
+from ebrank.rankers import external
 from ebrank.rankers.base import REGISTRY, Ranker, parameters
 
 
 def known() -> dict[str, type[Ranker]]:
-    """Return every ranker by name; each lives in a file of the package `ebrank.rankers`."""
+    """Return ebrank's own rankers by name; each lives in a file of the package `ebrank.rankers`."""
     for module in pkgutil.iter_modules(rankers.__path__):
         importlib.import_module(f"{rankers.__name__}.{module.name}")
     return dict(sorted(REGISTRY.items()))
@@ -26,11 +31,7 @@ def parse(text: str) -> Ranker:
     >>> str(parse("ebrank:epsilon=3"))
     'ebrank:epsilon=3.0'
     """
-    name, _, settings = text.partition(":")
-    all_known = known()
-    if name not in all_known:
-        raise ParameterError(f"no ranker is called {name!r}{_near(name, list(all_known))}")
-    ranker = all_known[name]
+    ranker, name, settings = _named(text)
     declared = {parameter.name: parameter for parameter in parameters(ranker)}
     values = {}
     for setting in filter(None, settings.split(",")):
@@ -44,6 +45,27 @@ def parse(text: str) -> Ranker:
             raise ParameterError(f"{name}: {key} is given twice")
         values[key] = declared[key].read(value)
     return ranker(**values)
+
+
+def names() -> list[str]:
+    """Return the names of all rankers, those of installed packages too; these are not imported."""
+    return sorted({*known(), *external.installed()})
+
+
+def _named(text: str) -> tuple[type[Ranker], str, str]:
+    """Return the ranker that a text begins with, what it is called there, and the rest."""
+    name, _, rest = text.partition(":")
+    ours = known()
+    if name in ours:
+        return ours[name], name, rest
+    theirs = external.installed()
+    if name in theirs:
+        return external.load_installed(theirs[name], taken=ours), name, rest
+    inside, _, settings = rest.partition(":")
+    if inside and "=" not in inside:  # no parameters, so it is what a module has
+        path = f"{name}:{inside}"
+        return external.load(path, taken=ours), path, settings
+    raise ParameterError(f"no ranker is called {name!r}{_near(name, names())}")
 
 
 def typed(value: object) -> str:

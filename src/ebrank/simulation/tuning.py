@@ -51,7 +51,7 @@ class Point:
             for name, parameter in declared.items()
             if name in self.values or getattr(self.ranker, name) != parameter.default
         ]
-        return f"{self.ranker.name}:{','.join(told)}"
+        return f"{self.ranker.called}:{','.join(told)}"
 
     @property
     def validation_ndcg(self) -> Floats:

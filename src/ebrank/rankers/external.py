@@ -1,0 +1,141 @@
+"""Rankers from elsewhere: a class in a researcher's own file, or one that a package brings along.
+
+`mymodule:MyRanker` is the class `MyRanker` of the module `mymodule`, which must be importable. A
+package gives its rankers short names by entry points of the group `ebrank.rankers`. It is imported
+only when one of them is asked for: `installed` reads what packages say of themselves, no more.
+
+`taken`, in these functions, are ebrank's own rankers, whose names nobody else may have.
+
+>>> load("ebrank.rankers.bm25:BM25", taken={}).name
+'bm25'
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+from collections.abc import Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias, get_args
+
+from ebrank.errors import ParameterError
+from ebrank.rankers.base import Ranker, Setting, path_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "ebrank.rankers"
+DECLARED = ("name", "help", "settings")
+Taken: TypeAlias = Mapping[str, type[Ranker]]
+
+
+def installed() -> dict[str, list[EntryPoint]]:
+    """Return the entry points of installed packages by the name that they give a ranker."""
+    from importlib.metadata import entry_points  # slow to import
+
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        found.setdefault(entry.name, []).append(entry)
+    return found
+
+
+def load_installed(entries: list[EntryPoint], taken: Taken) -> type[Ranker]:
+    """Return the ranker that a package, or several that agree, give a name."""
+    first, last = entries[0], entries[-1]
+    if first.value != last.value:
+        raise ParameterError(
+            f"{_package(first)} and {_package(last)} both have a ranker called {first.name!r}; "
+            f"name the one you mean by its class, {first.value} or {last.value}"
+        )
+    ranker = load(first.value, taken)
+    if ranker.name != first.name:
+        raise ParameterError(
+            f"{_package(first)} lists a ranker {first.name!r}, but its class {first.value} is "
+            f"called {ranker.name!r}; both names must be the same"
+        )
+    return ranker
+
+
+def origin(entries: list[EntryPoint], taken: Taken) -> str:
+    """Return where a ranker comes from, in words, without importing it."""
+    if entries[0].name in taken:
+        return f"Of {_package(entries[0])}; out of reach: ebrank's own is called the same."
+    return f"Of {' and '.join(map(_package, entries))}: {entries[0].value}."
+
+
+def load(path: str, taken: Taken) -> type[Ranker]:
+    """Return the ranker that a path such as `package.module:Class` names."""
+    module_name, _, class_name = path.partition(":")
+    found = _attribute(_module(module_name), class_name)
+    if not (isinstance(found, type) and issubclass(found, Ranker)):
+        what = "is no class" if not isinstance(found, type) else "does not derive from Ranker"
+        raise ParameterError(f"{path} {what}: a ranker is a class that derives from {_BASE}")
+    _check_declaration(found, path)
+    if taken.get(found.name, found) is not found:
+        raise ParameterError(
+            f"{path} is called {found.name!r}, as one of ebrank's own is; give it another name"
+        )
+    return found
+
+
+_BASE = path_of(Ranker)
+
+
+def _module(name: str) -> object:
+    """Import a module, or raise what keeps it from being imported."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ParameterError(f"{name!r} is no name of a module, as in package.module:Class")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        if f"{name}.".startswith(f"{problem.name}."):
+            hint = "; leave .py out" if name.endswith(".py") else ""
+            raise ParameterError(
+                f"no module is called {name!r}, neither in the working folder nor installed{hint}"
+            ) from None
+        raise _failure(name, problem) from problem
+    except (Exception, SystemExit) as problem:
+        raise _failure(name, problem) from problem
+
+
+def _failure(module: str, problem: BaseException) -> ParameterError:
+    """Return what to say of a module that fails when it is imported."""
+    return ParameterError(f"{module} fails on import: {type(problem).__name__}: {problem}")
+
+
+def _attribute(module: object, name: str) -> object:
+    """Return what a module calls by a name, dots included."""
+    try:
+        return reduce(getattr, name.split("."), module)
+    except AttributeError:
+        own = [
+            key
+            for key, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, Ranker) and value is not Ranker
+        ]
+        has = f"it has {', '.join(own)}" if own else "it has no ranker at all"
+        where = inspect.getfile(module) if inspect.ismodule(module) else ""
+        raise ParameterError(f"no {name!r} in {where}; {has}") from None
+
+
+def _check_declaration(ranker: type[Ranker], path: str) -> None:
+    """Raise where a class does not say all that a ranker must say."""
+    for attribute in DECLARED:
+        if not getattr(ranker, attribute, None):
+            raise ParameterError(f"{path} has no {attribute}; a ranker has {', '.join(DECLARED)}")
+    if not set(ranker.settings) <= set(get_args(Setting)):
+        raise ParameterError(f"{path}: settings are {' or '.join(get_args(Setting))}")
+    if not (dataclasses.is_dataclass(ranker) and ranker.__dataclass_params__.frozen):
+        raise ParameterError(f"{path} is no frozen dataclass: it needs @dataclass(frozen=True)")
+    for field in dataclasses.fields(ranker):
+        if "help" not in field.metadata:
+            raise ParameterError(
+                f"{path}: declare the parameter {field.name} by param(default, help)"
+            )
+    if ranker.learner is Ranker.learner:
+        raise ParameterError(f"{path} has no method learner, so it does not say how it learns")
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"the package {entry.dist.name}" if entry.dist else "an installed package"

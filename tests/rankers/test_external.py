@@ -1,0 +1,259 @@
+"""Rankers from a folder and from packages, and what is said of those that cannot be had."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ebrank.errors import ParameterError
+from ebrank.rankers import external, registry
+from ebrank.rankers.bm25 import BM25
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial
+from ebrank.simulation.storage import engine_stamp
+from tests.simulation.tiny import tiny
+
+MINE = """
+    from dataclasses import dataclass
+    from ebrank.rankers.base import Learner, Ranker, Trial, param
+    from ebrank.rankers.ebrank import EBRank
+
+    @dataclass(frozen=True)
+    class Mine(Ranker):
+        name = "mine"
+        help = "EBRank under another name."
+        settings = ("non-concate",)
+        epsilon: float = param(1.0, "weight", at_least=0)
+
+        def learner(self, trial: Trial) -> Learner:
+            return EBRank(epsilon=self.epsilon).learner(trial)
+
+    class Shelf:
+        Mine = Mine
+
+    def function(): ...
+    class NoRanker: ...
+
+    class Nameless(Ranker): ...
+    class Undecorated(Ranker):
+        name, help, settings = "undecorated", "Undecorated.", ("none",)
+    class Clash(EBRank): ...
+
+    @dataclass
+    class Thawed(Ranker):
+        name, help, settings = "thawed", "Thawed.", ("none",)
+
+    @dataclass(frozen=True)
+    class Elsewhere(Ranker):
+        name, help, settings = "elsewhere", "In no setting.", ("some",)
+
+    @dataclass(frozen=True)
+    class Bare(Ranker):
+        name, help, settings = "bare", "A parameter without help.", ("none",)
+        x: float = 1.0
+
+    @dataclass(frozen=True)
+    class Silent(Ranker):
+        name, help, settings = "silent", "Does not learn.", ("none",)
+"""
+
+Write = Callable[[str, str], None]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Write a module into a folder that can be imported from, for a while."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(name: str, text: str) -> None:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        importlib.invalidate_caches()
+
+    yield write
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def mine(write: Write) -> None:
+    write("my_rankers.py", MINE)
+
+
+# --- module:Class --------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_class_is_a_ranker_like_any_other() -> None:
+    ranker = registry.parse("my_rankers:Mine:epsilon=2")
+    assert str(ranker) == "my_rankers:Mine:epsilon=2.0"
+    assert registry.parse(str(ranker)) == ranker
+    assert str(registry.parse("my_rankers:Mine")) == "my_rankers:Mine"
+    assert registry.parse("my_rankers:Shelf.Mine:").epsilon == 1.0  # type: ignore[attr-defined]
+    config = SimulationConfig(updates=2, sessions=60)
+    got = run_trial(tiny(), ranker, config, seed=1, trial=0)
+    same = run_trial(tiny(), registry.parse("ebrank:epsilon=2"), config, seed=1, trial=0)
+    assert got.test_ndcg.tolist() == same.test_ndcg.tolist()
+
+
+def test_packages_have_modules_too(write: Write) -> None:
+    write("my_package/__init__.py", "")
+    write("my_package/inner.py", MINE)
+    assert str(registry.parse("my_package.inner:Mine")) == "my_package.inner:Mine"
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_ranker_from_elsewhere_is_not_known_by_its_name() -> None:
+    registry.parse("my_rankers:Mine")
+    assert "mine" not in registry.known()
+    with pytest.raises(ParameterError, match="no ranker is called 'mine'"):
+        registry.parse("mine")
+
+
+def test_the_path_of_a_built_in_ranker_gives_that_ranker() -> None:
+    ranker = registry.parse("ebrank.rankers.ebrank:EBRank:epsilon=3")
+    assert ranker == registry.parse("ebrank:epsilon=3")
+    assert str(ranker) == "ebrank:epsilon=3.0"
+
+
+def test_a_stored_trial_depends_on_the_file(write: Write, tmp_path: Path) -> None:
+    write("my_rankers.py", MINE)
+    ranker = registry.parse("my_rankers:Mine")
+    before = engine_stamp(ranker)
+    assert engine_stamp(ranker) == before
+    write("my_rankers.py", MINE + "\n    # changed")
+    assert engine_stamp(ranker) != before
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no_such:Mine", "no module is called 'no_such', neither in the working folder nor"),
+        ("my_rankers.py:Mine", "no module is called 'my_rankers.py', .*; leave .py out"),
+        ("my_rankers.inner:Mine", "no module is called 'my_rankers.inner'"),
+        ("my-rankers:Mine", "'my-rankers' is no name of a module"),
+        (":Mine", "'' is no name of a module"),
+        (".my_rankers:Mine", "'.my_rankers' is no name of a module"),
+        ("my_rankers:Yours", r"no 'Yours' in .*my_rankers.py; it has Mine, EBRank|EBRank, Mine"),
+        ("my_rankers:Mine.inner", "no 'Mine.inner' in "),
+        ("textwrap:Mine", "no 'Mine' in .*textwrap.py; it has no ranker at all"),
+        ("my_rankers:function", "function is no class: a ranker is a class that derives from"),
+        ("my_rankers:NoRanker", "does not derive from Ranker: .* ebrank.rankers.base:Ranker"),
+        ("my_rankers:Nameless", "my_rankers:Nameless has no name; a ranker has name, help, sett"),
+        ("my_rankers:Undecorated", "needs @dataclass\\(frozen=True\\)"),
+        ("my_rankers:Thawed", "needs @dataclass\\(frozen=True\\)"),
+        ("my_rankers:Elsewhere", "settings are none or concate or non-concate"),
+        ("my_rankers:Bare", "declare the parameter x by param"),
+        ("my_rankers:Silent", "has no method learner"),
+        ("my_rankers:Clash", "is called 'ebrank', as one of ebrank's own is; give it another"),
+        ("my_rankers:Mine:epsilom=2", "my_rankers:Mine has no parameter 'epsilom=2'; did you"),
+        ("my_rankers:Mine:epsilon=-2", "mine: epsilon takes a number of 0 or more"),
+        ("my_rankers:epsilon=2", "no ranker is called 'my_rankers'"),
+    ],
+)
+def test_mistakes_are_told(text: str, said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        registry.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'"),
+        ("x = 1 / 0", "ZeroDivisionError: division by zero"),
+        ("def f(:", "SyntaxError: "),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+    ],
+)
+def test_a_module_that_fails_is_told_with_its_problem(write: Write, text: str, said: str) -> None:
+    write("broken.py", text)
+    with pytest.raises(ParameterError, match=f"^broken fails on import: {said}"):
+        registry.parse("broken:Mine")
+
+
+def test_a_known_name_wins_over_a_module(write: Write) -> None:
+    write("bm25.py", MINE)
+    with pytest.raises(ParameterError, match="bm25 has no parameter 'Mine'"):
+        registry.parse("bm25:Mine")
+
+
+# --- entry points --------------------------------------------------------------------------------
+
+
+def package(write: Write, name: str, *entries: str) -> None:
+    """Write what an installed package says of itself."""
+    write(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = "\n".join(("[ebrank.rankers]", *entries))
+    write(f"{name}-1.0.dist-info/entry_points.txt", lines)
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_package_gives_its_ranker_a_name(write: Write) -> None:
+    package(write, "mypackage", "mine = my_rankers:Mine")
+    assert "mine" in registry.names()
+    assert "my_rankers" not in sys.modules, "a list of names imports no package"
+    ranker = registry.parse("mine:epsilon=2")
+    assert str(ranker) == "my_rankers:Mine:epsilon=2.0"
+    assert registry.parse(str(ranker)) == ranker
+    assert "mine" not in registry.known()
+    with pytest.raises(ParameterError, match="did you mean mine\\?"):
+        registry.parse("mime")
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize(
+    ("entry", "text", "said"),
+    [
+        ("mine = my_rankers:Clash", "mine", "is called 'ebrank', as one of ebrank's own is"),
+        ("mine = my_rankers:Silent", "mine", "has no method learner"),
+        ("other = my_rankers:Mine", "other", "lists a ranker 'other', .* is called 'mine'"),
+        ("mine = no_such:Mine", "mine", "no module is called 'no_such'"),
+    ],
+)
+def test_what_is_wrong_with_a_package_is_told(
+    write: Write, entry: str, text: str, said: str
+) -> None:
+    package(write, "mypackage", entry)
+    with pytest.raises(ParameterError, match=said):
+        registry.parse(text)
+
+
+@pytest.mark.usefixtures("mine")
+def test_two_packages_may_not_mean_different_things_by_a_name(write: Write) -> None:
+    package(write, "one", "mine = my_rankers:Mine")
+    package(write, "two", "mine = my_rankers:Shelf.Mine")
+    with pytest.raises(ParameterError, match="the package one and the package two both have"):
+        registry.parse("mine")
+    assert str(registry.parse("my_rankers:Mine")) == "my_rankers:Mine"
+
+
+def test_ebranks_own_names_cannot_be_given_away(write: Write) -> None:
+    package(write, "mypackage", "bm25 = my_rankers:Mine")
+    assert registry.parse("bm25") == BM25()
+    told = external.origin(external.installed()["bm25"], registry.known())
+    assert told == "Of the package mypackage; out of reach: ebrank's own is called the same."
+
+
+def test_ebranks_own_rankers_do_without_the_packages_lists() -> None:
+    program = (
+        "import sys; from ebrank.rankers import registry; "
+        "before = 'importlib.metadata' in sys.modules; registry.parse('ebrank:epsilon=2'); "
+        "print(before, 'importlib.metadata' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stderr, done.stdout.split()[1]) == ("", done.stdout.split()[0])
+
+
+def test_the_group_is_the_documented_one() -> None:
+    page = Path(__file__).parents[2] / "docs" / "rankers.md"
+    assert f'[project.entry-points."{external.GROUP}"]' in page.read_text()
