@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -46,6 +47,23 @@ def test_json_has_every_declaration() -> None:
         declared = [(p.name, p.default, p.help, p.domain) for p in parameters(ranker)]
         told = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
         assert told == declared
+
+
+def test_rankers_of_packages_are_listed_but_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "other_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[ebrank.rankers]\nother = no_such_module:Other\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    listed = " ".join(run().stdout.split())
+    assert "other Of the package other-package: no_such_module:Other." in listed
+    installed = json.loads(run("--json").stdout)["installed"]
+    assert installed == {"other": "Of the package other-package: no_such_module:Other."}
+    done = run("other")
+    assert done.exit_code == 2
+    assert "no module is called 'no_such_module'" in done.stderr
 
 
 @pytest.mark.parametrize("name", NAMES.split())

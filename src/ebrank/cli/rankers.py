@@ -27,16 +27,16 @@ def command(name: str | None, as_json: bool) -> None:
     """List the rankers, or describe one.
 
     NAME is a ranker; its parameters are told, with their defaults. A ranker is chosen elsewhere as
-    NAME:PARAM=VALUE,PARAM=VALUE.
+    NAME:PARAM=VALUE,PARAM=VALUE. Your own goes by its class, MODULE:CLASS:PARAM=VALUE.
     """
     from ebrank.rankers import registry
 
     if name is None:
         rankers = [about(ranker) for ranker in registry.known().values()]
         if as_json:
-            console.print_json({"rankers": rankers})
+            console.print_json({"rankers": rankers, "installed": installed()})
         else:
-            print_list(rankers)
+            print_list(rankers, installed())
         return
     one = about(type(registry.parse(name)))
     if as_json:
@@ -66,12 +66,19 @@ def about(ranker: type[Ranker]) -> dict[str, Any]:
     }
 
 
-def print_list(rankers: list[dict[str, Any]]) -> None:
+def installed() -> dict[str, str]:
+    """Return where the rankers of installed packages come from, by name; none is imported."""
+    from ebrank.rankers import external, registry
+
+    ours = registry.known()
+    return {name: external.origin(found, ours) for name, found in external.installed().items()}
+
+
+def print_list(rankers: list[dict[str, Any]], installed: dict[str, str]) -> None:
     """Print a line for each ranker."""
-    console.print_table(
-        ("name", "features", "what it does"),
-        [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers],
-    )
+    ours = [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers]
+    theirs = [(name, "", origin) for name, origin in installed.items()]
+    console.print_table(("name", "features", "what it does"), ours + theirs)
     click.echo("Parameters of a ranker: ebrank rankers NAME")
 
 
