@@ -1,75 +1,84 @@
-"""The ledger as tables and as `LEDGER.md`: their figures, ours, the differences, and remarks."""
+"""The ledger as tables and as `LEDGER.md`: their figures, ours, the differences, and remarks.
+
+Many differences share a remark. So each remark has a letter, which marks the differences it is
+about, and stands below the table once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 
 from ebrank.experiments.document import Document
 from ebrank.experiments.ledger import RULE, Entry, Section
 from ebrank.experiments.outcome import Cell, Column, Finding, Row, Table
-from ebrank.report.tables.markdown import escaped, grid, prose
+from ebrank.report.tables.markdown import code, escaped, grid, prose
 
 COMPARED = ("reference", "ours", "difference")
 
 
-def ledger_table(section: Section, name: str = "ledger") -> Table:
+def remarks(section: Section) -> dict[str, str]:
+    """Return the letter of each remark of a section.
+
+    >>> remarks(Section("", entries=(Entry("a", "Warm", 1.0, 2.0, remark="odd"),)))
+    {'odd': 'a'}
+    """
+    said = dict.fromkeys(entry.remark for entry in section.entries if entry.remark)
+    return {remark: _letters(place) for place, remark in enumerate(said)}
+
+
+def ledger_table(section: Section) -> Table:
     """Return the entries of a section as a table: a row for each ranker, with all its figures.
 
     Where there is one name only, its figures stand below each other.
     """
+    letters = remarks(section)
     figures = tuple(dict.fromkeys(entry.figure for entry in section.entries))
     names = dict.fromkeys((entry.group, entry.name) for entry in section.entries)
-    remark = Column("remark")
     if len(names) == 1:
-        columns = (Column("figure"), *map(Column, COMPARED), remark)
-        rows = [Row((one.figure, *_compared(one), one.remark)) for one in section.entries]
+        columns = (Column("figure"), *map(Column, COMPARED))
+        rows = [Row((entry.figure, *_compared(entry, letters))) for entry in section.entries]
     else:
         beside = (Column(title, figure) for figure in figures for title in COMPARED)
-        columns = (Column("ranker"), *beside, remark)
-        rows = [_row(section, group, whose, figures) for group, whose in names]
-    return Table(name, section.title, "", columns, tuple(rows))
+        columns = (Column("ranker"), *beside)
+        found = {(one.group, one.name, one.figure): one for one in section.entries}
+        rows = []
+        for whose in names:
+            entries = [found.get((*whose, figure)) for figure in figures]
+            cells = (cell for entry in entries for cell in _compared(entry, letters))
+            rows.append(Row((whose[1], *cells), whose[0]))
+    return Table("ledger", section.title, "", columns, tuple(rows))
 
 
-def _row(section: Section, group: str, name: str, figures: Sequence[str]) -> Row:
-    entries = {
-        entry.figure: entry
-        for entry in section.entries
-        if (entry.group, entry.name) == (group, name)
-    }
-    cells: list[Cell | str] = [name]
-    for figure in figures:
-        cells += _compared(entries[figure]) if figure in entries else [Cell(None)] * len(COMPARED)
-    return Row((*cells, _remarks(list(entries.values()))), group)
-
-
-def _compared(entry: Entry) -> list[Cell]:
+def _compared(entry: Entry | None, letters: Mapping[str, str]) -> list[Cell]:
+    """Return their figure, ours, and the difference with the letter of its remark."""
+    if entry is None:
+        return [Cell(None)] * len(COMPARED)
+    letter = letters.get(entry.remark, "")
     return [
         Cell(entry.reference, digits=entry.digits),
         Cell(entry.ours, sd=entry.sd, digits=entry.digits),
-        Cell(entry.difference, digits=entry.digits),
+        Cell(entry.difference, digits=entry.digits, marks=letter),
     ]
 
 
-def _remarks(entries: Sequence[Entry]) -> str:
-    """Return the remarks on a ranker's figures, each once, with the figures it is about.
+def _letters(place: int) -> str:
+    """Return a, b, ..., z, aa, ab, ...
 
-    >>> _remarks([Entry("a", "Warm", 1.0, 2.0, remark="odd"), Entry("a", "Cum", 1.0, 1.0)])
-    'Warm: odd'
+    >>> _letters(0), _letters(25), _letters(26)
+    ('a', 'z', 'aa')
     """
-    about: dict[str, list[str]] = {}
-    for entry in entries:
-        about.setdefault(entry.remark, []).append(entry.figure)
-    if len(about) == 1:
-        return next(iter(about))
-    return ". ".join(f"{', '.join(whose)}: {remark}" for remark, whose in about.items() if remark)
+    before, last = divmod(place, len(ascii_lowercase))
+    return (_letters(before - 1) if before else "") + ascii_lowercase[last]
 
 
 def ledger_markdown(document: Document) -> str:
     """Return `LEDGER.md`: dataset by dataset, then what was not at hand."""
+    trials = f"{document.trials} trial{'' if document.trials == 1 else 's'}"
     lines = [
         "# Ledger",
         "",
-        f"Made by `{document.command}`: {document.trials} trials, seed {document.seed}. {RULE}",
+        f"Made by {code(document.command)}: {trials}, seed {document.seed}. {RULE}",
     ]
     for data in document.datasets:
         lines += ["", f"## {escaped(data.name)}", *_sections(data.ledger)]
@@ -86,6 +95,8 @@ def _sections(sections: Sequence[Section]) -> list[str]:
             lines += ["", prose(section.note)]
         if section.entries:
             lines += ["", grid(ledger_table(section))]
+            said = remarks(section).items()
+            lines += ["", *(f"- {letter}: {escaped(remark)}" for remark, letter in said)]
         if section.findings:
             lines += ["", *map(_finding, section.findings)]
     return lines

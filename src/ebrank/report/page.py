@@ -16,7 +16,7 @@ from ebrank.experiments.ledger import RULE
 from ebrank.extras import import_extra
 from ebrank.report import facts
 from ebrank.report.chapters import chapters, identifier, ledger_pages, size, verdict
-from ebrank.report.ledger import ledger_table
+from ebrank.report.ledger import ledger_table, remarks
 from ebrank.report.svg import variables
 from ebrank.report.tables import TABLE_FORMS, layout
 
@@ -61,6 +61,7 @@ def _environment() -> Environment:
         "parts": layout.parts,
         "plain": _plain,
         "prose": _prose,
+        "remarks": remarks,
         "runs_table": facts.runs_table,
         "size": size,
         "spans": layout.spans,

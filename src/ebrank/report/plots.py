@@ -84,7 +84,8 @@ def _drawing(panels: Sequence[Panel]) -> Iterator[Drawing]:
 def _drawn(panels: Sequence[Panel]) -> Drawing:
     from matplotlib.figure import Figure as Drawing
 
-    rows = [panels[start : start + _IN_A_ROW] for start in range(0, len(panels), _IN_A_ROW)]
+    beside = 2 if len(panels) == 4 else _IN_A_ROW
+    rows = [panels[start : start + beside] for start in range(0, len(panels), beside)]
     rooms = [[frame(panel) for panel in row] for row in rows]
     width = max(_total([_outer_width(room) for room in row]) for row in rooms)
     heights = [max(_outer_height(room) for room in row) for row in rooms]

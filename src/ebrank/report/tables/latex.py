@@ -42,8 +42,9 @@ _WRITTEN = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # after \\ a bracket would be its argument
+    "[": "{[}",  # after \\ a bracket would be its argument, and a star its variant
     "]": "{]}",
+    "*": "{*}",
     "–": "--",
     "−": r"$-$",
     "±": r"$\pm$",
@@ -70,7 +71,7 @@ _WRITTEN = {
     "⌊": r"$\lfloor$",
     "⌋": r"$\rfloor$",
 }
-_MARKS = {"†": r"\dagger", "‡": r"\ddagger"}
+_MARKS = {"*": "*", "†": r"\dagger", "‡": r"\ddagger"}
 
 
 def latex(table: Table) -> str:

@@ -60,6 +60,16 @@ def prose(text: str) -> str:
     return " ".join("".join(plain).split())
 
 
+def code(text: str) -> str:
+    """Return a text as code, whatever is in it.
+
+    >>> print(code("ebrank report"), code("a`b"))
+    `ebrank report` `` a`b ``
+    """
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    return f"{'`' * (longest + 1)} {text} {'`' * (longest + 1)}" if longest else f"`{text}`"
+
+
 def escaped(text: str) -> str:
     """Return a text that means itself in Markdown, in one line.
 
@@ -82,8 +92,13 @@ def _cells(row: Row) -> list[str]:
         if piece.best:
             value = f"**{value}**"
         deviation = f" ± {piece.sd}" if piece.sd else ""
-        written.append(value + escaped(piece.marks) + deviation)
+        written.append(value + _raised(piece.marks) + deviation)
     return written
+
+
+def _raised(marks: str) -> str:
+    """Return marks; letters, which would read as part of the number, stand above the line."""
+    return f"<sup>{marks}</sup>" if marks.isalpha() else escaped(marks)
 
 
 def _line(cells: list[str]) -> str:
