@@ -1,16 +1,54 @@
-"""The service without the web: it ranks, counts what users do, and remembers both."""
+"""The service without the web: it ranks, counts what users do, and remembers both.
+
+Everything is decided on one event loop. A list or an event is written to the store first, added to
+the counters in memory next, in the order of the log, and answered last; what must be on disk waits
+for a flush that all who wait share.
+
+>>> import asyncio
+>>> from ebrank.service.settings import Settings
+>>> from ebrank.service.store.memory import MemoryStore
+>>> async def session() -> None:
+...     engine = Engine(MemoryStore(), Settings())
+...     await engine.put_items("tea", [api.ItemIn("green", [1.0]), api.ItemIn("black", [0.0])])
+...     answer = await engine.rank(api.RankRequest("tea"))
+...     click = api.EventIn("e1", answer.ranking_id, answer.items[1].id, "click")
+...     print(await engine.feedback([click, click]))
+...     await engine.close()
+>>> asyncio.run(session())
+FeedbackResponse(accepted=1, duplicate=1, rejected=0, results=[...])
+"""
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from ebrank.service import api
+from msgspec import UNSET
 
-if TYPE_CHECKING:
-    from ebrank.service.settings import Settings
-    from ebrank.service.store.base import Store
+from ebrank.service import api, counting, insights, lists, serving
+from ebrank.service.candidacy import Candidacy
+from ebrank.service.clock import MonotoneClock
+from ebrank.service.committer import Committer
+from ebrank.service.feedback import RecentLists, Served
+from ebrank.service.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping
+from ebrank.service.inbox import Inbox
+from ebrank.service.models import Model, warm_up
+from ebrank.service.problems import unavailable
+from ebrank.service.queries import LiveQuery, Queries
+from ebrank.service.ranking_ids import RankingIds
+from ebrank.service.records import RankingEntry
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+from ebrank.service.training import Training
+from ebrank.service.versions import Versions
+from ebrank.service.views import query_view
+from ebrank.service.watch import Watch
+
+SALT = "salt"
+HOUR = 3600.0
 
 
 class Engine:
@@ -21,48 +59,194 @@ class Engine:
 
     def __init__(
         self, store: Store, settings: Settings, *, clock: Callable[[], float] = time.time
-    ) -> None: ...
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._now = MonotoneClock(clock, store.last_time())
+        self._ids = RankingIds(store.last_time())
+        self._salt = _salt(store)
+        self._versions = Versions(store, settings, self._now)
+        self._queries = Queries(
+            store,
+            seed=settings.ranking.seed,
+            most_items=settings.limits.items_in_memory,
+        )
+        self._watch = Watch(store, settings.insights.new_seconds)
+        self._recent = RecentLists(store)
+        self._committer = Committer(store)
+        self._candidacy = Candidacy(store, settings, self._queries, self._watch)
+        self._chooser = serving.Chooser(settings)
+        self._inbox = Inbox(
+            store, settings, self._queries, self._recent, self._committer, self._watch
+        )
+        self._training = Training(settings, self._versions.fitted, self._versions.adopt, self._now)
+        self._chores = Housekeeping(self._now)
+        self._surveyor = insights.Surveyor(settings, self._queries)
 
     async def start(self) -> None:
-        """Warm up and start the timers: commits, training, roll-ups. Before the first request."""
-        raise NotImplementedError
-
-    async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
-        """Add candidates of a query or change their features, all or none."""
-        raise NotImplementedError
-
-    async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
-        """Withdraw a candidate; its history stays."""
-        raise NotImplementedError
-
-    async def rank(self, request: api.RankRequest) -> api.RankResponse:
-        """Return a list; it is logged when this returns."""
-        raise NotImplementedError
-
-    async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
-        """Count events; those accepted are on disk when this returns."""
-        raise NotImplementedError
-
-    async def query(self, query: str) -> api.QueryResponse:
-        """Return the state of a query's items."""
-        raise NotImplementedError
-
-    async def train(self) -> api.TrainResponse:
-        """Start training in a process of its own; return at once."""
-        raise NotImplementedError
-
-    async def models(self) -> api.ModelsResponse:
-        """Return the versions of the prior."""
-        raise NotImplementedError
-
-    async def activate(self, version: int) -> api.ModelsResponse:
-        """Make a version the active one: roll back, or forward."""
-        raise NotImplementedError
-
-    async def insights(self) -> api.Insights:
-        """Return what the dashboard shows."""
-        raise NotImplementedError
+        """Compile what ranks, and start the chores; before the first request."""
+        await asyncio.to_thread(warm_up)
+        self._chores.add(SAVE_SECONDS, self._watch.save)
+        self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
+        self._chores.add(TICK_SECONDS, self._train_if_due)
 
     async def close(self) -> None:
         """Finish what is under way, stop the trainer, flush; the store stays open."""
-        raise NotImplementedError
+        await self._chores.close()
+        await self._training.close()
+        await asyncio.to_thread(self._committer.close)
+        with unavailable():
+            await self._watch.save()
+
+    async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
+        """Add candidates of a query or change their features, all or none."""
+        with unavailable():
+            answer = self._candidacy.put(query, items, self._now())
+            await self._flushed()
+        return answer
+
+    async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
+        """Withdraw a candidate; its history stays."""
+        with unavailable():
+            return self._candidacy.withdraw(query, item, self._now())
+
+    async def rank(self, request: api.RankRequest) -> api.RankResponse:
+        """Return a list; it is logged when this returns."""
+        began, now = time.perf_counter(), self._now()
+        with unavailable():
+            new = [item for item in request.items or () if isinstance(item, api.ItemIn)]
+            if new:
+                self._candidacy.put(request.query, new, now)
+            live = self._candidacy.query(request.query, now)
+            user = None if request.user is None else serving.hashed(request.user, self._salt)
+            choice = self._chooser.choose(request, live, self._model, user, now)
+            answer = self._served(live, choice, user, now, explain=request.explain)
+            if self._settings.store.durability == "disk":
+                await self._flushed()
+        self._watch.latency(now, time.perf_counter() - began)
+        return answer
+
+    def _served(
+        self,
+        live: LiveQuery,
+        choice: serving.Choice,
+        user: str | None,
+        now: float,
+        *,
+        explain: bool,
+    ) -> api.RankResponse:
+        """Log a list, add it to the counters, and return it as it is answered."""
+        served, would, ids = choice.served, choice.would, live.state.ids
+        rows = served.rows.tolist()
+        would_rank = [] if would is None else [ids[row] for row in would.rows]
+        entry = RankingEntry(
+            id=self._ids.new(now),
+            query=live.state.query,
+            time=now,
+            model=self._model.version,
+            items=tuple(ids[row] for row in rows),
+            examination=self._chooser.examination(len(rows)),
+            counted=self._settings.events.impressions == "served",
+            explored=tuple(served.explored.tolist()),
+            relevance=tuple(served.relevance.tolist()),
+            cost=served.cost,
+            user=user,
+            would_rank=tuple(would_rank),
+        )
+        self._committer.submit([entry], flush=False)
+        # As it was known when the list was made, not as this list changes it.
+        items = lists.ranked_items(live, served, explain=explain)
+        self._watch.ranking(live, served, entry)
+        if would is not None:
+            self._watch.shadow(live, served, would, entry)
+        examined = zip(rows, entry.examination, strict=True)
+        shown = [row for row, p in examined if p > 0.0 and entry.counted]
+        live.add(counting.steps(entry), shown)
+        self._recent.add(Served(entry, rows))
+        shadow = UNSET if would is None else would_rank
+        return api.RankResponse(entry.id, entry.model, items, shadow)
+
+    async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
+        """Count events; those accepted are on disk when this returns."""
+        with unavailable():
+            results = self._inbox.take(events, self._now())
+            counts = Counter(result.status for result in results)
+            self._training.events(counts["accepted"])
+            if counts["accepted"] or counts["duplicate"]:
+                await self._flushed()  # a duplicate too: its first copy may be on its way
+        return api.FeedbackResponse(
+            counts["accepted"], counts["duplicate"], counts["rejected"], results
+        )
+
+    async def query(self, query: str) -> api.QueryResponse:
+        """Return the state of a query's items."""
+        with unavailable():
+            live = self._candidacy.query(query, self._now())
+            return query_view(live, self._model, self._settings.ranking.k)
+
+    async def train(self) -> api.TrainResponse:
+        """Start training, unless it is running; return at once."""
+        started = self._training.start(self._model.version)
+        return api.TrainResponse(started, self._training.out())
+
+    async def models(self) -> api.ModelsResponse:
+        """Return the versions of the prior."""
+        with unavailable():
+            versions = self._versions.out()
+        return api.ModelsResponse(self._model.version, versions, self._training.out())
+
+    async def activate(self, version: int) -> api.ModelsResponse:
+        """Make a version the active one: roll back, or forward."""
+        with unavailable():
+            self._versions.activate(version)
+        return await self.models()
+
+    async def insights(self) -> api.Insights:
+        """Return what the dashboard shows."""
+        now, k = self._now(), self._settings.ranking.k
+        with unavailable():
+            minutes = await self._watch.minutes(now - HOUR)
+            found = await self._surveyor.survey(self._model, now)
+            versions = self._versions.out()
+        shadow = self._settings.ranking.mode == "shadow"
+        return api.Insights(
+            now=now,
+            model=self._model.version,
+            mode=self._settings.ranking.mode,
+            k=k,
+            new_seconds=self._settings.insights.new_seconds,
+            totals=self._watch.totals,
+            minutes=[insights.minute_out(minute) for minute in minutes],
+            waiting=api.WaitingTimes(insights.waiting(found.waits), insights.waiting(found.earned)),
+            buried=found.buried,
+            exploration=insights.exploration_out(minutes, found.found),
+            calibration=insights.calibration(found),
+            models=versions,
+            training=self._training.out(),
+            shadow=insights.shadow_out(minutes) if shadow else None,
+        )
+
+    @property
+    def _model(self) -> Model:
+        return self._versions.model
+
+    async def _train_if_due(self) -> None:
+        if self._training.due():
+            self._training.start(self._model.version)
+
+    async def _roll_up(self) -> None:
+        before = self._now() - self._settings.store.retention_seconds
+        await asyncio.to_thread(self._store.roll_up, before)
+
+    async def _flushed(self) -> None:
+        """Return when all that was written so far is on disk."""
+        await asyncio.wrap_future(self._committer.flushed())
+
+
+def _salt(store: Store) -> str:
+    """Return what users' names are hashed with, made when the store is new."""
+    salt = store.meta(SALT)
+    if salt is None:
+        salt = secrets.token_hex(16)
+        store.set_meta(SALT, salt)
+    return salt

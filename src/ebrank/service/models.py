@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ebrank import model_file
+from ebrank.behavior import BehaviorStats
+from ebrank.features import Scaling
+from ebrank.priors import LinearPrior
 from ebrank.ranker import EBRanker
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store, StoreError
@@ -45,3 +50,14 @@ def model(store: Store, version: int, settings: Settings) -> Model:
         ranker = model_file.from_bytes(document, f"model {version} of the store")
         ranker.set_params(epsilon=settings.ranking.epsilon)
     return Model(version, ranker, settings.features.missing == "mean")
+
+
+def warm_up() -> None:
+    """Compile, or read from the cache, what a request would otherwise wait for."""
+    features = np.array([[0.0], [1.0]], np.float32)
+    prior = LinearPrior.from_state({"parameters": {}, "weights": [1.0], "intercept": 0.0})
+    for threads in (None, 1):
+        prior.set_params(threads=threads)
+        ranker = EBRanker(prior, scaling=Scaling("query"))
+        ranking = ranker.rank(features, BehaviorStats.zeros(2))
+        _ = ranking.interval

@@ -5,7 +5,11 @@ The engine raises these; the HTTP layer answers with their status and text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ebrank.errors import EBRankError
+from ebrank.service.store.base import StoreError
 
 
 class Problem(EBRankError):
@@ -44,3 +48,12 @@ class Unavailable(Problem):
 
     status = 503
     code = "unavailable"
+
+
+@contextmanager
+def unavailable() -> Iterator[None]:
+    """Tell trouble with the store as a problem that the caller may wait out."""
+    try:
+        yield
+    except StoreError as problem:
+        raise Unavailable(str(problem)) from problem

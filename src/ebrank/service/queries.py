@@ -42,6 +42,7 @@ class LiveQuery:
         "_candidates",
         "_prior",
         "_prior_version",
+        "_seed",
         "earned",
         "explored_first",
         "since",
@@ -52,26 +53,13 @@ class LiveQuery:
     def __init__(self, state: QueryState, *, seed: int, since: float) -> None:
         self.state = state
         self.since = since
+        self._seed = seed
         self.tie_keys = _tie_keys(state.query, state.ids, seed)
         self.earned = np.full(len(state.ids), np.nan)
         self.explored_first = np.zeros(len(state.ids), np.bool_)
         self._candidates: npt.NDArray[np.int32] | None = None
         self._prior: BetaParameters | None = None
         self._prior_version = -1
-
-    @classmethod
-    def empty(cls, query: str, width: int, *, seed: int, since: float) -> LiveQuery:
-        """Return a query nobody has heard of."""
-        state = QueryState(
-            query,
-            [],
-            np.zeros((0, width), np.float32),
-            BehaviorStats.zeros(0),
-            np.zeros(0),
-            np.zeros(0),
-            np.zeros(0, np.bool_),
-        )
-        return cls(state, seed=seed, since=since)
 
     def __len__(self) -> int:
         return len(self.state.ids)
@@ -99,14 +87,14 @@ class LiveQuery:
         rows = {item: row for row, item in enumerate(self.state.ids)}
         return [rows.get(item) for item in ids]
 
-    def put(self, items: Iterable[NewItem], time: float, *, seed: int) -> int:
+    def put(self, items: Iterable[NewItem], time: float) -> int:
         """Add candidates or change them, as the store did; return how many are new."""
         state = self.state
         rows = {item: row for row, item in enumerate(state.ids)}
         given = {item.id: item.features for item in items}
         new = [item for item in given if item not in rows]
         if new:
-            self._append(new, np.array([given[item] for item in new], np.float32), time, seed)
+            self._append(new, np.array([given[item] for item in new], np.float32), time)
         for item, features in given.items():
             if item in rows:
                 state.features[rows[item]] = features
@@ -127,9 +115,7 @@ class LiveQuery:
             if step.first_shown is not None and math.isnan(first_shown[row]):
                 first_shown[row] = step.first_shown
 
-    def _append(
-        self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float, seed: int
-    ) -> None:
+    def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
         state, count = self.state, len(ids)
         state.ids.extend(ids)
         state.features = np.concatenate([state.features, features])
@@ -142,7 +128,7 @@ class LiveQuery:
         state.active = np.concatenate([state.active, np.ones(count, np.bool_)])
         self.earned = np.concatenate([self.earned, np.full(count, np.nan)])
         self.explored_first = np.concatenate([self.explored_first, np.zeros(count, np.bool_)])
-        self.tie_keys = np.concatenate([self.tie_keys, _tie_keys(state.query, ids, seed)])
+        self.tie_keys = np.concatenate([self.tie_keys, _tie_keys(state.query, ids, self._seed)])
 
     def _changed(self) -> None:
         self._candidates = None
@@ -171,6 +157,19 @@ class Queries:
         else:
             self._live.move_to_end(query)
         return live
+
+    def empty(self, query: str, width: int, now: float) -> LiveQuery:
+        """Return a query nobody has heard of, not yet kept."""
+        state = QueryState(
+            query,
+            [],
+            np.zeros((0, width), np.float32),
+            BehaviorStats.zeros(0),
+            np.zeros(0),
+            np.zeros(0),
+            np.zeros(0, np.bool_),
+        )
+        return LiveQuery(state, seed=self._seed, since=now)
 
     def admit(self, live: LiveQuery, *, new_items: int) -> None:
         """Keep a query that has grown, or is new; drop others if memory is short."""

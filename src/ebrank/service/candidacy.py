@@ -1,0 +1,83 @@
+"""Who may be listed: candidates enter with features that fit the schema, change, and withdraw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ebrank.service import api
+from ebrank.service.problems import NotFound
+from ebrank.service.queries import LiveQuery, Queries
+from ebrank.service.records import NewItem
+from ebrank.service.schema import Schema
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+from ebrank.service.watch import Watch
+from ebrank.settings import SettingsError
+
+SCHEMA = "features"
+
+
+class Candidacy:
+    """Adds and withdraws candidates, in the store first and then in memory."""
+
+    def __init__(self, store: Store, settings: Settings, queries: Queries, watch: Watch) -> None:
+        self._store = store
+        self._queries = queries
+        self._watch = watch
+        self._missing_allowed = settings.features.missing != "reject"
+        self._schema = _schema(store, settings)
+        self._stored = store.meta(SCHEMA) is not None
+
+    def query(self, name: str, now: float) -> LiveQuery:
+        """Return a query that has, or had, candidates."""
+        live = self._queries.get(name, now)
+        if live is None:
+            raise NotFound(f"query {name!r} is not known: put items first", "query")
+        return live
+
+    def put(self, query: str, items: Sequence[api.ItemIn], now: float) -> api.PutItemsResponse:
+        """Add candidates or change their features, all or none; on disk after the next flush."""
+        live = self._queries.get(query, now)
+        if not items:
+            return api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
+        schema = self._schema or Schema.of(items)
+        rows = [
+            NewItem(item.id, schema.row(item, missing_allowed=self._missing_allowed))
+            for item in items
+        ]
+        if not self._stored:
+            self._store.set_meta(SCHEMA, schema.to_json())
+            self._schema, self._stored = schema, True
+        self._store.put_items(query, rows, now, flush=False)
+        is_new = live is None
+        live = live or self._queries.empty(query, schema.count, now)
+        added = live.put(rows, now)
+        self._queries.admit(live, new_items=added)
+        self._watch.items(items=added, queries=int(is_new))
+        changed = len({item.id for item in items}) - added
+        return api.PutItemsResponse(query, added, changed, len(live.candidates))
+
+    def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
+        """Withdraw a candidate; it is on disk when this returns."""
+        live = self.query(query, now)
+        [row] = live.rows_of([item])
+        if row is None:
+            raise NotFound(f"query {query!r} has no item {item!r}", "item")
+        withdrawn = self._store.withdraw(query, item, now)
+        live.withdraw(row)
+        return api.WithdrawResponse(query, item, withdrawn)
+
+
+def _schema(store: Store, settings: Settings) -> Schema | None:
+    """Return the schema that the data, or else the settings, fix; None if the first items will."""
+    stored, names = store.meta(SCHEMA), settings.features.names
+    if stored is None:
+        return None if names is None else Schema.named(names)
+    schema = Schema.from_json(stored)
+    if names is not None and schema.names != tuple(names):
+        was = f"{schema.count} without names" if schema.names is None else ", ".join(schema.names)
+        raise SettingsError(
+            f"features.names: the store's items have other features ({was}). "
+            "Leave the setting out, or serve another store"
+        )
+    return schema

@@ -1,0 +1,100 @@
+"""From a request to a list: who takes part, in which order, and for whom it stays the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebrank.service import api, lists
+from ebrank.service.exploration import Windows
+from ebrank.service.lists import Contest, Listing
+from ebrank.service.models import Model
+from ebrank.service.problems import Problem
+from ebrank.service.queries import LiveQuery, Rows
+from ebrank.service.settings import Settings
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The list to serve, and in shadow mode the one EBRank would have served."""
+
+    served: Listing
+    would: Listing | None = None
+
+
+class Chooser:
+    """Makes lists by the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings.ranking
+        self._windows = Windows(settings.ranking.window)
+        self._examination = settings.examination.examination()(np.arange(1, api.MOST_RANKS + 1))
+
+    def examination(self, count: int) -> tuple[float, ...]:
+        """Return p of the first ranks."""
+        return tuple(self._examination[:count].tolist())
+
+    def choose(
+        self, request: api.RankRequest, live: LiveQuery, model: Model, user: str | None, now: float
+    ) -> Choice:
+        """Return the list that answers a request."""
+        k = request.k or self._settings.k
+        if self._settings.mode == "shadow":
+            return self._shadow(request, live, model, k)
+        only = None if request.items is None else _rows(live, ids_of(request.items))
+        of = lists.contest(live, model, only)
+        if not request.explore:
+            return Choice(lists.relevance_list(of, k, self._examination))
+        if user is None or not self._settings.window:
+            return Choice(self._explored(of, k))
+        return Choice(self._stable(of, live.state.query, user, k, now))
+
+    def _explored(self, of: Contest, k: int) -> Listing:
+        return lists.explored_list(of, k, self._settings, self._examination)
+
+    def _stable(self, of: Contest, query: str, user: str, k: int, now: float) -> Listing:
+        kept = self._windows.get(query, user, now)
+        chosen = (
+            self._explored(of, k)
+            if kept is None
+            else lists.resumed_list(of, kept, k, self._examination)
+        )
+        self._windows.keep(query, user, chosen.rows, now)
+        return chosen
+
+    def _shadow(self, request: api.RankRequest, live: LiveQuery, model: Model, k: int) -> Choice:
+        if request.items is None:
+            raise Problem("in shadow mode a request gives its own order: items", "items")
+        rows = _rows(live, ids_of(request.items))
+        of = lists.contest(live, model, rows)
+        served = lists.listing(of, np.arange(min(k, len(rows))), self._examination)
+        # The caller's order is no exploration of ours, whatever it costs.
+        own = Listing(of, served.places, np.zeros(len(served.places), np.bool_), 0.0)
+        return Choice(own, self._explored(of, k))
+
+
+def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:
+    """Return the names in a request, each once."""
+    return list(dict.fromkeys(item if isinstance(item, str) else item.id for item in items))
+
+
+def hashed(user: str, salt: str) -> str:
+    """Return what the log says instead of a user's name; without the salt it tells nothing."""
+    return hashlib.blake2b(user.encode(), key=salt.encode(), digest_size=8).hexdigest()
+
+
+def _rows(live: LiveQuery, ids: Sequence[str]) -> Rows:
+    """Return the rows of candidates, in the order given."""
+    rows = live.rows_of(ids)
+    unknown = [
+        item
+        for item, row in zip(ids, rows, strict=True)
+        if row is None or not live.state.active[row]
+    ]
+    if unknown:
+        named = ", ".join(map(repr, unknown[:10])) + (" and others" if len(unknown) > 10 else "")
+        raise Problem(f"no candidates of this query: {named}", "items")
+    return np.array(rows, np.int64)

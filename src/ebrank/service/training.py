@@ -1,0 +1,154 @@
+"""When the prior is refitted, and what becomes of the result; seen from the server.
+
+A run never blocks a request: it is a process (`trainer`), or a thread where the store is in memory.
+Only the server writes, and it writes a model and that it is the active one in one transaction; so
+whoever is killed when, there always is a version to serve with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from ebrank.errors import EBRankError
+from ebrank.service import api
+from ebrank.service.fitting import Fitted, Job, fit
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+
+Run = Callable[[Job], Awaitable[Fitted]]
+Adopt = Callable[[Fitted], str]
+
+
+class TrainerError(EBRankError):
+    """A run that ended without a result."""
+
+
+def job(settings: Settings, active: int) -> Job:
+    """Return what the settings say to fit."""
+    return Job(
+        active=active,
+        beta=settings.ranking.beta,
+        estimator=settings.ranking.estimator,
+        scaling=settings.features.scaling,
+        fill_by_mean=settings.features.missing == "mean",
+        min_rows=settings.training.min_rows,
+        validation_share=settings.training.validation_share,
+        l2=settings.training.l2,
+        tolerance=settings.training.tolerance,
+    )
+
+
+async def in_process(folder: Path, task: Job) -> Fitted:
+    """Return what a trainer of its own process makes of a store on disk."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "ebrank.service.trainer",
+        str(folder),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+    )
+    try:
+        output, errors = await process.communicate(msgspec.json.encode(task))
+    except asyncio.CancelledError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+    if process.returncode:
+        lines = errors.decode(errors="replace").strip().splitlines()
+        told = lines[-1] if lines else f"it ended with code {process.returncode}"
+        raise TrainerError(f"the trainer failed: {told}")
+    return msgspec.json.decode(output, type=Fitted)
+
+
+async def in_thread(store: Store, task: Job) -> Fitted:
+    """Return what is made of a store that no other process can read."""
+    return await asyncio.to_thread(fit, store, task)
+
+
+class Training:
+    """Starts runs: on demand, on a schedule, after so many events; one at a time."""
+
+    def __init__(
+        self, settings: Settings, run: Run, adopt: Adopt, clock: Callable[[], float]
+    ) -> None:
+        """Take what runs a job, what takes in its result and says what became of it, and a clock.
+
+        The first scheduled run is one interval from now.
+        """
+        self._settings = settings
+        self._run = run
+        self._adopt = adopt
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._events = 0
+        self._last = clock()
+        self._started: float | None = None
+        self._finished: float | None = None
+        self._outcome = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way."""
+        return self._task is not None and not self._task.done()
+
+    def events(self, count: int) -> None:
+        """Note events that were counted."""
+        self._events += count
+
+    def start(self, active: int) -> bool:
+        """Start a run against the active version, unless one is under way."""
+        if self.running:
+            return False
+        self._events, self._last = 0, self._clock()
+        self._started, self._finished = self._last, None
+        self._task = asyncio.create_task(self._train(job(self._settings, active)))
+        return True
+
+    def due(self) -> bool:
+        """Return whether it is time for a run; without new events it never is."""
+        after, every = self._settings.training.after_events, self._settings.training.every_seconds
+        by_events = after > 0 and self._events >= after
+        by_time = every > 0 and self._events > 0 and self._clock() - self._last >= every
+        return not self.running and (by_events or by_time)
+
+    def out(self) -> api.TrainingOut:
+        """Return the state of training."""
+        after, every = self._settings.training.after_events, self._settings.training.every_seconds
+        return api.TrainingOut(
+            running=self.running,
+            started=self._started,
+            finished=self._finished,
+            outcome=self._outcome,
+            next_events=max(after - self._events, 0) if after else None,
+            next_time=self._last + every if every else None,
+        )
+
+    async def finished(self) -> None:
+        """Return when no run is under way."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def close(self) -> None:
+        """End a run; it has changed nothing yet."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _train(self, task: Job) -> None:
+        try:
+            self._outcome = self._adopt(await self._run(task))
+        except EBRankError as problem:
+            self._outcome = str(problem)
+        finally:
+            self._finished = self._clock()

@@ -1,0 +1,94 @@
+"""The state of one query: what is known of its items, which are promising, which are buried."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.ranking import Ranking
+from ebrank.service import api
+from ebrank.service.lists import Contest, contest
+from ebrank.service.models import Model
+from ebrank.service.queries import LiveQuery
+
+MOST = 10
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def query_view(live: LiveQuery, model: Model, k: int) -> api.QueryResponse:
+    """Return what is known of a query's items."""
+    of = contest(live, model)
+    ids = live.state.ids
+    interval = Ranking(np.arange(len(of.rows)), of.known).interval
+    promising = np.argsort(-interval[:, 1], kind="stable")[:MOST]
+    return api.QueryResponse(
+        query=live.state.query,
+        model=model.version,
+        items=_states(live, of, interval),
+        withdrawn=[_withdrawn(live, int(row)) for row in np.flatnonzero(~live.state.active)],
+        most_promising=[ids[row] for row in of.rows[promising]],
+        most_buried=[ids[row] for row in of.rows[buried(of, k)]],
+    )
+
+
+def buried(of: Contest, k: int, most: int = MOST) -> Ints:
+    """Return places of candidates outside the list that promise much and were little exposed."""
+    outside = of.ranking.order[k:]
+    promise = prior_mean(of)[outside] / (1.0 + of.known.exposure[outside])
+    return outside[np.argsort(-promise, kind="stable")[:most]]
+
+
+def prior_mean(of: Contest) -> Floats:
+    """Return α/(α + β) of each candidate."""
+    return of.known.alpha / (of.known.alpha + of.known.beta)
+
+
+def places_in(order: Ints) -> Ints:
+    """Return the rank of each candidate in an order, counted from 1."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks
+
+
+def _states(live: LiveQuery, of: Contest, interval: Floats) -> list[api.ItemState]:
+    state, known, rows = live.state, of.known, of.rows
+    columns = (
+        [state.ids[row] for row in rows],
+        state.stats.shown[rows].tolist(),
+        state.stats.clicks[rows].tolist(),
+        known.exposure.tolist(),
+        known.relevance.tolist(),
+        state.stats.weighted_clicks[rows].tolist(),
+        prior_mean(of).tolist(),
+        known.alpha.tolist(),
+        known.beta.tolist(),
+        [(low, high) for low, high in interval.tolist()],
+        known.bonus.tolist(),
+        (known.relevance + known.bonus).tolist(),
+        places_in(of.ranking.order).tolist(),
+        places_in(of.relevance_order).tolist(),
+        state.entered[rows].tolist(),
+        [_or_none(time) for time in state.first_shown[rows].tolist()],
+    )
+    return [api.ItemState(*values) for values in zip(*columns, strict=True)]
+
+
+def _withdrawn(live: LiveQuery, row: int) -> api.WithdrawnItem:
+    state = live.state
+    return api.WithdrawnItem(
+        id=state.ids[row],
+        shown=int(state.stats.shown[row]),
+        clicks=int(state.stats.clicks[row]),
+        exposure=float(state.stats.exposure[row]),
+        weighted_clicks=float(state.stats.weighted_clicks[row]),
+        entered=float(state.entered[row]),
+        first_shown=_or_none(float(state.first_shown[row])),
+    )
+
+
+def _or_none(time: float) -> float | None:
+    return None if math.isnan(time) else time
