@@ -61,6 +61,20 @@ def test_agrees_with_scipy(shift: float) -> None:
     assert abs(fisher_randomization(differences) - theirs) < 4 * noise + 1e-4
 
 
+@pytest.mark.parametrize("n", [2, 5, 9, 12])
+def test_small_samples_agree_with_scipy_to_the_last_digit(n: int) -> None:
+    """With more resamples than there are ways to choose the signs, SciPy tries them all."""
+    differences = np.random.default_rng(n).normal(0.4, 1.0, n)
+    theirs = permutation_test(
+        (differences,),
+        lambda x, axis: x.mean(axis=axis),
+        permutation_type="samples",
+        n_resamples=2**n,
+        vectorized=True,
+    ).pvalue
+    assert fisher_randomization(differences) == pytest.approx(theirs, rel=1e-12)
+
+
 @given(st.integers(17, 70), st.integers(0, 2**32))
 def test_many_queries_agree_with_the_normal_approximation(n: int, seed: int) -> None:
     differences = np.random.default_rng(seed).uniform(0.5, 1.5, n)
@@ -130,6 +144,20 @@ def test_holm_rejects_what_its_procedure_rejects(p_values: list[float]) -> None:
             rejected.add(index)
             left -= 1
         assert {i for i, p in enumerate(adjusted) if p <= level} == rejected
+
+
+def test_holm_keeps_false_alarms_of_a_whole_table_rare() -> None:
+    """Six comparisons of four rankers that are equally good: seldom is any of them significant."""
+    rng = np.random.default_rng(6)
+    runs, level, alarms = 400, 0.1, 0
+    for run in range(runs):
+        rankers = rng.normal(size=(4, 30))
+        p_values = [
+            fisher_randomization(a - b, flips=400, seed=run, threads=1)
+            for a, b in itertools.combinations(rankers, 2)
+        ]
+        alarms += bool(holm(p_values).min() <= level)
+    assert 0.01 < alarms / runs < level + 3 * math.sqrt(level * (1 - level) / runs)
 
 
 def test_holm_refuses_what_is_no_probability() -> None:

@@ -1,0 +1,94 @@
+"""Letters tell exactly who differs from whom, and none of them is one too many."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebrank.errors import ParameterError
+from ebrank.evaluation.letters import letters
+
+Pairs = list[tuple[int, int]]
+Case = tuple[list[float], Pairs]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    means = draw(st.lists(st.floats(-1, 1), min_size=1, max_size=8))
+    everything = list(itertools.combinations(range(len(means)), 2))
+    different = draw(st.lists(st.sampled_from(everything), unique=True)) if everything else []
+    return means, [pair[::-1] if draw(st.booleans()) else pair for pair in different]
+
+
+def not_told_apart(given: list[str]) -> set[tuple[int, int]]:
+    pairs = itertools.combinations(range(len(given)), 2)
+    return {(i, j) for i, j in pairs if set(given[i]) & set(given[j])}
+
+
+@given(cases())
+def test_two_share_a_letter_if_and_only_if_they_do_not_differ(case: Case) -> None:
+    means, different = case
+    given = letters(means, different)
+    told = {(min(pair), max(pair)) for pair in different}
+    assert not_told_apart(given) == set(itertools.combinations(range(len(means)), 2)) - told
+    assert all(own and list(own) == sorted(set(own)) for own in given)
+
+
+@given(cases())
+def test_no_letter_can_be_left_out(case: Case) -> None:
+    given = letters(*case)
+    used = sorted(set("".join(given)))
+    assert used == list("abcdefghijklmnopqrstuvwxyz"[: len(used)])
+    for letter in used:
+        rest = [own.replace(letter, "") for own in given]
+        assert "" in rest or not_told_apart(rest) != not_told_apart(given)
+
+
+@given(cases())
+def test_the_best_has_an_a_and_letters_follow_the_means(case: Case) -> None:
+    means, different = case
+    given = letters(means, different)
+    assert "a" in given[means.index(max(means))]
+    holders = [
+        [mean for mean, own in zip(means, given, strict=True) if letter in own]
+        for letter in sorted(set("".join(given)))
+    ]
+    best = [max(held) for held in holders]
+    assert best == sorted(best, reverse=True)
+
+
+@given(cases())
+def test_the_order_of_pairs_does_not_matter(case: Case) -> None:
+    means, different = case
+    assert letters(means, different[::-1] + different) == letters(means, different)
+
+
+def test_known_displays() -> None:
+    assert letters([2, 3, 1], [(1, 2)]) == ["ab", "a", "b"]
+    assert letters([3, 2, 1], []) == ["a", "a", "a"]
+    assert letters([1, 2, 3], [(0, 1), (0, 2), (1, 2)]) == ["c", "b", "a"]
+    chain = [(i, j) for i, j in itertools.combinations(range(5), 2) if j - i > 1]
+    assert letters([5, 4, 3, 2, 1], chain) == ["a", "ab", "bc", "cd", "d"]
+    assert letters([0.5], []) == ["a"]
+    assert letters([], []) == []
+
+
+def test_more_than_twenty_six_letters() -> None:
+    everything = list(itertools.combinations(range(29), 2))
+    given = letters([-float(i) for i in range(29)], everything)
+    assert given[0] == "a"
+    assert given[25:] == ["z", "aa", "ab", "ac"]
+    chain = letters([-float(i) for i in range(29)], [(i, j) for i, j in everything if j - i > 1])
+    assert chain[25:] == ["y z", "z aa", "aa ab", "ab"]
+
+
+@pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 0)])
+def test_mistakes_are_told(pair: tuple[int, int]) -> None:
+    with pytest.raises(ParameterError, match="is no pair of two of 3 rankers"):
+        letters([1, 2, 3], [pair])
+    with pytest.raises(ParameterError, match="finite"):
+        letters([1, math.nan], [])
