@@ -132,7 +132,7 @@ def unreadable(problem: msgspec.DecodeError) -> HttpProblem:
     ... except msgspec.DecodeError as problem:
     ...     answer = unreadable(problem)
     >>> answer.status, answer.field, str(answer)
-    (422, 'k', 'Expected `int`, got `str`')
+    (422, 'k', 'Expected `int | null`, got `str`')
     """
     text = str(problem)
     if not isinstance(problem, msgspec.ValidationError):

@@ -1,0 +1,103 @@
+"""Every endpoint with every kind of token: none answers where it must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ebrank.service.auth import SCOPES, new_token
+from ebrank.service.http.route import Route
+from ebrank.service.http.routes import API
+from ebrank.service.settings import LimitsSettings, Settings
+from tests.in_process import Local, in_process
+
+SECRETS, TOKENS = zip(*(new_token(scope, [scope]) for scope in SCOPES), strict=True)
+SECRET = dict(zip(SCOPES, SECRETS, strict=True))
+ALLOWED = {
+    ("PUT", "/v1/queries/{query}/items"): {"admin"},
+    ("DELETE", "/v1/queries/{query}/items/{item}"): {"admin"},
+    ("POST", "/v1/rank"): {"rank"},
+    ("POST", "/v1/feedback"): {"feedback"},
+    ("GET", "/v1/queries/{query}"): {"rank", "admin"},
+    ("POST", "/v1/train"): {"admin"},
+    ("GET", "/v1/models"): {"rank", "admin"},
+    ("POST", "/v1/models/{version}/activate"): {"admin"},
+    ("GET", "/v1/insights"): {"rank", "admin"},
+    ("GET", "/metrics"): {"rank", "feedback", "admin"},
+}
+OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs", "/docs.css", "/", "/dashboard/{file}"}
+BODIES = {route.path: route.example for route in API}
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Local]:
+    with in_process(Settings(tokens=TOKENS)) as opened:
+        items = [{"id": "sencha", "features": {"price": 1.0, "rating": 2.0}}]
+        answer = opened.request(
+            "PUT",
+            "/v1/queries/tea/items",
+            json={"items": items},
+            headers={"authorization": f"Bearer {SECRET['admin']}"},
+        )
+        assert answer.status_code == 200
+        yield opened
+
+
+def status(local: Local, method: str, path: str, authorization: str | None) -> int:
+    address = path.replace("{query}", "tea").replace("{item}", "sencha").replace("{version}", "0")
+    headers = {} if authorization is None else {"authorization": authorization}
+    return local.request(method, address, json=BODIES.get(path), headers=headers).status_code
+
+
+def test_the_table_is_complete(local: Local) -> None:
+    guarded = {(one.method, one.path) for one in local.app.router.routes if one.scopes}
+    assert guarded == set(ALLOWED)
+    assert {one.path for one in local.app.router.routes if not one.scopes} == OPEN
+
+
+@pytest.mark.parametrize(("method", "path"), list(ALLOWED))
+def test_only_the_right_scope_opens_it(local: Local, method: str, path: str) -> None:
+    wrong = new_token("stranger", SCOPES)[0]
+    for header in (None, f"Bearer {wrong}", "Bearer", f"Basic {SECRET['admin']}"):
+        assert status(local, method, path, header) == 401
+    for scope, secret in SECRET.items():
+        found = status(local, method, path, f"Bearer {secret}")
+        assert found == (200 if scope in ALLOWED[method, path] else 403)
+
+
+@pytest.mark.parametrize("path", sorted(OPEN - {"/dashboard/{file}"}))
+def test_what_is_open_needs_no_token(local: Local, path: str) -> None:
+    assert status(local, "GET", path, None) == 200
+
+
+def test_head_is_guarded_too(local: Local) -> None:
+    assert status(local, "HEAD", "/v1/models", None) == 401
+
+
+def test_two_headers_are_none(local: Local) -> None:
+    both = [("authorization", f"Bearer {SECRET['admin']}"), ("authorization", "Bearer other")]
+    assert local.request("GET", "/v1/models", headers=both).status_code == 401
+
+
+def test_a_refusal_says_how_to_be_let_in(local: Local) -> None:
+    answer = local.request("GET", "/v1/models")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    code, error = local.error(
+        "POST", "/v1/train", headers={"authorization": f"Bearer {SECRET['rank']}"}
+    )
+    assert (code, error["message"]) == (403, "this needs a token with scope admin")
+
+
+def test_guessing_is_limited_by_address_and_callers_by_token() -> None:
+    limits = LimitsSettings(requests_per_second=0.01, burst=3)
+    with in_process(Settings(tokens=TOKENS, limits=limits)) as local:
+        tried = [status(local, "GET", "/v1/models", f"Bearer {n}") for n in range(5)]
+        assert tried == [401, 401, 401, 429, 429]
+        known = f"Bearer {SECRET['rank']}"
+        assert status(local, "GET", "/v1/models", known) == 200  # a caller of its own
+
+
+def test_routes_are_closed_unless_they_say_otherwise() -> None:
+    """An endpoint of the API without scopes would be open to everybody."""
+    assert all(isinstance(one, Route) and one.scopes for one in API)
