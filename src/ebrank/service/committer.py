@@ -19,7 +19,8 @@ statement lets go of Python's global lock, and would wait for a busy event loop 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
@@ -38,9 +39,13 @@ class Committer:
     """Writes to a store at once, and flushes in a thread of its own.
 
     Commits are logged in the order of submission, and reach the disk in that order.
+
+    Attributes:
+        on_flush: is told the seconds that each flush took, in the thread that flushes.
     """
 
     def __init__(self, store: Store) -> None:
+        self.on_flush: Callable[[float], None] = lambda seconds: None
         self._store = store
         self._waiting: list[Future[None]] = []
         self._closed = False
@@ -69,6 +74,11 @@ class Committer:
             self._news.notify()
         return future
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for the next flush."""
+        return len(self._waiting)
+
     def close(self) -> None:
         """Flush for those who wait, and stop; the store stays open."""
         with self._news:
@@ -78,8 +88,10 @@ class Committer:
 
     def _run(self) -> None:
         while round_ := self._next_round():
+            began = time.perf_counter()
             try:
                 self._store.flush()
+                self.on_flush(time.perf_counter() - began)
             except BaseException as problem:  # the thread must outlive whatever a store raises
                 for future in round_:
                     future.set_exception(problem)

@@ -48,6 +48,7 @@ from ebrank.service.views import query_view
 from ebrank.service.watch import Watch
 
 SALT = "salt"
+CHECKED = "checked"
 HOUR = 3600.0
 
 
@@ -55,6 +56,9 @@ class Engine:
     """All that the service can do; every method may raise a `problems.Problem`.
 
     One event loop owns an engine. Methods that wait for the store are coroutines.
+
+    Attributes:
+        committer: what writes and flushes, for whoever measures it.
     """
 
     def __init__(
@@ -73,11 +77,11 @@ class Engine:
         )
         self._watch = Watch(store, settings.insights.new_seconds)
         self._recent = RecentLists(store)
-        self._committer = Committer(store)
+        self.committer = Committer(store)
         self._candidacy = Candidacy(store, settings, self._queries, self._watch)
         self._chooser = serving.Chooser(settings)
         self._inbox = Inbox(
-            store, settings, self._queries, self._recent, self._committer, self._watch
+            store, settings, self._queries, self._recent, self.committer, self._watch
         )
         self._training = Training(settings, self._versions.fitted, self._versions.adopt, self._now)
         self._chores = Housekeeping(self._now)
@@ -94,9 +98,19 @@ class Engine:
         """Finish what is under way, stop the trainer, flush; the store stays open."""
         await self._chores.close()
         await self._training.close()
-        await asyncio.to_thread(self._committer.close)
+        await asyncio.to_thread(self.committer.close)
         with unavailable():
             await self._watch.save()
+
+    @property
+    def version(self) -> int:
+        """The version of the prior in use."""
+        return self._model.version
+
+    async def check(self) -> None:
+        """Write to the store and flush it; raise `Unavailable` if it cannot."""
+        with unavailable():
+            await asyncio.to_thread(self._store.set_meta, CHECKED, str(self._now()))
 
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
         """Add candidates of a query or change their features, all or none."""
@@ -153,7 +167,7 @@ class Engine:
             user=user,
             would_rank=tuple(would_rank),
         )
-        self._committer.submit([entry], flush=False)
+        self.committer.submit([entry], flush=False)
         # As it was known when the list was made, not as this list changes it.
         items = lists.ranked_items(live, served, explain=explain)
         self._watch.ranking(live, served, entry)
@@ -240,7 +254,7 @@ class Engine:
 
     async def _flushed(self) -> None:
         """Return when all that was written so far is on disk."""
-        await asyncio.wrap_future(self._committer.flushed())
+        await asyncio.wrap_future(self.committer.flushed())
 
 
 def _salt(store: Store) -> str:
