@@ -6,7 +6,7 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Dataset
-from ebrank.experiments import catalog
+from ebrank.experiments import catalog, choice
 from ebrank.experiments.runner import Order, Report, carry_out
 from ebrank.simulation.config import SimulationConfig
 
@@ -18,7 +18,10 @@ def dataset() -> Dataset:
 
 @pytest.fixture(scope="session")
 def order() -> Order:
-    return Order(catalog.selected(), SimulationConfig(sessions=400, updates=4), seed=5, trials=2)
+    """Return an order for everything; to save time, UCBRank alone is tuned."""
+    given = choice.read_given(["ebrank:epsilon=30", "ebrank:estimator=exposure,epsilon=20"])
+    config = SimulationConfig(sessions=400, updates=4)
+    return Order(catalog.selected(), config, seed=5, trials=2, given=given)
 
 
 @pytest.fixture(scope="session")

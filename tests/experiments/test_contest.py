@@ -16,7 +16,7 @@ def test_ahead_of_one_for_sure() -> None:
     found = lead(HIGH, {"low": LOW}, WARM)
     assert found.significant
     assert (found.rival, found.difference) == ("low", pytest.approx(0.3))
-    assert str(found) == "+.300 in Warm-NDCG against low, adjusted p < .0001"
+    assert str(found) == "+.300 in Warm-NDCG against low, largest adjusted p < .0001"
 
 
 def test_ahead_of_all_only_if_of_the_nearest_too() -> None:

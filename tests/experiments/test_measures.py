@@ -43,9 +43,9 @@ def test_a_line_against_something_takes_the_last_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "sign", "told"), [(0.5, "", ".500"), (-0.0312, "+", "-.031"), (1.0, "", "1.000")]
+    ("value", "sign", "told"), [(0.5, "", ".500"), (-0.0312, "+", "−.031"), (1.0, "", "1.000")]
 )
 def test_values_are_told_as_in_the_paper(value: float, sign: str, told: str) -> None:
     assert COLD.text(value, sign) == told
     assert [measure.name for measure in MEASURES] == ["cold", "warm", "cum"]
-    assert CUM.text(-10.26, "+") == "-10.3"
+    assert CUM.text(-10.26, "+") == "−10.3"

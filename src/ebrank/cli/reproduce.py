@@ -243,6 +243,5 @@ def print_summary(document: Document, folder: Path) -> None:
             held = len(data.findings) - len(failed)
             click.echo(f"{data.name}: {held} of {len(data.findings)} findings hold")
         for finding in failed:
-            told = f"does not hold: {finding.claim} ({finding.detail})"
-            click.echo(click.wrap_text(told, width, "  ", "    "))
+            click.echo(click.wrap_text(f"does not hold: {finding.claim}", width, "  ", "    "))
     click.echo(f"Report: {folder / 'report.html'}")

@@ -41,7 +41,7 @@ class Lead:
     def __str__(self) -> str:
         return (
             f"{self.measure.text(self.difference, '+')} in {self.measure.title} against "
-            f"{self.rival}, adjusted {in_words(self.p_value)}"
+            f"{self.rival}, largest adjusted {in_words(self.p_value)}"
         )
 
 

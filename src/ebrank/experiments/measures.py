@@ -54,10 +54,11 @@ class Measure:
     def text(self, value: float, sign: str = "") -> str:
         """Return a value as the paper prints it.
 
-        >>> MEASURES[0].text(0.5961), MEASURES[2].text(1.26, "+")
-        ('.596', '+1.3')
+        >>> MEASURES[0].text(0.5961), MEASURES[2].text(-1.26, "+")
+        ('.596', '−1.3')
         """
-        return f"{value:{sign}.{self.digits}f}".replace("0.", ".", 1 if abs(value) < 1 else 0)
+        told = f"{value:{sign}.{self.digits}f}".replace("-", "−")
+        return told.replace("0.", ".", 1) if abs(value) < 1 else told
 
 
 MEASURES = (

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from ebrank.experiments import assembly
+from ebrank.experiments.lineup import ENTRANTS
+from ebrank.experiments.outcome import Cell, Column, Row, Table
+from ebrank.experiments.runner import Order, Report
+from ebrank.simulation.storage import fingerprint
+
+
+def half(dataset: str, *values: float) -> Table:
+    rows = tuple(Row((f"ranker {n}", Cell(value)), "g") for n, value in enumerate(values))
+    return Table("table2", "Both", "", (Column("ranker"), Column("warm", dataset)), rows)
+
+
+def test_tables_of_several_datasets_stand_side_by_side() -> None:
+    both = assembly.side_by_side([half("A", 0.1, 0.2), half("B", 0.3, 0.4)])
+    assert both.columns == (Column("ranker"), Column("warm", "A"), Column("warm", "B"))
+    assert both.rows[1] == Row(("ranker 1", Cell(0.2), Cell(0.4)), "g")
+    assert assembly.side_by_side([half("A", 0.1)]) == half("A", 0.1)
+
+
+def test_several_datasets_share_two_tables_and_name_their_own(order: Order, report: Report) -> None:
+    chapter = assembly.chapter(order, report, several=True)
+    document = assembly.document("x", order, [chapter, chapter])
+    first, second = document.tables
+    assert (first.name, len(first.rows)) == ("table1", 2)
+    assert (second.name, len(second.columns), len(second.rows)) == ("table2", 7, 20)
+    names = [table.name for table in document.datasets[0].tables]
+    assert "table2-mq2007-like-0.02" not in names
+    assert "table3-mq2007-like-0.02" in names
+    assert "time-mq2007-like-0.02" in [figure.name for figure in document.datasets[0].figures]
+
+
+def test_one_dataset_needs_no_name(order: Order, report: Report) -> None:
+    record = assembly.chapter(order, report, several=False).record
+    names = [table.name for table in record.tables]
+    assert names[0] == "table3"
+    assert names[-1] == "tuning"
+    assert record.fingerprint == fingerprint(report.setup.dataset)
+    assert record.stands_in_for == "MQ2007"
+    assert record.ledger
+
+
+def test_every_run_is_recorded_entrants_by_their_key(report: Report) -> None:
+    records = list(assembly.run_records(report.setup, report.results))
+    assert len(records) == len(report.results)
+    usual = [r for r in records if r.entering_probability == 1.0 and r.believed is None]
+    assert {record.key for record in usual} == {"", *(one.key for one in ENTRANTS)}
+    (ours,) = [record for record in usual if record.key == "ebrank"]
+    result = report.results[report.setup.run("ebrank")]
+    assert ours.warm == tuple(result.warm_ndcg)
+    assert ours.cum == tuple(result.cum_ndcg)
+    assert (ours.ranker, ours.sessions) == (result.ranker, 400)
+    assert "severity=0.5" in " ".join(record.believed or "" for record in records)
+
+
+def test_times_are_of_the_runs_each_experiment_rests_on(order: Order, report: Report) -> None:
+    times = assembly.times([assembly.chapter(order, report, several=False)], jobs=3)
+    (data,) = times["datasets"]
+    table3 = next(one for one in data["experiments"] if one["name"] == "table3")
+    runs = next(one for one in order.experiments if one.name == "table3").runs(report.setup)
+    assert table3["runs"] == len(runs) == 7
+    assert table3["trial_seconds"] == sum(report.results[run].seconds for run in runs)

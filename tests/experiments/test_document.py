@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ebrank.errors import DataError
+from ebrank.experiments import assembly
+from ebrank.experiments.document import (
+    RESULTS,
+    Document,
+    read_document,
+    read_times,
+    write_document,
+    write_times,
+)
+from ebrank.experiments.runner import Order, Report
+
+
+@pytest.fixture(scope="session")
+def document(order: Order, report: Report) -> Document:
+    chapter = assembly.chapter(order, report, several=False)
+    return assembly.document("ebrank reproduce", order, [chapter])
+
+
+def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> None:
+    path = write_document(document, tmp_path)
+    assert read_document(tmp_path) == document
+    plain = json.loads(path.read_text())
+    assert (plain["kind"], plain["format"]) == ("ebrank reproduce", 1)
+    assert write_document(read_document(tmp_path), tmp_path).read_text() == path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "results.json: no such file"),
+        ("", "no results of a reproduction"),
+        ("[]", "no results of a reproduction"),
+        ('{"kind": "ebrank simulate"}', "no results of a reproduction"),
+        ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99, not 1"),
+        ('{"kind": "ebrank reproduce", "format": 1, "seed": "x"}', "not a Document"),
+    ],
+)
+def test_what_is_none_is_refused(tmp_path: Path, content: str | None, told: str) -> None:
+    if content is not None:
+        (tmp_path / RESULTS).write_text(content)
+    with pytest.raises(DataError, match=told) as caught:
+        read_document(tmp_path)
+    assert str(caught.value).startswith(str(tmp_path / RESULTS))
+
+
+def test_a_document_that_lacks_something_is_refused(document: Document, tmp_path: Path) -> None:
+    path = write_document(document, tmp_path)
+    plain = json.loads(path.read_text())
+    del plain["datasets"][0]["runs"][0]["warm"]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(DataError, match="warm"):
+        read_document(tmp_path)
+
+
+def test_times_are_beside_it_or_not(tmp_path: Path) -> None:
+    assert read_times(tmp_path) is None
+    write_times({"kind": "ebrank reproduce", "jobs": 2}, tmp_path)
+    assert read_times(tmp_path) == {"kind": "ebrank reproduce", "jobs": 2}
+    (tmp_path / "times.json").write_text("{}")
+    assert read_times(tmp_path) is None
