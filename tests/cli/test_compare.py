@@ -63,6 +63,48 @@ def test_a_table_for_people() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_long_texts_are_broken_between_parameters() -> None:
+    long = "ebrank:epsilon=5.5,estimator=exposure,min_impressions=12"
+    lines = ebrank("compare", "bm25", long, *SHORT).stdout.splitlines()
+    assert [line.split()[0] for line in lines[4:7]] == [
+        "ebrank:epsilon=5.5,",
+        "estimator=exposure,",
+        "min_impressions=12",
+    ]
+    assert max(map(len, lines)) <= 80
+
+
+OWN_RANKER = """
+from dataclasses import dataclass
+from ebrank.rankers.base import Ranker
+from ebrank.rankers.bm25 import FixedLearner
+
+@dataclass(frozen=True)
+class Backwards(Ranker):
+    name = "backwards"
+    help = "Sort by BM25, worst first."
+    settings = ("none",)
+
+    def learner(self, trial):
+        return FixedLearner(-trial.dataset.baseline.astype(float))
+"""
+
+
+def test_a_researchers_own_ranker() -> None:
+    Path("mine.py").write_text(OWN_RANKER)
+    done = subprocess.run(
+        [sys.executable, "-m", "ebrank", "compare", "bm25", "mine:Backwards", *SHORT, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    bm25, mine = json.loads(done.stdout)["rankers"]
+    assert (bm25["ranker"], mine["ranker"]) == ("bm25", "mine:Backwards")
+    assert bm25["cum_ndcg"]["mean"] > mine["cum_ndcg"]["mean"]
+
+
 def test_rankers_and_folders_and_both_give_the_same() -> None:
     fresh = figures(told(ebrank("compare", "bm25", "ebrank", *SHORT, "--json")))
     simulated("one", "bm25")
@@ -165,6 +207,25 @@ def test_folders_that_hold_something_else(name: str, content: str | None, proble
     done = ebrank("compare", name, "bm25", *SHORT)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("left", "problem"),
+    [
+        ([2, 1], "2 finished trials of bm25, 1 of others"),
+        ([0, 2], "no finished trial of bm25"),
+    ],
+)
+def test_a_run_that_was_stopped_is_to_be_finished(left: list[int], problem: str) -> None:
+    simulated("one", "bm25", "random")
+    path = Path("one/results.json")
+    document = json.loads(path.read_text())
+    for ranker, count in zip(document["rankers"], left, strict=True):
+        del ranker["files"][count:]
+    path.write_text(json.dumps(document))
+    done = ebrank("compare", "one")
+    assert done.exit_code == 2
+    assert done.stderr == f"error: one: {problem}. Run ebrank simulate there again.\n"
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"PK")])

@@ -122,10 +122,10 @@ def _result(
     from ebrank.simulation.result import Result
     from ebrank.simulation.storage import read_trial
 
-    if len(files) != meeting.trials or not files:
-        raise DataError(
-            f"{ranker} has {len(files)} trials, others {meeting.trials}", path=folder, remedy=AGAIN
-        )
+    if not files or len(files) != meeting.trials:
+        told = f"{len(files)} finished trials of {ranker}, {meeting.trials} of others"
+        told = told if files else f"no finished trial of {ranker}"
+        raise DataError(told, path=folder, remedy=AGAIN)
     trials = []
     for number, name in enumerate(files):
         try:

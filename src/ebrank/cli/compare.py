@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from ebrank.cli import console
 from ebrank.cli._experiment import (
     OPTIONS,
     RANKER,
+    broken,
     experiment,
     note_of_compilation,
     one_interrupt_at_a_time,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from ebrank.simulation.result import Result
 
 PICTURE = "compare"
+OTHER_COLUMNS = 52
+"""Characters of the table that are not the ranker's."""
 
 
 @click.command(
@@ -73,18 +77,29 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
 
     Ctrl-C stops; finished trials are kept in --out for the next time.
     """
-    from ebrank.experiments.comparison import compared, plain, table
-    from ebrank.report.tables.text import text
+    from ebrank.experiments.comparison import compared, plain
 
     with one_interrupt_at_a_time(), note_of_compilation():
         found = compared(results_of(runs, options))
     if as_json:
         console.print_json(plain(found))
     else:
-        width = shutil.get_terminal_size().columns
-        click.echo(text(table(found), width=width, color=sys.stdout.isatty()))
+        click.echo(printed(found, shutil.get_terminal_size().columns))
     if options["out"] is not None:
         draw(found, Path(options["out"]))
+
+
+def printed(found: Comparison, width: int) -> str:
+    """Return the table for a terminal, long texts of rankers broken between parameters."""
+    from ebrank.experiments.comparison import table
+    from ebrank.report.tables.text import text
+
+    told = table(found)
+    rows = []
+    for row in told.rows:
+        ranker = broken(str(row.cells[0]), width - OTHER_COLUMNS)
+        rows.append(replace(row, cells=(ranker, *row.cells[1:])))
+    return text(replace(told, rows=tuple(rows)), width=width, color=sys.stdout.isatty())
 
 
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
