@@ -23,7 +23,7 @@ class Local:
     def __init__(self, app: App, runner: asyncio.Runner) -> None:
         self.app = app
         self._runner = runner
-        transport = httpx.ASGITransport(app=app, client=("192.0.2.7", 1))  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(app=app, client=("192.0.2.7", 1))
         self._http = httpx.AsyncClient(transport=transport, base_url="http://test")
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401
@@ -61,7 +61,7 @@ def in_process(
         app = App(engine, chosen, log=log)
         local = Local(app, runner)
         runner.run(engine.start())
-        app.ready = True
+        app.readiness.started = True
         try:
             yield local
         finally:

@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING
 
 from ebrank.service.http.admission import Admission
 from ebrank.service.http.messages import Gone, Receive, Scope, Send, page, read_body, send_page
-from ebrank.service.http.problems import Bug, HttpProblem, Starting, told
+from ebrank.service.http.problems import Bug, HttpProblem, told
 from ebrank.service.http.route import Call, Page, Route, Router
 from ebrank.service.http.routes import API
 from ebrank.service.http.static import dashboard_routes
-from ebrank.service.http.system import documentation_routes, health_routes, metrics_route
+from ebrank.service.http.system import (
+    Readiness,
+    documentation_routes,
+    health_routes,
+    metrics_route,
+)
 from ebrank.service.http.traffic import Traffic
 from ebrank.service.logs import AccessLog
 from ebrank.service.problems import Problem, Unavailable
@@ -30,17 +35,17 @@ if TYPE_CHECKING:
 
 
 class App:
-    """An ASGI application; serves nothing but `/healthz` and pages until `ready` is true."""
+    """An ASGI application; serves health and pages only until `readiness.started` is true."""
 
     def __init__(self, engine: Engine, settings: Settings, *, log: AccessLog | None = None) -> None:
-        self.ready = False
-        self.traffic = Traffic(log)
+        self.readiness = Readiness(engine)
+        self.traffic = Traffic(log, engine)
         self._engine = engine
         self._admission = Admission(settings)
         self._limit = settings.limits.body_bytes
         documented = [
             *API,
-            *health_routes(self._check_ready),
+            *health_routes(self.readiness),
             metrics_route(self.traffic.metrics),
         ]
         self.router = Router([*documented, *documentation_routes(documented), *dashboard_routes()])
@@ -64,7 +69,7 @@ class App:
 
     async def drained(self, seconds: float) -> None:
         """Return when no request is being served any more, or after so many seconds."""
-        self.ready = False
+        self.readiness.started = False
         deadline = time.monotonic() + seconds
         while self.traffic.in_flight and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
@@ -90,12 +95,8 @@ class App:
 
     async def _served(self, route: Route, names: dict[str, object], body: bytes) -> object:
         if route.waits:
-            self._check_ready()
+            self.readiness.check_started()
         return await route.handle(Call(self._engine, names, route.data(body)))
-
-    def _check_ready(self) -> None:
-        if not self.ready:
-            raise Starting("the server is starting or closing", headers={"retry-after": "1"})
 
 
 class _Seen:

@@ -102,7 +102,7 @@ async def _serve(
         beside = None
         try:
             await engine.start()
-            app.ready = True
+            app.readiness.started = True
             announce(address)
             if companion is not None:
                 beside = tasks.create_task(_beside(companion, address))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import schemathesis
@@ -38,7 +39,7 @@ def local() -> Iterator[Local]:
     max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_answers_are_what_the_document_says(case: schemathesis.Case, local: Local) -> None:
+def test_answers_are_what_the_document_says(case: schemathesis.Case[Any], local: Local) -> None:
     sent = case.as_transport_kwargs(base_url="http://test")
     body = {"json": sent["json"]} if "json" in sent else {"content": sent.get("data") or b""}
     answer = local.request(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,8 +13,16 @@ from ebrank.service import metrics
 from ebrank.service.auth import SCOPES
 from ebrank.service.http import docs, openapi
 from ebrank.service.http.messages import JSON
+from ebrank.service.http.problems import Starting
 from ebrank.service.http.route import Call, Page, Route
 from ebrank.service.http.static import html_page
+from ebrank.service.problems import Unavailable
+
+if TYPE_CHECKING:
+    from ebrank.service.engine import Engine
+
+
+TRY_SECONDS = 1.0
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -20,8 +31,38 @@ class Health(msgspec.Struct, frozen=True):
     status: str
 
 
-def health_routes(check_ready: Callable[[], None]) -> list[Route]:
-    """Return liveness and readiness; `check_ready` raises a problem if it is not ready."""
+class Readiness:
+    """Whether requests can be served, which includes writing to the store.
+
+    Anybody may ask, so the store is tried once a second at most.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tried = -math.inf
+        self._problem: Unavailable | None = None
+        self.started = False
+
+    def check_started(self) -> None:
+        """Raise a problem while the server starts or closes."""
+        if not self.started:
+            raise Starting("the server is starting or closing", headers={"retry-after": "1"})
+
+    async def check(self) -> None:
+        """Raise a problem if a request could not be served."""
+        self.check_started()
+        if time.monotonic() - self._tried > TRY_SECONDS:
+            self._tried, self._problem = time.monotonic(), None
+            try:
+                await self._engine.check()
+            except Unavailable as problem:
+                self._problem = problem
+        if self._problem is not None:
+            raise self._problem
+
+
+def health_routes(readiness: Readiness) -> list[Route]:
+    """Return liveness and readiness."""
 
     async def healthz(call: Call) -> Health:
         """Tell whether the process lives. Restart it if it does not answer."""
@@ -31,7 +72,7 @@ def health_routes(check_ready: Callable[[], None]) -> list[Route]:
         """Tell whether requests can be served: 503 while starting, while closing, and while the
         store cannot be written.
         """
-        check_ready()
+        await readiness.check()
         return Health("ready")
 
     return [

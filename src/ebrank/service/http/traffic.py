@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from ebrank.service import api
 from ebrank.service.logs import Access, AccessLog
 from ebrank.service.metrics import Counter, Gauge, Histogram, Metric, process_metrics
 
+if TYPE_CHECKING:
+    from ebrank.service.engine import Engine
+
 
 class Traffic:
     """Counts requests and what came of them, and writes the access log."""
 
-    def __init__(self, log: AccessLog | None) -> None:
+    def __init__(self, log: AccessLog | None, engine: Engine) -> None:
         self._log = log
         self.in_flight = 0
         self._requests = Counter(
@@ -35,6 +39,7 @@ class Traffic:
             self._slots,
             self._events,
             self._shadow,
+            *_engine_metrics(engine),
             *process_metrics(),
         ]
 
@@ -59,6 +64,17 @@ class Traffic:
         elif isinstance(answer, api.FeedbackResponse):
             for status in ("accepted", "duplicate", "rejected"):
                 self._events.add(getattr(answer, status), status)
+
+
+def _engine_metrics(engine: Engine) -> list[Metric]:
+    """Return what is known of the engine without asking the store."""
+    flushes = Histogram("ebrank_flush_seconds", "Time of a flush, which many may share.")
+    engine.committer.on_flush = flushes.observe
+    return [
+        flushes,
+        Gauge("ebrank_flush_waiting", "Who waits for a flush.", lambda: engine.committer.waiting),
+        Gauge("ebrank_model_version", "Version of the prior in use.", lambda: engine.version),
+    ]
 
 
 _METHODS = {"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"}
