@@ -123,9 +123,10 @@ def _result(
     from ebrank.simulation.storage import read_trial
 
     if not files or len(files) != meeting.trials:
-        told = f"{len(files)} finished trials of {ranker}, {meeting.trials} of others"
-        told = told if files else f"no finished trial of {ranker}"
-        raise DataError(told, path=folder, remedy=AGAIN)
+        problem = f"no finished trial of {ranker}"
+        if files:
+            problem = f"{len(files)} finished trials of {ranker}, {meeting.trials} of others"
+        raise DataError(problem, path=folder, remedy=AGAIN)
     trials = []
     for number, name in enumerate(files):
         try:
