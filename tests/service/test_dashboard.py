@@ -73,7 +73,7 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Ru
     known = insights(server)
     assert f"{known.totals.rankings} rankings" in page.text("#panel-traffic .note")
     assert f"{known.totals.items} items" in page.text("#panel-traffic .note")
-    assert len(page.all("#panel-buried tbody tr")) == len(known.buried) > 0
+    assert len(page.all("#panel-buried tbody tr")) == min(10, len(known.buried)) > 0
     assert len(page.all("#panel-models tbody tr")) == len({0, *(m.version for m in known.models)})
     assert len(known.models) > 0
     assert "In the last hour" in page.text(".lead")
@@ -244,13 +244,13 @@ def test_numbers_are_written_for_people(page: Page) -> None:
         "count(12345)": "12,345",
         "count(1234567)": "1.2M",
         "count(NaN)": "–",
-        "percent(0.1234)": "12 %",
-        "percent(0.0123)": "1.2 %",
+        "percent(0.1234)": "12\u00a0%",
+        "percent(0.0123)": "1.2\u00a0%",
         "percent(null)": "–",
-        "duration(3.14)": "3.1 s",
-        "duration(300)": "5 min",
-        "duration(86400)": "24 h",
-        "milliseconds(0.61)": "0.6 ms",
+        "duration(3.14)": "3.1\u00a0s",
+        "duration(300)": "5\u00a0min",
+        "duration(86400)": "24\u00a0h",
+        "milliseconds(0.61)": "0.6\u00a0ms",
         "counted(1, 'item')": "1 item",
         "ratio(1, 0)": None,
         "sentence('it went live')": "It went live.",

@@ -97,7 +97,7 @@ def test_the_demo_keeps_where_to_listen_and_store_and_nothing_else() -> None:
     made = demo_settings(given)
     assert (made.server.port, made.store.path) == (8123, "elsewhere")
     assert not made.server.access_log
-    assert made.ranking.k == 5
+    assert made.ranking.k == Settings().ranking.k
     assert made.insights.new_seconds <= 60
 
 

@@ -85,10 +85,7 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
 export function density({ prior, posterior, interval, mean, end, label }) {
   const [width, height, base] = [400, 40, 32]; // stretched by the style sheet to the cell's width
   const toX = linear([0, end], [1, width - 1]);
-  const curve = ([a, b]) => {
-    const xs = Array.from({ length: 81 }, (_, i) => (end * (i + 0.5)) / 81).filter((v) => v < 1);
-    return xs.map((v) => [v, betaDensity(v, a, b)]);
-  };
+  const curve = ([a, b]) => places(a, b, end).map((v) => [v, betaDensity(v, a, b)]);
   const hill = (points) => {
     // A density that is infinite at 0 must not flatten the rest: the peak is that of what is drawn.
     const toY = linear([0, highest(points.map(([, y]) => y))], [base, 2]);
@@ -105,6 +102,15 @@ export function density({ prior, posterior, interval, mean, end, label }) {
     s("line", { class: "interval", x1: low, x2: Math.max(high, low + 2), y1: base + 4, y2: base + 4 }),
     s("line", { class: "mean", x1: center, x2: center, y1: base + 1, y2: base + 7 }),
   ]);
+}
+
+/** Where to compute the density of Beta(a, b): evenly, and closer together around its mean. */
+function places(a, b, end) {
+  const mean = a / (a + b);
+  const reach = 4 * Math.sqrt((mean * (1 - mean)) / (a + b + 1));
+  const even = (from, to) => Array.from({ length: 60 }, (_, i) => from + ((to - from) * (i + 0.5)) / 60);
+  const all = [...even(0, end), ...even(mean - reach, mean + reach)];
+  return all.filter((v) => v > 0 && v < Math.min(1, end)).sort((one, other) => one - other);
 }
 
 /** A line without axes, to stand beside a number. */

@@ -6,8 +6,8 @@
 import { token } from "./api.js";
 import { h } from "./dom.js";
 
-function ask(title, content, verb) {
-  const no = h("button", { type: "button" }, "Cancel");
+function ask(title, content, verb, refusal = "Cancel") {
+  const no = h("button", { type: "button", hidden: refusal === null }, refusal);
   const yes = h("button", { type: "submit", class: "primary" }, verb);
   const form = h("form", {}, h("h2", { id: "question" }, title), content, h("div", { class: "choices" }, no, yes));
   const dialog = h("dialog", { "aria-labelledby": "question" }, form);
@@ -33,7 +33,7 @@ export function confirmed(title, explanation, verb) {
 
 /** Tell something that cannot be overlooked. */
 export function told(title, explanation) {
-  return ask(title, h("p", {}, explanation), "Close");
+  return ask(title, h("p", {}, explanation), "Close", null);
 }
 
 /** Ask for a token and keep it for this tab; an empty one is forgotten. Resolves to whether it changed. */

@@ -1,6 +1,10 @@
-/** Numbers and times as people read them. What is absent is a dash, never "NaN". */
+/**
+ * Numbers and times as people read them. What is absent is a dash, never "NaN". A number and its unit
+ * are not torn apart at the end of a line.
+ */
 
 const ABSENT = "–";
+const GAP = "\u00a0";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
@@ -37,23 +41,23 @@ export function rate(value) {
 /** 0.123 as 12 %; small shares keep a digit. */
 export function percent(value) {
   if (!known(value)) return ABSENT;
-  return `${plain(100 * value, value < 0.0995 ? 1 : 0)} %`;
+  return `${plain(100 * value, value < 0.0995 ? 1 : 0)}${GAP}%`;
 }
 
 /** Milliseconds. */
 export function milliseconds(value) {
   if (!known(value)) return ABSENT;
-  return `${value < 10 ? plain(value, 1) : whole.format(value)} ms`;
+  return `${value < 10 ? plain(value, 1) : whole.format(value)}${GAP}ms`;
 }
 
 /** Seconds as 4 s, 3 min, 5 h, 2 d: one unit, for it is read at a glance. */
 export function duration(seconds) {
   if (!known(seconds)) return ABSENT;
-  if (seconds < 10) return `${plain(seconds, 1)} s`;
-  if (seconds < 100) return `${seconds.toFixed(0)} s`;
-  if (seconds < 6000) return `${(seconds / 60).toFixed(0)} min`;
-  if (seconds < 172_800) return `${(seconds / 3600).toFixed(0)} h`;
-  return `${(seconds / 86_400).toFixed(0)} d`;
+  if (seconds < 10) return `${plain(seconds, 1)}${GAP}s`;
+  if (seconds < 100) return `${seconds.toFixed(0)}${GAP}s`;
+  if (seconds < 6000) return `${(seconds / 60).toFixed(0)}${GAP}min`;
+  if (seconds < 172_800) return `${(seconds / 3600).toFixed(0)}${GAP}h`;
+  return `${(seconds / 86_400).toFixed(0)}${GAP}d`;
 }
 
 /** Time of day of seconds since 1970. */

@@ -1,7 +1,8 @@
 /**
  * The page: which view is open, what the server said last, and whether it still answers.
  *
- * A view is `{title, load, render}`: `load` asks the server, `render` draws the answer into <main>.
+ * A view is `{title, head, load, render}`: `head` returns what is there at once, with the heading that
+ * takes the focus, `load` asks the server, `render` draws the answer into <main>.
  * Addresses are `#/` and `#/queries/NAME`.
  */
 
@@ -43,7 +44,7 @@ function open() {
   const first = view === null;
   view = viewOf(location.hash);
   seen = null;
-  main.replaceChildren(h("h1", { tabindex: "-1" }, view.title), h("p", { class: "soft" }, "loading …"));
+  main.replaceChildren(...view.head(), h("p", { class: "lead" }, "Loading …"));
   document.title = `${view.title} · EBRank`;
   if (!first) {
     scrollTo(0, 0);
@@ -84,7 +85,7 @@ async function failed(problem) {
   if (!(problem instanceof Refused)) return tell("unreachable", "server unreachable, trying again");
   tell("refused", problem.status === 401 ? "token needed" : "refused");
   if (problem.status === 401 || problem.status === 403) await askForToken(problem);
-  else patch(main, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "lead" }, sentence(problem.message)));
+  else patch(main, view.head(), h("p", { class: "lead" }, sentence(problem.message)));
 }
 
 async function askForToken(problem) {

@@ -22,7 +22,8 @@ const ALL = [
 
 export function overview(root) {
   return {
-    title: "Are new items found, and what does it cost?",
+    title: "Overview",
+    head,
     async load(get) {
       const insights = await get("v1/insights");
       const queries = [...new Set(insights.buried.map((item) => item.query))];
@@ -32,13 +33,17 @@ export function overview(root) {
   };
 }
 
+function head() {
+  return [h("h1", { tabindex: "-1" }, "Are new items found, and what does it cost?")];
+}
+
 function render(root, data) {
   const { insights } = data;
   const empty = insights.totals.items === 0;
   const drawn = empty ? ALL.filter(({ id }) => id === "models") : ALL;
   patch(
     root,
-    h("h1", { tabindex: "-1" }, "Are new items found, and what does it cost?"),
+    head(),
     h("p", { class: "lead" }, empty ? "Nothing is known yet." : answer(data)),
     empty ? firstSteps() : h("section", { class: "tiles", "aria-label": "At a glance" }, tiles(data)),
     h("div", { class: "panels" }, panelsOf(drawn, data, root)),

@@ -55,8 +55,8 @@ export function latency({ minutes }, width) {
 export function cost({ insights, minutes }, width) {
   const { exploration, k } = insights;
   const about = note(
-    `Expected clicks lost against the order by relevance alone: ${rate(exploration.cost)} so far, for `,
-    `${counted(exploration.explored, "explored slot")} and ${counted(exploration.found, "item")} found for the top ${k}.`,
+    `Clicks lost, by expectation, against the order by relevance alone: ${rate(exploration.cost)} in the last hour, `,
+    `for ${counted(exploration.explored, "explored slot")}. Found so far: ${counted(exploration.found, "item")} of today's top ${k}.`,
   );
   if (quiet(minutes)) return [about, nothing(SILENCE)];
   const lost = [
@@ -135,7 +135,7 @@ export function buried({ insights }) {
     about,
     h("table", {}, [
       h("thead", {}, h("tr", {}, head.map((name, i) => h("th", { scope: "col", class: column(i) }, name)))),
-      h("tbody", {}, insights.buried.map(buriedRow)),
+      h("tbody", {}, insights.buried.slice(0, 10).map(buriedRow)),
     ]),
   ];
 }

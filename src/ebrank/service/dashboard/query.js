@@ -13,6 +13,7 @@ const MOST = 100; // rows that are drawn
 export function queryView(root, name) {
   return {
     title: name,
+    head: () => head(name),
     async load(get) {
       try {
         return { state: await get(`v1/queries/${encodeURIComponent(name)}`), now: Date.now() / 1000 };
@@ -21,12 +22,12 @@ export function queryView(root, name) {
         throw problem;
       }
     },
-    render: ({ state, now }) => patch(root, back(), h("h1", { tabindex: "-1" }, name), content(name, state, now)),
+    render: ({ state, now }) => patch(root, head(name), content(name, state, now)),
   };
 }
 
-function back() {
-  return h("a", { class: "back", href: "#/" }, "← Overview");
+function head(name) {
+  return [h("a", { class: "back", href: "#/" }, "← Overview"), h("h1", { tabindex: "-1" }, name)];
 }
 
 function content(name, state, now) {
