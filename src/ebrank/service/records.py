@@ -5,6 +5,7 @@ These are plain values. The engine makes them, a store keeps them, `replay` adds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -42,7 +43,7 @@ class QueryState:
     """
 
     query: str
-    ids: list[str]
+    ids: Sequence[str]
     features: npt.NDArray[np.float32]
     stats: BehaviorStats
     entered: Floats
