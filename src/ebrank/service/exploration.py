@@ -61,9 +61,11 @@ def guarded(
     return np.array(chosen, np.int64)
 
 
-def explored(listed: Order, best: Order) -> npt.NDArray[np.bool_]:
-    """Return for each slot whether its item is not among the best by relevance alone."""
-    return ~np.isin(listed, best)
+def explored(listed: Order, relevance_order: Order) -> npt.NDArray[np.bool_]:
+    """Return for each slot whether its item would not be in this list by relevance alone."""
+    outside = np.ones(len(relevance_order), np.bool_)
+    outside[relevance_order[: len(listed)]] = False
+    return outside[listed]
 
 
 def resumed(kept: Order, relevance_order: Order, k: int) -> Order:

@@ -62,9 +62,7 @@ class Survey:
         age = now - state.entered[rows]
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
-        self.earned.append(
-            np.stack([live.earned[watched] - state.entered[watched], now - state.entered[watched]])
-        )
+        self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
         self.found += int((live.explored_first[rows] & (ranks <= k)).sum())
         self.buried += _buried(live, of, ranks, k)
 

@@ -115,7 +115,7 @@ def listing(of: Contest, places: Rows, p: Floats) -> Listing:
     best = of.relevance_order[:count]
     relevance = of.known.relevance
     cost = float(p[:count] @ (relevance[best] - relevance[places]))
-    return Listing(of, places, exploration.explored(places, best), cost)
+    return Listing(of, places, exploration.explored(places, of.relevance_order), cost)
 
 
 def ranked_items(live: LiveQuery, of: Listing, *, explain: bool) -> list[api.RankedItem]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from ebrank.behavior import BehaviorStats
 from ebrank.priors.base import BetaParameters
 from ebrank.service import counting
 from ebrank.service.models import Model
+from ebrank.service.names import Names
 from ebrank.service.records import NewItem, QueryState
 from ebrank.service.schema import filled
 from ebrank.service.store.base import Store
@@ -31,60 +33,62 @@ class LiveQuery:
     A row is an item's place in the arrays; it never changes.
 
     Attributes:
+        ids: the items' names.
         state: what the store would load.
         tie_keys: what orders equal scores, one number per item.
         since: when it was read; what is not stored is known from then on.
-        earned: when an item was first listed for its relevance rather than by exploration.
+        earned: how long after entering an item was first listed for its relevance rather than by
+            exploration, in seconds; NaN if it was not seen to.
         explored_first: whether exploration was what showed it first.
     """
 
     __slots__ = (
-        "_candidates",
         "_prior",
         "_prior_version",
         "_seed",
         "earned",
         "explored_first",
+        "ids",
         "since",
         "state",
         "tie_keys",
     )
 
     def __init__(self, state: QueryState, *, seed: int, since: float) -> None:
-        self.state = state
+        self.ids = Names(state.ids)
+        self.state = replace(state, ids=self.ids)
         self.since = since
         self._seed = seed
         self.tie_keys = _tie_keys(state.query, state.ids, seed)
-        self.earned = np.full(len(state.ids), np.nan)
+        self.earned = np.full(len(state.ids), np.nan, np.float32)
         self.explored_first = np.zeros(len(state.ids), np.bool_)
-        self._candidates: npt.NDArray[np.int32] | None = None
         self._prior: BetaParameters | None = None
         self._prior_version = -1
 
     def __len__(self) -> int:
-        return len(self.state.ids)
+        return len(self.ids)
 
     @property
     def candidates(self) -> Rows:
-        """Rows of the items that are candidates now."""
-        if self._candidates is None:
-            self._candidates = np.flatnonzero(self.state.active).astype(np.int32)
-        return self._candidates.astype(np.int64)
+        """Rows of the items that are candidates now, rising."""
+        return np.flatnonzero(self.state.active)
 
     def prior(self, model: Model) -> BetaParameters:
         """Return α and β of the candidates, computed once for a model and a set of candidates."""
         if self._prior is None or self._prior_version != model.version:
             features = filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
-            self._prior = model.ranker.predict_prior(features)
+            alpha, beta = model.ranker.predict_prior(features)
+            same = len(beta) and np.all(beta == beta[0])
+            # One β for all is one number in memory, whatever the shape says.
+            self._prior = BetaParameters(
+                alpha, np.broadcast_to(beta[:1], beta.shape) if same else beta
+            )
             self._prior_version = model.version
         return self._prior
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the rows of some items, None for those never heard of."""
-        if len(ids) < 4:  # an index costs more than it saves, and is too large to keep
-            known = self.state.ids
-            return [known.index(item) if item in known else None for item in ids]
-        rows = {item: row for row, item in enumerate(self.state.ids)}
+        rows = {item: row for row, item in enumerate(self.ids)}  # too large to keep
         return [rows.get(item) for item in ids]
 
     def put(self, items: Iterable[NewItem], time: float) -> int:
@@ -117,7 +121,7 @@ class LiveQuery:
 
     def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
         state, count = self.state, len(ids)
-        state.ids.extend(ids)
+        self.ids = state.ids = self.ids.extended(ids)
         state.features = np.concatenate([state.features, features])
         arrays = state.stats.to_arrays()
         state.stats = BehaviorStats.from_arrays(
@@ -126,12 +130,12 @@ class LiveQuery:
         state.entered = np.concatenate([state.entered, np.full(count, time)])
         state.first_shown = np.concatenate([state.first_shown, np.full(count, np.nan)])
         state.active = np.concatenate([state.active, np.ones(count, np.bool_)])
-        self.earned = np.concatenate([self.earned, np.full(count, np.nan)])
+        self.earned = np.concatenate([self.earned, np.full(count, np.nan, np.float32)])
         self.explored_first = np.concatenate([self.explored_first, np.zeros(count, np.bool_)])
         self.tie_keys = np.concatenate([self.tie_keys, _tie_keys(state.query, ids, self._seed)])
 
     def _changed(self) -> None:
-        self._candidates = None
+        """Forget what was computed for another set of candidates."""
         self._prior = None
 
 

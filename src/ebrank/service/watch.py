@@ -49,7 +49,7 @@ class Watch:
         unseen = np.isnan(live.state.first_shown[rows]) & (p > 0)
         live.explored_first[rows] |= unseen & of.explored
         deserved = rows[~of.explored & np.isnan(live.earned[rows])]
-        live.earned[deserved] = entry.time
+        live.earned[deserved] = entry.time - live.state.entered[deserved]
         self._count(rankings=1)
         self._book.add(
             entry.time,
@@ -62,7 +62,8 @@ class Watch:
 
     def event(self, live: LiveQuery, row: int, entry: EventEntry) -> None:
         """Count an event that was accepted."""
-        age = "new" if self._new(live, np.array([row]), entry.received)[0] else "old"
+        new = live.state.entered[row] > entry.received - self._new_seconds
+        age = "new" if new else "old"
         clicked = entry.type == counting.CLICK
         self._count(events=1, clicks=int(clicked))
         values = {"events": 1.0}
