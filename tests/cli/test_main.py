@@ -15,7 +15,7 @@ import ebrank
 from ebrank.cli import VERBS, root
 from ebrank.cli.lazy import LazyGroup
 
-HEAVY = ("numpy", "numba", "scipy", "rich", "sklearn")
+HEAVY = ("numpy", "numba", "scipy", "rich", "sklearn", "matplotlib", "jinja2")
 
 
 def run(*arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,168 @@
+"""A document with every kind of table and figure, made by hand, whose names try to break out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ebrank.experiments.document import DatasetRecord, Document, RunRecord
+from ebrank.experiments.ledger import Entry, Section
+from ebrank.experiments.lineup import FIGURES
+from ebrank.experiments.outcome import (
+    Cell,
+    Column,
+    Figure,
+    Finding,
+    Panel,
+    Row,
+    Series,
+    Table,
+)
+
+NASTY = "<script>document.title='hit'</script> & \"q\" 'a' | \\x{y} `c` $z$ %_^~#*[1]"
+"""What a folder, and so a dataset, might be called."""
+
+PERFORMANCE = Table(
+    "table2",
+    "Ranking performance",
+    "Best in bold. * : better than its group.",
+    (
+        Column("ranker"),
+        *(Column(title, data) for data in ("MQ2007", "MSLR") for title in ("Cold", "Warm", "Cum")),
+    ),
+    (
+        Row(("BM25", *[Cell(0.474, sd=0.004)] * 6), "W/o-Behav"),
+        Row(("CFTopK", *[Cell(0.5, sd=0.1234, best=True)] * 6), "W/o-Behav"),
+        Row(("EBRank", *[Cell(171.3, sd=10.2, digits=1, best=True, marks="*†")] * 6), "W/-Behav"),
+        Row(("Oracle", *[Cell(None)] * 6), "W/-Behav", apart=True),
+    ),
+)
+
+
+def over_time(kind: Any = "lines") -> Panel:  # noqa: ANN401
+    """All rankers, ending close together."""
+    x = tuple(float(step * 500) for step in range(12))
+    series = tuple(
+        Series(
+            one.label,
+            one.style,
+            x,
+            tuple(0.5 + 0.002 * place + 0.01 * step for step in range(12)),
+            (0.01,) * 12,
+        )
+        for place, one in enumerate(FIGURES)
+    )
+    return Panel("Warm-NDCG", "sessions", "NDCG@5", series, kind)
+
+
+def bars(names: tuple[str, ...]) -> Panel:
+    heights = tuple(0.1 * (place + 1) for place in range(len(names)))
+    errors = (0.02,) * len(names)
+    series = (
+        Series("CFTopK", "cftopk", names, heights, errors),
+        Series("EBRank", "ebrank", names, heights, errors),
+    )
+    return Panel("Scores", "item", "score", series, "bars")
+
+
+POINTS = Panel(
+    "Click rate",
+    "predicted",
+    "observed",
+    (
+        Series("EBRank", "ebrank", (0.1, 0.5, 0.9), (0.2, 0.4, 0.8), (0.1, 0.1, 0.1)),
+        Series("another", "nobody's", (0.1, 0.5, 0.9), (0.1, 0.5, 0.9)),
+    ),
+    "points",
+    diagonal=True,
+)
+GRID = Panel(
+    "Cum-NDCG",
+    "ε",
+    "Cum-NDCG",
+    (Series("EBRank", "ebrank", (0.0, 1.0, 50.0, 70.0, 100.0), (1.0, 2.0, 3.0, 2.0, 1.0)),),
+    log_x=True,
+)
+FIGURE = Figure("time", "Performance over time", "Bands are deviations.", (over_time(),) * 3)
+OTHERS = Figure(
+    "kinds",
+    f"All kinds {NASTY}",
+    NASTY,
+    (over_time("steps"), bars(tuple("ABC")), bars(("a long name", "b")), POINTS, GRID),
+)
+FINDINGS = (
+    Finding("one", "EBRank is first", True, "+.1"),
+    Finding("two", f"{NASTY} is last", False, "p = <.0001"),
+)
+LEDGER = (
+    Section("What the paper finds", "1 of 2 hold.", findings=FINDINGS),
+    Section(
+        "Table 2",
+        "Reference: the paper.",
+        (
+            Entry("EBRank", "Warm", 0.849, 0.852, 0.004, group="with"),
+            Entry("EBRank", "Cum", 171.3, 100.0, 3.0, digits=1, group="with", remark="odd"),
+            Entry(NASTY, "Warm", 0.5, None, group="with", remark="not run"),
+        ),
+    ),
+    Section("Table 1", "", (Entry("data", "queries", 1643.0, 164.0, digits=0),)),
+)
+MISSING = (Section("MSLR: not at hand", f"Fill it by `ebrank reproduce --dataset {NASTY}`."),)
+
+
+def dataset(name: str = NASTY) -> DatasetRecord:
+    trials = (0.5, 0.6)
+    run = RunRecord("ebrank", "EBRank", "ebrank:epsilon=5.0", 1.0, None, 9000, *[trials] * 3)
+    wild = Table("odd", NASTY, NASTY, (Column(NASTY), Column("y", NASTY)), ())
+    row = Row((NASTY, Cell(0.5)), NASTY)
+    return DatasetRecord(
+        name,
+        "00ff",
+        "MQ2007",
+        1643,
+        67000,
+        40,
+        59000,
+        (),
+        (run,),
+        (Table(wild.name, wild.title, wild.caption, wild.columns, (row,)),),
+        (FIGURE, OTHERS),
+        FINDINGS,
+        LEDGER,
+    )
+
+
+def document(**changes: Any) -> Document:  # noqa: ANN401
+    told: dict[str, Any] = {
+        "command": f"ebrank reproduce --dataset '{NASTY}'",
+        "seed": 1,
+        "trials": 2,
+        "only": ("table2", "time"),
+        "versions": {"ebrank": "0.1.0", "numpy": NASTY},
+        "config": {"entering_probability": 1.0, "cutoffs": [5, 10], "sessions": None},
+        "tables": (PERFORMANCE,),
+        "datasets": (dataset(),),
+        "missing": MISSING,
+    }
+    return Document(**(told | changes))
+
+
+TIMES = {
+    "kind": "ebrank reproduce",
+    "jobs": 2,
+    "datasets": [
+        {
+            "name": NASTY,
+            "tuning_seconds": 75.0,
+            "running_seconds": 3.0,
+            "experiments": [
+                {
+                    "name": "table2",
+                    "title": "Table 2",
+                    "runs": 27,
+                    "trial_seconds": 3720.0,
+                    "outcome_seconds": 0.25,
+                }
+            ],
+        }
+    ],
+}

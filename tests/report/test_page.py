@@ -1,0 +1,167 @@
+"""The page in a real browser: quiet, complete, in the dark, on a phone, and with hostile names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from ebrank.experiments.document import Document
+from ebrank.report.chapters import identifier
+from ebrank.report.page import page
+from tests.browser import console_errors
+from tests.report.sample import NASTY, TIMES, document
+
+
+@pytest.fixture(scope="module")
+def told() -> Document:
+    return document()
+
+
+@pytest.fixture(scope="module")
+def address(told: Document, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page(told, TIMES))
+    return path.as_uri()
+
+
+@pytest.fixture
+def opened(browser: Chrome, address: str) -> Iterator[Chrome]:
+    """The page on a light screen; whatever a test sets is taken back."""
+    show(browser, width=1400, scheme="light")
+    browser.get(address)
+    browser.execute_script("try { localStorage.clear() } catch {}")
+    browser.get(address)
+    console_errors(browser)
+    yield browser
+    for command in ("Emulation.clearDeviceMetricsOverride", "Emulation.setEmulatedMedia"):
+        browser.execute_cdp_cmd(command, {})
+
+
+def show(browser: Chrome, *, width: int, scheme: str) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def ask(browser: Chrome, expression: str) -> Any:  # noqa: ANN401
+    return browser.execute_script(f"return {expression}")
+
+
+def color(browser: Chrome, selector: str, name: str) -> str:
+    asked = f"getComputedStyle(document.querySelector('{selector}')).getPropertyValue('{name}')"
+    return str(ask(browser, asked))
+
+
+def test_it_is_quiet_and_needs_no_network(opened: Chrome) -> None:
+    opened.refresh()
+    assert console_errors(opened) == []
+    loaded = ask(opened, "performance.getEntriesByType('resource').map(one => one.name)")
+    assert [name for name in loaded if not name.startswith("data:")] == []
+    assert ask(opened, "[...document.images].every(one => one.complete && one.naturalWidth)")
+
+
+def test_every_table_and_figure_is_there(opened: Chrome, told: Document) -> None:
+    (data,) = told.datasets
+    for table in (*told.tables, *data.tables):
+        found = opened.find_element(By.ID, f"table-{identifier(table.name)}")
+        rows = found.find_elements(By.CSS_SELECTOR, "tbody tr:not(.heading)")
+        assert len(rows) == len(table.rows)
+        assert (
+            found.find_element(By.TAG_NAME, "caption").get_attribute("textContent") == table.title
+        )
+    for figure in data.figures:
+        found = opened.find_element(By.ID, f"figure-{figure.name}")
+        pictures = found.find_elements(By.TAG_NAME, "svg")
+        assert len(pictures) == len(figure.panels)
+        assert all(picture.size["width"] > 100 for picture in pictures)
+        names = {one.text for one in found.find_elements(By.TAG_NAME, "text")}
+        assert {one.label for panel in figure.panels for one in panel.series} <= names
+    assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.fails")) == 1
+    assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.holds")) == 1
+
+
+def test_it_says_how_it_was_made(opened: Chrome, told: Document) -> None:
+    how = opened.find_element(By.ID, "how").text
+    for words in (told.command, "2 trials, seed 1", "00ff", "1 h 2 min", "entering probability"):
+        assert words in how
+
+
+def test_every_link_within_the_page_leads_somewhere(opened: Chrome) -> None:
+    lost = """[...document.querySelectorAll('a[href^="#"]')].map(one => one.getAttribute('href'))
+        .filter(to => !document.getElementById(decodeURIComponent(to.slice(1))))"""
+    assert ask(opened, lost) == []
+    twice = """(() => { const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
+        return ids.filter((id, place) => ids.indexOf(id) !== place) })()"""
+    assert ask(opened, twice) == []
+
+
+def test_names_are_text(opened: Chrome) -> None:
+    assert opened.title == f"EBRank reproduced: {NASTY}"
+    assert len(opened.find_elements(By.TAG_NAME, "script")) == 1
+    assert NASTY in opened.find_element(By.TAG_NAME, "h1").text
+
+
+def test_light_and_dark_by_the_system_and_by_the_button(opened: Chrome, address: str) -> None:
+    def brightness(selector: str, name: str) -> int:
+        rgb = color(opened, selector, name).removeprefix("rgb(").rstrip(")").split(",")
+        return sum(int(part) for part in rgb[:3])
+
+    text = "#figure-time svg text"
+    assert brightness("body", "background-color") > 700
+    assert brightness(text, "fill") < 150
+    line = color(opened, "body", "--series-0")
+    opened.find_element(By.ID, "theme").click()
+    assert brightness("body", "background-color") < 150
+    assert brightness(text, "fill") > 600
+    assert color(opened, "body", "--series-0") != line
+    opened.find_element(By.ID, "theme").send_keys(Keys.ENTER)
+    assert brightness("body", "background-color") > 700
+    opened.execute_script("localStorage.clear()")
+    show(opened, width=1400, scheme="dark")
+    opened.get(address)
+    assert brightness("body", "background-color") < 150
+    assert opened.find_element(By.ID, "theme").text == "Light"
+
+
+def test_deviations_can_be_hidden(opened: Chrome) -> None:
+    table = opened.find_element(By.ID, "table-table2")
+    assert "± .004" in table.text
+    opened.find_element(By.ID, "deviations").click()
+    assert "±" not in table.text
+    assert opened.find_element(By.ID, "deviations").get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.parametrize("width", [360, 400, 800])
+def test_narrow_screens_scroll_tables_not_the_page(
+    opened: Chrome, address: str, width: int
+) -> None:
+    show(opened, width=width, scheme="light")
+    opened.get(address)
+    assert ask(opened, "document.documentElement.scrollWidth") <= width
+    wide = "document.getElementById('table-table2').closest('.scroll')"
+    if width < 500:
+        assert ask(opened, f"{wide}.scrollWidth > {wide}.clientWidth")
+        first = "document.querySelector('#table-table2 th[scope=row]').getBoundingClientRect().left"
+        before = ask(opened, first)
+        opened.execute_script(f"{wide}.scrollLeft = 200")
+        assert ask(opened, first) == pytest.approx(before, abs=1), "the names stay"
+
+
+def test_it_prints_in_black_on_white_without_its_buttons(opened: Chrome) -> None:
+    opened.find_element(By.ID, "theme").click()
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert color(opened, "body", "background-color") == "rgb(255, 255, 255)"
+    assert color(opened, "#figure-time svg text", "fill") == "rgb(27, 30, 35)"
+    assert not opened.find_element(By.ID, "theme").is_displayed()
+
+
+def test_it_does_without_what_was_not_run() -> None:
+    bare = page(document(tables=(), datasets=(), missing=()), None)
+    assert "Run times" not in bare
+    assert "None of the experiments run here checks one" in bare

@@ -1,0 +1,94 @@
+"""Files of a report: all of them, whole, and nobody else's touched."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ebrank.errors import DataError
+from ebrank.experiments.document import Document
+from ebrank.experiments.outcome import Figure
+from ebrank.files import write_whole
+from ebrank.report.write import LIST, write_report
+from tests.report.sample import GRID, PERFORMANCE, TIMES, dataset, document
+
+SMALL = Figure("small", "Small", "", (GRID,))
+
+
+def small(*names: str) -> Document:
+    figures = tuple(replace(SMALL, name=name) for name in names)
+    return document(datasets=(replace(dataset("d"), figures=figures),))
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_all_files_are_there_and_the_same_again(tmp_path: Path) -> None:
+    one, other = tmp_path / "a" / "b", tmp_path / "c"
+    written = write_report(small("time"), TIMES, one)
+    assert written[0] == one / "report.html"
+    assert files_in(one) == {
+        *("report.html", "LEDGER.md", LIST, "figures/time.svg", "figures/time.png"),
+        *(f"tables/{name}.{form}" for name in ("table2", "odd") for form in ("md", "tex", "csv")),
+    }
+    assert {path.relative_to(one) for path in written} == {
+        Path(name) for name in files_in(one) - {LIST}
+    }
+    write_report(small("time"), TIMES, str(other))
+    for name in files_in(one):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_what_is_no_longer_part_of_it_goes_and_what_is_not_ours_stays(tmp_path: Path) -> None:
+    write_report(small("time", "old"), None, tmp_path)
+    for name in ("notes.txt", "figures/mine.png", "tables/mine.csv", "results.json"):
+        (tmp_path / name).write_text("mine")
+    before = files_in(tmp_path)
+    write_report(small("time"), None, tmp_path)
+    assert before - files_in(tmp_path) == {"figures/old.svg", "figures/old.png"}
+    assert (tmp_path / "figures/mine.png").read_text() == "mine"
+
+
+def test_a_report_that_was_stopped_is_cleared_up_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(path: Path, content: bytes) -> None:
+        if path.name == "time.svg":
+            raise KeyboardInterrupt
+        write_whole(path, content)
+
+    monkeypatch.setattr("ebrank.report.write.write_whole", stop)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(small("earlier", "time"), None, tmp_path)
+    assert (tmp_path / "figures/earlier.svg").exists()
+    monkeypatch.undo()
+    write_report(small("time"), None, tmp_path)
+    assert not (tmp_path / "figures/earlier.svg").exists()
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["nonsense", "{}", json.dumps(["../precious.md", "/etc/x", "notes.txt", "tables/../x.md", 7])],
+)
+def test_no_list_makes_it_remove_what_no_report_has(tmp_path: Path, listed: str) -> None:
+    folder = tmp_path / "report"
+    folder.mkdir()
+    (tmp_path / "precious.md").write_text("mine")
+    for name in ("notes.txt", "x.md"):
+        (folder / name).write_text("mine")
+    (folder / LIST).write_text(listed)
+    write_report(small("time"), None, folder)
+    assert (tmp_path / "precious.md").exists()
+    assert {"notes.txt", "x.md"} <= files_in(folder)
+
+
+@pytest.mark.parametrize("name", ["../out", "a/b", "", ".hidden", "a\\b"])
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    tables = (replace(PERFORMANCE, name=name),)
+    with pytest.raises(DataError, match="no name of a file"):
+        write_report(document(tables=tables, datasets=()), None, tmp_path / "r")
+    assert files_in(tmp_path) == set()
