@@ -71,6 +71,12 @@ def test_without_censoring_it_is_what_counting_gives(waits: list[int]) -> None:
     assert curve.median == sorted(waits)[(n - 1) // 2]
 
 
+def test_one_half_is_one_half_whatever_its_last_digit() -> None:
+    curve = kaplan_meier(range(24), [24] * 24)
+    assert curve.share[11] < 0.5  # the product of 23/24, 22/23, ..., 12/13 is rounded
+    assert curve.median == 11
+
+
 def test_the_truth_is_met_in_the_mean() -> None:
     """Geometric waits, watched for a random while: what is dropped or cut short would be wrong."""
     rng = np.random.default_rng(0)
