@@ -107,7 +107,6 @@ def command(
     from ebrank.experiments import catalog, choice
     from ebrank.experiments.runner import Order
     from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.parallel import Interrupted
 
     for module in ("matplotlib", "jinja2"):  # told at once rather than when all is done
         import_extra(module, extra="report", purpose="for the report")
@@ -124,11 +123,9 @@ def command(
         folder = prepared_folder(out, loaded)
         try:
             document = run(order, loaded, folder, jobs)
-        except Interrupted:
-            click.echo(
-                f"stopped; finished trials are kept in {folder}; the same command goes on there",
-                err=True,
-            )
+        except KeyboardInterrupt:
+            kept = f"finished trials are kept in {folder / TRIALS}"
+            click.echo(f"stopped; {kept}; the same command goes on from there", err=True)
             raise click.exceptions.Exit(130) from None
     if as_json:
         console.print_json(as_plain(document, folder))

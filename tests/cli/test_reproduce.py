@@ -1,0 +1,249 @@
+"""`ebrank reproduce`: what it writes and prints, mistakes, and that nothing but the order matters.
+
+The golden test: the same bytes between runs, for any number of jobs, and after being stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ebrank.cli import root
+from ebrank.experiments.document import Document, read_document
+
+PATIENCE = 240  # seconds, should everything have to be compiled first
+TINY = ("--scale", "0.01", "--sessions", "120", "--updates", "4", "--seed", "5")
+GIVEN = ("--given", "ebrank:epsilon=30", "--given", "ebrank:epsilon=20,estimator=exposure")
+SOME = ("--only", "table1,table2,table3,time,toy,waiting,calibration")
+ORDER = (*TINY, *GIVEN, *SOME, "--trials", "2")
+CHANGING = {"times.json", "report.html"}
+"""Files that hold run times."""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(root, ["reproduce", *map(str, arguments)], prog_name="ebrank")
+
+
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Run the command as a user would; it does not outlive the test."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "ebrank", "reproduce", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Return the files that must not depend on anything but the order."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    own = (path for path in files if path.parent.name != "trials" and path.name not in CHANGING)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in own}
+
+
+def trials(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "trials").glob("*.npz")}
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = tmp_path_factory.mktemp("golden")
+    done = run(*ORDER, "--jobs", "1", "--out", folder)
+    assert done.exit_code == 0, done.output
+    return folder, done
+
+
+def document(golden: tuple[Path, Result]) -> Document:
+    return read_document(golden[0])
+
+
+# --- what comes of it ---------------------------------------------------------------------------
+
+
+def test_everything_is_there(golden: tuple[Path, Result]) -> None:
+    folder, _ = golden
+    found = set(written(folder)) | {path.name for path in folder.iterdir()}
+    assert {"results.json", "times.json", "report.html", "LEDGER.md", "trials"} <= found
+    for name in ("table1", "table2", "table3", "tuning", "waiting", "calibration"):
+        assert {f"tables/{name}.{kind}" for kind in ("md", "tex", "csv")} <= found
+    for name in ("time", "toy", "waiting", "calibration"):
+        assert {f"figures/{name}.svg", f"figures/{name}.png"} <= found
+
+
+def test_the_document_says_what_it_is_of(golden: tuple[Path, Result]) -> None:
+    told = document(golden)
+    assert told.command == (
+        "ebrank reproduce --trials 2 --only table1,table2,table3,time,toy,waiting,calibration "
+        "--seed 5 --given ebrank:epsilon=30 --given ebrank:epsilon=20,estimator=exposure "
+        "--sessions 120 --updates 4 --scale 0.01"
+    )
+    assert (told.seed, told.trials, told.config["sessions"]) == (5, 2, 120)
+    (data,) = told.datasets
+    assert (data.name, data.stands_in_for, data.sessions) == ("mq2007-like×0.01", "MQ2007", 120)
+    assert [(one.key, one.seed) for one in data.tuning] == [
+        ("ucbrank", -7),
+        ("ebrank", None),
+        ("ebrank:estimator=exposure", None),
+    ]
+
+
+def test_people_see_table_2_what_does_not_hold_and_where_the_report_lies(
+    golden: tuple[Path, Result],
+) -> None:
+    folder, done = golden
+    lines = done.stdout.splitlines()
+    assert "Ranking performance" in lines[0]
+    assert sum(line.strip().startswith(("EBRank", "BM25", "Oracle")) for line in lines) == 4
+    (data,) = document(golden).datasets
+    held = sum(finding.holds for finding in data.findings)
+    assert f"mq2007-like×0.01: {held} of {len(data.findings)} findings hold" in lines
+    assert done.stdout.count("does not hold: ") == len(data.findings) - held > 0
+    assert lines[-1] == f"Report: {folder / 'report.html'}"
+    assert max(map(len, lines[:-1])) <= 80
+    assert "\x1b" not in done.stdout
+
+
+def test_the_command_that_was_told_makes_the_same(golden: tuple[Path, Result]) -> None:
+    words = document(golden).command.split()[2:]
+    assert run(*words).exit_code == 0
+    assert written(Path("reproduction", "mq2007-like-0.01")) == written(golden[0])
+
+
+def test_json_for_scripts(golden: tuple[Path, Result]) -> None:
+    folder, _ = golden
+    done = run(*ORDER, "--out", folder, "--json")
+    plain = json.loads(done.stdout)
+    assert plain["out"] == str(folder)
+    (data,) = plain["datasets"]
+    entry = next(one for one in data["runs"] if one["key"] == "ebrank")
+    (record,) = [one for one in document(golden).datasets[0].runs if one.key == "ebrank"]
+    assert tuple(entry["warm"]) == record.warm
+    assert {"name", "claim", "holds", "detail"} == set(data["findings"][0])
+
+
+def test_several_datasets_share_tables(tmp_path: Path) -> None:
+    done = run(
+        *("--dataset", "mq2007-like", "--dataset", "mslr10k-like", "--only", "table1,table3"),
+        *(*TINY[2:], "--scale", "0.004", "--trials", "1", "--jobs", "1"),
+    )
+    assert done.exit_code == 0, done.output
+    told = read_document(tmp_path / "reproduction" / "mq2007-like-0.004+mslr10k-like-0.004")
+    (table,) = told.tables
+    assert [row.cells[0] for row in table.rows] == ["mq2007-like×0.004", "mslr10k-like×0.004"]
+    names = [table.name for data in told.datasets for table in data.tables]
+    assert names == ["table3-mq2007-like-0.004", "table3-mslr10k-like-0.004"]
+
+
+# --- golden -------------------------------------------------------------------------------------
+
+
+def test_jobs_and_another_process_change_no_byte(
+    golden: tuple[Path, Result], tmp_path: Path
+) -> None:
+    with started(*ORDER, "--jobs", "2", "--out", tmp_path / "again") as process:
+        _, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, stderr
+    expected = written(golden[0])
+    assert len(expected) > 25
+    assert written(tmp_path / "again") == expected
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_and_gone_on_it_is_the_same(
+    golden: tuple[Path, Result], tmp_path: Path, how: signal.Signals
+) -> None:
+    out = tmp_path / "stopped"
+    with started(*ORDER, "--jobs", "2", "--out", out) as process:
+        deadline = time.monotonic() + PATIENCE
+        while len(trials(out)) < 20:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, "nothing happened"
+            time.sleep(0.002)
+        process.send_signal(how)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    if how == signal.SIGINT:
+        assert (process.returncode, stdout) == (130, "")
+        told = f"stopped; finished trials are kept in {out / 'trials'}; the same command goes on"
+        assert told in stderr
+        assert "Traceback" not in stderr
+    kept = trials(out)
+    assert 20 <= len(kept) < len(trials(golden[0])), "stopped too late to tell anything"
+    assert not (out / "results.json").exists()
+    assert run(*ORDER, "--jobs", "2", "--out", out).exit_code == 0
+    assert kept.items() <= trials(out).items(), "run again"
+    assert written(out) == written(golden[0])
+
+
+# --- mistakes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--only", "tabel2"), "no experiment is called 'tabel2'; did you mean table2?"),
+        (("--only", "table1,extra"), "did you mean extras?"),
+        (("--given", "bm25"), "bm25 takes the place of no tuned ranker"),
+        (("--given", "ebrnk:epsilon=3"), "no ranker is called 'ebrnk'; did you mean ebrank?"),
+        (("--dataset", "nowhere"), "nowhere: no such dataset or folder"),
+        (("--scale", "0.01", "--sessions", "3"), "3 sessions are too few"),
+        (("--scale", "0"), "--scale"),
+        (("--jobs", "0"), "--jobs"),
+        (("--trials", "0"), "--trials"),
+    ],
+)
+def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert problem in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Path("reproduction").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_text("a cat")
+    done = run(*ORDER, "--out", tmp_path / "photos")
+    assert done.exit_code == 2
+    assert "photos: the folder holds something else. Give another --out." in done.stderr
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
+
+
+def test_results_of_another_command_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text('{"kind": "ebrank simulate"}')
+    done = run(*ORDER, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "not a file of this command" in done.stderr
+
+
+def test_two_datasets_of_one_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder / "same").mkdir(parents=True)
+        for split in ("train", "vali", "test"):
+            rows = (f"{n % 3} qid:{split} 1:{n} 2:{n % 4}\n" for n in range(12))
+            (tmp_path / folder / "same" / f"{split}.txt").write_text("".join(rows))
+    both = ("--dataset", tmp_path / "a" / "same", "--dataset", tmp_path / "b" / "same")
+    done = run(*both, "--sessions", "120", "--baseline-feature", "1", "--only", "table1")
+    assert done.exit_code == 2
+    assert "two datasets are called same; reproduce one at a time" in done.stderr
