@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from selenium.webdriver import Chrome, Keys
 
@@ -36,7 +37,7 @@ SESSIONS = 400
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server whose users have searched, clicked and seen items arrive, with a trained prior."""
     with Running(tmp_path_factory.mktemp("dashboard"), CONFIG) as running:
-        world = demo.World(ebrank.load("mq2007-like", scale=0.005), seed=1)
+        world = demo_world()
         with ebrank.Client(running.url) as client:
             demo.fill(client, world)
             for first in range(0, SESSIONS, demo.SESSIONS_PER_STEP):
@@ -45,7 +46,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             deadline = time.monotonic() + 60
             while client.models().training.running and time.monotonic() < deadline:
                 time.sleep(0.1)
+            client.activate(1)  # whether it won or not: priors should differ
         yield running
+
+
+def demo_world() -> demo.World:
+    return demo.World(ebrank.load("mq2007-like", scale=0.005), seed=1)
 
 
 @pytest.fixture
@@ -98,6 +104,21 @@ def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Running
     for text, value in zip(told, values, strict=False):
         assert float(text.removesuffix(" %")) == pytest.approx(100 * value, abs=0.51)
     assert told[3].startswith(str(insights(server).exploration.found))
+
+
+def test_calibration_weighs_items_by_what_their_exposure_can_tell(server: Running) -> None:
+    with ebrank.Client(server.url) as client:
+        queries = [client.query(query) for query in demo_world().queries]
+        bins = client.insights().calibration
+    items = [item for query in queries for item in query.items if item.exposure > 0]
+    items.sort(key=lambda item: item.prior)
+    evidence = np.array([item.exposure + item.alpha + item.beta for item in items])
+    clicks = np.array([item.clicks for item in items]) / evidence
+    exposure = np.array([item.exposure for item in items]) / evidence
+    for part, told in zip(np.array_split(np.arange(len(items)), 10), bins, strict=True):
+        assert told.rows == len(part)
+        assert told.predicted == pytest.approx(np.mean([items[i].prior for i in part]))
+        assert told.observed == pytest.approx(clicks[part].sum() / exposure[part].sum())
 
 
 def test_the_page_follows_what_happens(page: Page, server: Running) -> None:

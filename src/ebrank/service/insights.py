@@ -36,7 +36,8 @@ class Survey:
     """What a look at the items of some queries found.
 
     Attributes:
-        predicted, clicks, exposure: prior mean, c and E of the items that were shown.
+        predicted: prior mean of the items that were shown.
+        clicks, exposure: their c and E, each divided by E + α + β.
         waits: seconds until the first impression, NaN while waiting; with how long it was watched.
         earned: the same until the first place in a list that relevance alone gave it.
         found: items that exploration showed first and that now stand in the top k by relevance.
@@ -57,8 +58,9 @@ class Survey:
         ranks = places_in(of.relevance_order)
         seen = of.known.exposure > 0
         self.predicted.append(prior_mean(of)[seen])
-        self.clicks.append(of.known.plain_clicks[seen])
-        self.exposure.append(of.known.exposure[seen])
+        evidence = of.known.exposure + of.known.alpha + of.known.beta
+        self.clicks.append((of.known.plain_clicks / evidence)[seen])
+        self.exposure.append((of.known.exposure / evidence)[seen])
         age = now - state.entered[rows]
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
@@ -109,7 +111,9 @@ def waiting(pairs: Sequence[Floats]) -> api.Waiting:
 def calibration(found: Survey) -> list[api.CalibrationBin]:
     """Return items in bins of about equal size by what the prior predicts of them.
 
-    Observed is the click rate Σc/ΣE, which estimates relevance (eq:clickProb).
+    Observed is the click rate Σwc/ΣwE with w = 1/(E + α + β). If c is Beta-binomial with mean E·m,
+    these weights give the estimate of m that varies least. Without them items that do well,
+    and so are shown most, would speak for their whole bin.
     """
     if not found.predicted:
         return []
