@@ -106,7 +106,7 @@ def _exhibits(
 ) -> list[Exhibit]:
     """Return figures and tables, those of one name together, in the order of the experiments."""
     drawn = {figure.name: figure for figure in figures}
-    names = dict.fromkeys([*(table.name for table in tables), *drawn])
+    names = dict.fromkeys([*drawn, *(table.name for table in tables)])
     exhibits = []
     for name in sorted(names, key=lambda name: _place(name, only)):
         figure = drawn.get(name)
@@ -117,11 +117,11 @@ def _exhibits(
     return exhibits
 
 
-def _place(name: str, only: Sequence[str]) -> tuple[int, str]:
+def _place(name: str, only: Sequence[str]) -> int:
     """Return where a table or figure stands: with its experiment, whose name its own begins with.
 
     >>> _place("ablation-exposure", ["table2", "ablation"]), _place("tuning", ["table2"])
-    ((1, 'ablation-exposure'), (1, 'tuning'))
+    (1, 1)
     """
     whose = [place for place, one in enumerate(only) if name == one or name.startswith(f"{one}-")]
-    return (whose[-1] if whose else len(only)), name
+    return whose[-1] if whose else len(only)

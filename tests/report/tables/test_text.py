@@ -50,6 +50,15 @@ def test_long_texts_are_folded_not_cut() -> None:
     assert printed.split()[-1] == "end"
 
 
+def test_names_are_never_lost_beside_many_numbers() -> None:
+    columns = (Column("ranker"), *(Column(f"weight of x{n}", "weights") for n in range(12)))
+    rows = (Row(("EBRank (exposure)", *[Cell(0.5, sd=0.1)] * 12)),)
+    printed = text(Table("t", "t", "", columns, rows), width=80)
+    assert printed.count("EBRank (exposure)") == printed.count("ranker") > 1
+    assert printed.count(".500 ± .100") == 12
+    assert all(f"x{n}" in printed.split() for n in range(12))
+
+
 def test_color_only_where_asked_for() -> None:
     assert "\x1b" not in text(PERFORMANCE, width=80)
     colored = text(PERFORMANCE, width=80, color=True)
