@@ -103,11 +103,11 @@ def serve(settings: Settings) -> None:
     from ebrank.service.store.sqlite import SqliteStore
 
     folder = Path(settings.store.path)
-    store = SqliteStore(folder)
-    try:
-        server.run(store, settings, announce=lambda address: print_address(address, folder))
-    finally:
-        store.close()
+    server.run(
+        lambda: SqliteStore(folder),
+        settings,
+        announce=lambda address: print_address(address, folder),
+    )
 
 
 def serve_demo(settings: Settings) -> None:
@@ -116,16 +116,12 @@ def serve_demo(settings: Settings) -> None:
     from ebrank.service.store.sqlite import SqliteStore
 
     with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
-        store = SqliteStore(Path(folder))
-        try:
-            server.run(
-                store,
-                demo.demo_settings(settings),
-                announce=lambda address: click.echo(demo.guide(address)),
-                companion=demo.users,
-            )
-        finally:
-            store.close()
+        server.run(
+            lambda: SqliteStore(folder),
+            demo.demo_settings(settings),
+            announce=lambda address: click.echo(demo.guide(address)),
+            companion=demo.users,
+        )
 
 
 def print_address(address: str, folder: Path) -> None:

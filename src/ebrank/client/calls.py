@@ -7,7 +7,7 @@ b'{"query":"tea","k":3}'
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
 Answer = TypeVar("Answer")
-Features: TypeAlias = Sequence[float | None] | Mapping[str, float | None]
+Features: TypeAlias = Iterable[float | None] | Mapping[str, float | None]
 Items: TypeAlias = Mapping[str, Features]
 Candidates: TypeAlias = Iterable[str] | Items
 Served: TypeAlias = api.RankResponse | str

@@ -65,23 +65,27 @@ def free_port(host: str, port: int) -> int:
 
 
 def run(
-    store: Store,
+    open_store: Callable[[], Store],
     settings: Settings,
     *,
     announce: Callable[[str], None],
     companion: Companion | None = None,
 ) -> None:
-    """Serve until a signal says otherwise; the store stays open.
+    """Serve until a signal says otherwise.
 
     Args:
-        store: where everything is kept.
+        open_store: opens where everything is kept, once it is clear that the server can listen.
         settings: of the service.
         announce: is told the address once the service is ready.
         companion: runs beside the server while it serves.
     """
     check(settings)
     port = free_port(settings.server.host, settings.server.port)
-    asyncio.run(_serve(store, settings, port, announce, companion))
+    store = open_store()
+    try:
+        asyncio.run(_serve(store, settings, port, announce, companion))
+    finally:
+        store.close()
 
 
 async def _serve(

@@ -1,0 +1,210 @@
+"""Both clients against a real server: every method, tokens, errors, and a server that goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.client import Retries, ServiceError
+from ebrank.client.calls import Features, event
+from ebrank.service.auth import new_token
+from tests.serving import Server, serving
+
+SECRET, TOKEN = new_token("all", ["rank", "feedback", "admin"])
+CONFIG = f'[tokens.all]\nsha256 = "{TOKEN.sha256}"\nscopes = ["rank", "feedback", "admin"]\n'
+ITEMS: dict[str, Features] = {
+    "sencha": [0.4, 4.6],
+    "assam": [0.2, 4.1],
+    "a/b ü": np.array([0.9, 4.8]),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("client") / "store", config=CONFIG) as started:
+        yield started
+
+
+def test_every_method_waits_for_its_answer(server: Server) -> None:
+    with ebrank.Client(server.address, token=SECRET) as client:
+        assert client.put_items("tea/green", ITEMS).added == 3
+        served = client.rank("tea/green", k=2, user="ann", explain=True)
+        assert [item.rank for item in served.items] == [1, 2]
+        assert isinstance(served.items[0].prior, float)
+        assert client.click(served, served.items[0].id, event_id="e").accepted == 1
+        assert client.click(served.ranking_id, served.items[0].id, event_id="e").duplicate == 1
+        seen = client.impression(served, [item.id for item in served.items])
+        assert seen.accepted == 2
+        assert client.withdraw("tea/green", "a/b ü").withdrawn
+        state = client.query("tea/green")
+        assert {item.id: item.clicks for item in state.items}[served.items[0].id] == 1
+        assert [item.id for item in state.withdrawn] == ["a/b ü"]
+        assert client.train().training is not None
+        assert client.activate(0).active == client.models().active == 0
+        assert client.insights().totals.clicks == 1
+
+
+def test_every_method_as_a_coroutine(server: Server) -> None:
+    async def session() -> None:
+        async with ebrank.AsyncClient(server.address, token=SECRET) as client:
+            assert (await client.put_items("coffee", ITEMS)).added == 3
+            lists = await asyncio.gather(*(client.rank("coffee", k=1) for _ in range(5)))
+            assert len({served.ranking_id for served in lists}) == 5
+            events = [event(served, served.items[0].id, "click") for served in lists]
+            assert (await client.feedback(events)).accepted == 5
+            assert (await client.feedback(events)).duplicate == 5
+            assert (await client.click(lists[0], "nobody")).rejected == 1
+            assert (await client.impression(lists[0], [lists[0].items[0].id])).accepted == 1
+            assert (await client.withdraw("coffee", "assam")).withdrawn
+            assert sum(item.clicks for item in (await client.query("coffee")).items) <= 5
+            assert (await client.train()).training is not None
+            assert (await client.activate(0)).active == (await client.models()).active == 0
+            assert (await client.insights()).totals.rankings >= 5
+
+    asyncio.run(session())
+
+
+def test_candidates_may_be_named_or_brought_along(server: Server) -> None:
+    with ebrank.Client(server.address, token=SECRET) as client:
+        client.put_items("named", ITEMS)
+        some = client.rank("named", items=["assam", "sencha"])
+        assert sorted(item.id for item in some.items) == ["assam", "sencha"]
+        brought = client.rank("named", items={"new": [0.1, 1.0], "assam": [0.2, 4.1]})
+        assert sorted(item.id for item in brought.items) == ["assam", "new"]
+
+
+def test_errors_say_what_the_server_says(server: Server) -> None:
+    with ebrank.Client(server.address, token=SECRET) as client:
+        with pytest.raises(ServiceError, match="nobody asked") as unknown:
+            client.query("nobody asked")
+        assert (unknown.value.status, unknown.value.code) == (404, "not_found")
+        with pytest.raises(ServiceError, match=r"^k: ") as invalid:
+            client.rank("tea", k=0)
+        assert (invalid.value.status, invalid.value.field) == (422, "k")
+        assert isinstance(invalid.value, ebrank.EBRankError)
+
+
+@pytest.mark.parametrize(("token", "status"), [(None, 401), ("wrong", 401)])
+def test_a_wrong_token_is_an_error(server: Server, token: str | None, status: int) -> None:
+    with (
+        ebrank.Client(server.address, token=token) as client,
+        pytest.raises(ServiceError) as refused,
+    ):
+        client.models()
+    assert refused.value.status == status
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_server_that_is_not_there_is_told_after_some_tries() -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    began = time.monotonic()
+    with (
+        ebrank.Client(address, retries=Retries(attempts=3, first=0.1)) as client,
+        pytest.raises(ServiceError, match="does not answer") as told,
+    ):
+        client.models()
+    assert (told.value.status, told.value.code) == (None, "unreachable")
+    assert time.monotonic() - began >= 0.15  # it waited twice
+
+
+class Unsteady:
+    """A server that cuts connections, or answers something, before it serves a good answer."""
+
+    def __init__(self, bad: list[bytes], good: bytes) -> None:
+        self._answers = [*bad, good]
+        self.requests: list[bytes] = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        for answer in self._answers:
+            connection, _ = self._socket.accept()
+            with connection:
+                connection.settimeout(5)
+                received = b""
+                while b"\r\n\r\n" not in received:
+                    received += connection.recv(65536)
+                head, _, body = received.partition(b"\r\n\r\n")
+                length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
+                while len(body) < length:
+                    body += connection.recv(65536)
+                self.requests.append(body)
+                connection.sendall(answer)
+        self._socket.close()
+
+
+def reply(status: int, body: bytes) -> bytes:
+    return b"HTTP/1.1 %d X\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % (
+        status,
+        len(body),
+    ) + (body)
+
+
+ACCEPTED = b'{"accepted":1,"duplicate":0,"rejected":0,"results":[{"index":0,"status":"accepted"}]}'
+BUSY = reply(503, b'{"error":{"code":"unavailable","message":"busy"}}')
+
+
+def test_feedback_is_sent_again_with_the_same_ids() -> None:
+    server = Unsteady([b"", BUSY, b"HTTP/1.1 200 OK\r\n"], reply(200, ACCEPTED))
+    with ebrank.Client(server.address, retries=Retries(first=0.01)) as client:
+        assert client.click("r1", "a").accepted == 1
+    assert len(server.requests) == 4
+    assert len(set(server.requests)) == 1
+
+
+def test_a_ranking_is_sent_again_if_the_connection_broke() -> None:
+    good = reply(200, b'{"ranking_id":"r","model":0,"items":[]}')
+    server = Unsteady([b"", BUSY], good)
+
+    async def session() -> None:
+        retries = Retries(first=0.01)
+        async with ebrank.AsyncClient(server.address, retries=retries) as client:
+            assert (await client.rank("tea")).ranking_id == "r"
+
+    asyncio.run(session())
+    assert len(server.requests) == 3
+
+
+def test_training_is_not_started_twice() -> None:
+    server = Unsteady([b""], reply(200, b"{}"))
+    with (
+        ebrank.Client(server.address, retries=Retries(first=0.01)) as client,
+        pytest.raises(ServiceError, match="does not answer"),
+    ):
+        client.train()
+    assert len(server.requests) == 1
+
+
+def test_something_else_that_answers_is_told_apart() -> None:
+    server = Unsteady([reply(404, b"<html>")], reply(200, b"<html>"))
+    with ebrank.Client(server.address, retries=Retries(attempts=1)) as client:
+        with pytest.raises(ServiceError, match="answered with status 404"):
+            client.models()
+        with pytest.raises(ServiceError, match="not an answer of this service"):
+            client.models()
+
+
+def test_the_store_survives_the_clients_server(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with serving(folder) as first, ebrank.Client(first.address) as client:
+        client.put_items("tea", ITEMS)
+        served = client.rank("tea")
+        client.click(served, served.items[0].id, event_id="once")
+        assert first.stop() == (0, "")
+    with serving(folder) as second, ebrank.Client(second.address) as client:
+        assert client.click(served, served.items[0].id, event_id="once").duplicate == 1
+        assert sum(item.clicks for item in client.query("tea").items) == 1
