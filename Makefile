@@ -19,8 +19,15 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(INSTALLED) ## watch EBRank find a good new item in the embedded dataset
-	@$(BIN)/python examples/new_item.py
+demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, and a report
+	@$(BIN)/ebrank reproduce --scale 0.2 --trials 2 --out reproduction/demo \
+	  --only table1,table2,table3,time,toy,waiting
+	@echo
+	@echo 'A fifth of the embedded dataset, two trials. What to try next:'
+	@echo '  $(BIN)/ebrank reproduce                       the whole of it, every table and figure'
+	@echo '  $(BIN)/ebrank reproduce --dataset MQ2008 --data-dir FOLDER       on data of your own'
+	@echo '  $(BIN)/ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank:epsilon=5'
+	@echo '  $(BIN)/python examples/new_item.py            watch new items being found'
 
 test: $(INSTALLED) browser lint ## everything CI checks: lint, format, types, imports, tests, doctests
 	$(BIN)/pytest -q

@@ -44,7 +44,7 @@ NOT_OF_THE_RESULT = {"jobs", "out", "as_json"}
         "ebrank reproduce",
         "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
         "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
-        "ebrank reproduce --dataset mslr10k-like --only table2 --given ucbrank:epsilon=0.01",
+        "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
         "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
     ),
 )
