@@ -13,6 +13,7 @@ ebrank.settings.SettingsError: flags: there is no ranking.epsilonn. Did you mean
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +48,11 @@ class Declaration:
         return f"{self.section}.{self.key}"
 
     @property
+    def many(self) -> bool:
+        """Whether it is a list; the environment separates its parts by commas."""
+        return "tuple[" in str(self.type)
+
+    @property
     def variable(self) -> str:
         """Its variable in the environment."""
         return f"{PREFIX}{self.section}_{self.key}".upper()
@@ -58,10 +64,8 @@ def declarations() -> Iterator[Declaration]:
     for section in _sections():
         kinds = get_type_hints(sections[section], include_extras=True)
         for key in fields(sections[section]):
-            about = next(m for m in get_args(kinds[key.name]) if isinstance(m, msgspec.Meta))
-            yield Declaration(
-                section, key.name, kinds[key.name], key.default, about.description or ""
-            )
+            kind = kinds[key.name]
+            yield Declaration(section, key.name, kind, key.default, _meaning(kind))
 
 
 def read(
@@ -95,6 +99,35 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
         )
     shown["tokens"] = {token.name: list(token.scopes) for token in settings.tokens}
     return shown
+
+
+def table() -> str:
+    """Return all settings as a Markdown table, for the documentation."""
+    rows = [
+        f"| `{one.name}` | `{_toml_text(one.default)}` | {one.meaning} |" for one in declarations()
+    ]
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def _toml_text(value: object) -> str:
+    """Return a default as it would be written in the file; what is off has no value."""
+    if value is None:
+        return "off"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _meaning(kind: Any) -> str:  # noqa: ANN401 (any type)
+    """Return what is said of a type, or of a part of it such as that beside None."""
+    for part in get_args(kind):
+        if isinstance(part, msgspec.Meta):
+            return part.description or ""
+        if get_args(part) and (found := _meaning(part)):
+            return found
+    return ""
 
 
 def _sections() -> list[str]:
@@ -152,7 +185,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, obj
         if variable not in known:
             raise SettingsError(f"{variable}: there is no such setting.{_hint(variable, known)}")
         one = known[variable]
-        value = [part.strip() for part in text.split(",")] if "tuple" in str(one.type) else text
+        value = [word.strip() for word in text.split(",") if word] if one.many else text
         values.setdefault(one.section, {})[one.key] = _value(one, value, variable, strict=False)
     return values
 
@@ -160,11 +193,12 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, obj
 def _value(one: Declaration, value: object, place: str, *, strict: bool = True) -> object:
     """Return a value as its declared type; text of the environment is not strict about numbers."""
     try:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise msgspec.ValidationError("Expected a finite number")
         return msgspec.convert(value, one.type, strict=strict)
     except msgspec.ValidationError as problem:
-        raise SettingsError(f"{place}: {problem}; it is {value!r}. It means: {one.meaning}") from (
-            None
-        )
+        text = f"{place}: {problem}; it is {value!r}. It means: {one.meaning}"
+        raise SettingsError(text) from None
 
 
 def _tokens(table: object, origin: str) -> tuple[Token, ...]:

@@ -254,7 +254,8 @@ class Engine:
 
     async def _flushed(self) -> None:
         """Return when all that was written so far is on disk."""
-        await asyncio.wrap_future(self.committer.flushed())
+        # A caller that goes away must not take the flush of others with it.
+        await asyncio.shield(asyncio.wrap_future(self.committer.flushed()))
 
 
 def _salt(store: Store) -> str:

@@ -71,13 +71,13 @@ class RankingSettings:
     seed: Annotated[int, _about("of the keys that break ties", ge=0, le=2**63 - 1)] = 0
     window: Annotated[
         float, _about("seconds for which a user's list of a query keeps its order; 0 is off", ge=0)
-    ] = 0.0
-    max_explored: Annotated[
-        int | None, _about("most slots of a list that exploration may fill", ge=0)
-    ] = None
-    max_promotion: Annotated[
-        int | None, _about("most ranks that exploration may lift an item", ge=0)
-    ] = None
+    ] = 60.0
+    max_explored: (
+        Annotated[int, _about("most slots of a list that exploration may fill", ge=0)] | None
+    ) = None
+    max_promotion: (
+        Annotated[int, _about("most ranks that exploration may lift an item", ge=0)] | None
+    ) = None
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ class ExaminationSettings:
     """Which ranks users look at."""
 
     severity: Annotated[float, _about("exponent of 1/log2(rank + 1)", ge=0)] = 1.0
-    cutoff: Annotated[int | None, _about("last rank users examine", ge=1)] = None
-    curve: Annotated[
-        tuple[float, ...] | None, _about("measured probabilities of ranks 1, 2, ...")
-    ] = None
+    cutoff: Annotated[int, _about("last rank users examine", ge=1)] | None = None
+    curve: (
+        Annotated[tuple[float, ...], _about("measured probabilities of ranks 1, 2, ...")] | None
+    ) = None
 
     def examination(self) -> Examination:
         """Return the library's curve; raises `ParameterError` where it is none."""
@@ -99,9 +99,9 @@ class ExaminationSettings:
 class FeaturesSettings:
     """What features are."""
 
-    names: Annotated[
-        tuple[str, ...] | None, _about("their names; without, the first items decide")
-    ] = None
+    names: (
+        Annotated[tuple[str, ...], _about("their names; without, the first items decide")] | None
+    ) = None
     missing: Annotated[
         Literal["reject", "zero", "mean"],
         _about("what a missing value becomes; `mean` is that of the query's candidates"),

@@ -1,0 +1,74 @@
+"""Scenes for tests of the engine: a clock that stands still, items, and what users do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ebrank.service import configuration
+from ebrank.service.api import EventIn, ItemIn
+from ebrank.service.engine import Engine
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+from ebrank.service.store.memory import MemoryStore
+
+T = TypeVar("T")
+START = 1_700_000_000.0
+
+
+class Clock:
+    """A clock that tests turn."""
+
+    def __init__(self, now: float = START) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def settings(**sections: dict[str, Any]) -> Settings:
+    """Return settings with some changed."""
+    return configuration.read(flags=sections)
+
+
+def play(
+    scene: Callable[[Engine], Awaitable[T]],
+    chosen: Settings | None = None,
+    *,
+    store: Store | None = None,
+    clock: Callable[[], float] | None = None,
+) -> T:
+    """Return what a scene returns, played with an engine of its own."""
+
+    async def whole() -> T:
+        engine = Engine(store or MemoryStore(), chosen or Settings(), clock=clock or Clock())
+        try:
+            return await scene(engine)
+        finally:
+            await engine.close()
+
+    return asyncio.run(whole())
+
+
+def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:
+    """Return items `i0`, `i1`, ... with random features."""
+    rng = np.random.default_rng(seed)
+    return [ItemIn(f"i{at}", rng.random(width).tolist()) for at in range(count)]
+
+
+def click(event_id: str, ranking_id: str, item: str, kind: str = "click") -> EventIn:
+    """Return an event."""
+    return EventIn(event_id, ranking_id, item, kind)
+
+
+def ids(answer: Any) -> list[str]:  # noqa: ANN401 (a response with items)
+    """Return the ids of a list."""
+    return [item.id for item in answer.items]
+
+
+def statuses(answer: Any) -> Sequence[str]:  # noqa: ANN401 (a response with results)
+    """Return what became of each event."""
+    return [result.status for result in answer.results]
