@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -17,13 +19,20 @@ PATIENCE = 60.0  # seconds: the machine may be busy
 class Running:
     """`ebrank serve` with its store in a folder, on one loopback port for life."""
 
-    def __init__(self, folder: Path, config: str = "", *options: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        config: str = "",
+        *options: str,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._file = folder / "ebrank.toml"
         self._file.write_text(config, encoding="utf-8")
         self._options = options
+        self._environment = {**os.environ, **(variables or {}), "PYTHONUNBUFFERED": "1"}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -42,6 +51,7 @@ class Running:
                 [sys.executable, "-m", "ebrank", "serve", *options],
                 stdout=log,
                 stderr=log,
+                env=self._environment,
             )
         deadline = time.monotonic() + PATIENCE
         while not self._ready():

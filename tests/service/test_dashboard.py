@@ -267,6 +267,7 @@ def test_numbers_are_written_for_people(page: Page) -> None:
         "count(NaN)": "–",
         "percent(0.1234)": "12\u00a0%",
         "percent(0.0123)": "1.2\u00a0%",
+        "percent(0.0004)": "0.04\u00a0%",
         "percent(null)": "–",
         "duration(3.14)": "3.1\u00a0s",
         "duration(300)": "5\u00a0min",
@@ -278,6 +279,6 @@ def test_numbers_are_written_for_people(page: Page) -> None:
     }
     for call, text in written.items():
         assert page.module("format.js", f"m.{call}") == text, call
-    assert page.module("scale.js", "[0, 0.7, 3, 21, 1000].map(m.roundUp)") == [1, 1, 5, 25, 1000]
+    assert page.module("scale.js", "[0, 0.7, 3, 21, 1000].map(m.roundUp)") == [1, 0.8, 4, 40, 1000]
     steps = "m.path([[0, 1], [2, 3], [4, null], [6, 5]], true)"
     assert page.module("scale.js", steps) == "M0.0 1.0L2.0 1.0 L2.0 3.0M6.0 5.0"

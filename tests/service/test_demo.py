@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ebrank
 from ebrank.equations import relevance_probability
+from ebrank.service import demo
 from ebrank.service.demo import PRESENT, World, demo_settings, guide
 from ebrank.service.settings import Settings
+from tests.service.running import Running
+
+CONFIG = """
+[ranking]
+epsilon = 150.0
+estimator = "exposure"
+
+[features]
+scaling = "none"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +117,59 @@ def test_the_demo_keeps_where_to_listen_and_store_and_nothing_else() -> None:
 
 def test_the_guide_tells_where_to_look() -> None:
     assert "http://127.0.0.1:8123/" in guide("http://127.0.0.1:8123")
+
+
+# --- users of a real server --------------------------------------------------------------------
+
+
+def test_items_enter_and_the_good_ones_rise(tmp_path: Path) -> None:
+    with Running(tmp_path, CONFIG) as server, ebrank.Client(server.url) as client:
+        world = World(ebrank.load("mq2007-like", scale=0.003), seed=1)
+        demo.fill(client, world)
+        for first in range(0, 600, demo.SESSIONS_PER_STEP):
+            demo.step(client, world, first)
+        seen = client.insights()
+        assert seen.totals.rankings == 600
+        assert seen.totals.items == PRESENT * len(world.queries) + 6  # one every 100 sessions
+        assert seen.totals.clicks > 600
+        assert seen.exploration.explored > 0
+        top, all_ = [], []
+        for query in world.queries:
+            items = sorted(client.query(query).items, key=lambda item: item.rank_by_relevance)
+            assert {item.id for item in items} == {item.name for item in world.candidates(query)}
+            stars = [item.id.count("★") for item in items]
+            top += stars[:5]
+            all_ += stars
+        assert np.mean(top) > 2 * np.mean(all_)
+
+
+def test_users_come_in_a_process_of_their_own_that_ends_with_them(tmp_path: Path) -> None:
+    async def visited(server: Running) -> int:
+        visit = asyncio.create_task(demo.users(server.url))
+        async with ebrank.AsyncClient(server.url) as client:
+            while (seen := await client.insights()).totals.clicks == 0:
+                assert not visit.done()
+                await asyncio.sleep(0.1)
+            visit.cancel()
+            await asyncio.gather(visit, return_exceptions=True)
+            before = (await client.insights()).totals.rankings
+            await asyncio.sleep(0.5)
+            assert (await client.insights()).totals.rankings == before
+        return seen.totals.rankings
+
+    with Running(tmp_path) as server:
+        assert asyncio.run(asyncio.wait_for(visited(server), 60)) > 0
+
+
+def test_the_command_serves_the_demo_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    with Running(tmp_path, "", "--demo", variables={"TMPDIR": str(tmp_path / "tmp")}) as server:
+        assert f"Open {server.url}/" in server.log()
+        with ebrank.Client(server.url) as client:
+            deadline = time.monotonic() + 60
+            while client.insights().totals.clicks == 0:
+                assert time.monotonic() < deadline, server.log()
+                time.sleep(0.1)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not (tmp_path / "store").exists()
+    assert "Traceback" not in server.log()

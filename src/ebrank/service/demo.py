@@ -36,6 +36,7 @@ SEED = 1
 SCALE = 0.02  # about thirty queries
 PRESENT = 30  # candidates of a query at a time
 K = 10
+EPSILON = 150.0  # with 20, one in seven of the best items stays outside the top ten
 SESSIONS_PER_SECOND = 100
 SESSIONS_PER_STEP = 10  # whose clicks are sent together
 SESSIONS_PER_ARRIVAL = 100  # one item a second
@@ -52,7 +53,7 @@ def demo_settings(given: Settings) -> Settings:
         own,
         server=replace(given.server, access_log=False),
         store=given.store,
-        ranking=replace(own.ranking, k=K, epsilon=20.0, estimator="exposure"),
+        ranking=replace(own.ranking, k=K, epsilon=EPSILON, estimator="exposure"),
         features=replace(own.features, scaling="none"),  # the dataset's are scaled
         training=replace(own.training, every_seconds=0.0, l2=0.03),  # for so few queries
         insights=replace(own.insights, new_seconds=60.0, refresh_seconds=2.0),

@@ -38,10 +38,11 @@ export function rate(value) {
   return value < 10 ? plain(value, 1) : count(value);
 }
 
-/** 0.123 as 12 %; small shares keep a digit. */
+/** 0.123 as 12 %; small shares keep a digit or two. */
 export function percent(value) {
   if (!known(value)) return ABSENT;
-  return `${plain(100 * value, value < 0.0995 ? 1 : 0)}${GAP}%`;
+  if (value > 0 && value < 0.00005) return `<${GAP}0.01${GAP}%`;
+  return `${plain(100 * value, value < 0.00095 ? 2 : value < 0.0995 ? 1 : 0)}${GAP}%`;
 }
 
 /** Milliseconds. */

@@ -6,11 +6,11 @@ export function linear([from, to], [start, end]) {
   return (value) => start + (value - from) * slope;
 }
 
-/** Return the smallest of 1, 2, 2.5, 5 × 10^n that is at least x, so that axes end at round numbers. */
+/** Return the smallest of 1, 2, 4, 6, 8 × 10^n that is at least x: axes end at it and are halved. */
 export function roundUp(x) {
   if (!(x > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(x));
-  const step = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= x * (1 - 1e-9));
+  const step = [1, 2, 4, 6, 8, 10].find((candidate) => candidate * power >= x * (1 - 1e-9));
   return step * power;
 }
 
