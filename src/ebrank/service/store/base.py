@@ -27,8 +27,8 @@ class StoreError(EBRankError):
     """The store cannot do what it was asked: names the file and the remedy. Nothing was changed."""
 
 
-class Store(Protocol):
-    """Keeps what the service must not forget. Methods raise `StoreError`."""
+class Readable(Protocol):
+    """What a store tells to whoever only looks: a trainer, a replay, an export."""
 
     def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were first given."""
@@ -37,6 +37,58 @@ class Store(Protocol):
     def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
         ...
+
+    def snapshot(self, query: str) -> QueryState | None:
+        """Return a query's state as if only what was rolled up had happened."""
+        ...
+
+    def ranking(self, ranking_id: str) -> RankingEntry | None:
+        """Return a list that is still in the log."""
+        ...
+
+    def shown_by_event(self, ranking_id: str, item: str) -> bool:
+        """Return whether an event was counted as the impression of an item of a ranking."""
+        ...
+
+    def log(self) -> Iterator[Operation]:
+        """Yield the log in its order."""
+        ...
+
+    def log_length(self) -> int:
+        """Return how many entries the log holds, or a little more: for progress bars."""
+        ...
+
+    def last_time(self) -> float:
+        """Return the time of the latest entry, 0 if there is none: clocks may jump back."""
+        ...
+
+    def minutes(self, since: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, in order."""
+        ...
+
+    def models(self) -> list[ModelRecord]:
+        """Return all versions, oldest first."""
+        ...
+
+    def model(self, version: int) -> bytes | None:
+        """Return the file of a version."""
+        ...
+
+    def active_model(self) -> int:
+        """Return the active version, 0 before any training."""
+        ...
+
+    def meta(self, key: str) -> str | None:
+        """Return a setting that belongs to the data, such as the feature schema."""
+        ...
+
+    def settings(self) -> dict[str, str]:
+        """Return all such settings."""
+        ...
+
+
+class Store(Readable, Protocol):
+    """Keeps what the service must not forget. Methods raise `StoreError`."""
 
     def put_items(
         self, query: str, items: Sequence[NewItem], time: float, *, flush: bool = True
@@ -75,26 +127,6 @@ class Store(Protocol):
         """
         ...
 
-    def ranking(self, ranking_id: str) -> RankingEntry | None:
-        """Return a list that is still in the log."""
-        ...
-
-    def shown_by_event(self, ranking_id: str, item: str) -> bool:
-        """Return whether an event was counted as the impression of an item of a ranking."""
-        ...
-
-    def log(self) -> Iterator[Operation]:
-        """Yield the log in its order."""
-        ...
-
-    def log_length(self) -> int:
-        """Return how many entries the log holds, or a little more: for progress bars."""
-        ...
-
-    def snapshot(self, query: str) -> QueryState | None:
-        """Return a query's state as if only what was rolled up had happened."""
-        ...
-
     def roll_up(self, before: float) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them.
 
@@ -103,44 +135,16 @@ class Store(Protocol):
         """
         ...
 
-    def last_time(self) -> float:
-        """Return the time of the latest entry, 0 if there is none: clocks may jump back."""
-        ...
-
     def add_minutes(self, minutes: Sequence[Minute]) -> None:
         """Add the sums of some minutes to those kept; `roll_up` drops old ones."""
-        ...
-
-    def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
-        ...
-
-    def models(self) -> list[ModelRecord]:
-        """Return all versions, oldest first."""
         ...
 
     def add_model(self, record: ModelRecord, document: bytes) -> None:
         """Keep a version and its file; if it is `activated`, it is the active one from now on."""
         ...
 
-    def model(self, version: int) -> bytes | None:
-        """Return the file of a version."""
-        ...
-
     def activate(self, version: int) -> None:
         """Make a version the active one; 0 goes back to before any training."""
-        ...
-
-    def active_model(self) -> int:
-        """Return the active version, 0 before any training."""
-        ...
-
-    def meta(self, key: str) -> str | None:
-        """Return a setting that belongs to the data, such as the feature schema."""
-        ...
-
-    def settings(self) -> dict[str, str]:
-        """Return all such settings."""
         ...
 
     def set_meta(self, key: str, value: str) -> None:

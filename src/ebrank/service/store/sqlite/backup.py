@@ -1,0 +1,75 @@
+"""`ebrank backup`: a copy of a store at one moment, while it is served.
+
+It is read in one transaction, so it is the store at that moment however long the copying takes; the
+server goes on writing to its WAL meanwhile. The copy appears under its name when it is complete,
+checked, and on disk.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.sqlite import schema
+from ebrank.service.store.sqlite.connection import connect, told
+from ebrank.service.store.sqlite.view import NAME, database_of
+
+PAGES_AT_ONCE = 2000
+
+
+def backup(
+    store: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Copy a store to a new file, or into a folder, and return the file.
+
+    A folder with a backup is a store: serve it, replay it.
+    """
+    source = database_of(Path(store))
+    place = _place(Path(target))
+    building = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    try:
+        with told(source):
+            _copy(source, building, progress)
+        with building.open("rb") as file:
+            os.fsync(file.fileno())
+        building.replace(place)
+    except BaseException:
+        building.unlink(missing_ok=True)
+        raise
+    return place
+
+
+def _copy(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
+    def tell(status: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress(total - remaining, total)
+
+    reader = connect(source, read_only=True)
+    writer = sqlite3.connect(target, isolation_level=None)
+    try:
+        reader.execute("BEGIN")
+        schema.check(reader, source)
+        reader.backup(writer, pages=PAGES_AT_ONCE, progress=tell)
+        writer.execute("PRAGMA journal_mode = DELETE")  # one file, without a WAL beside it
+        found = writer.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise StoreError(f"{source}: damaged ({found}). The backup was not kept.")
+    finally:
+        writer.close()
+        reader.close()
+
+
+def _place(target: Path) -> Path:
+    """Return the file a backup goes to; it must be new."""
+    place = target / NAME if target.is_dir() else target
+    if place.exists():
+        raise StoreError(f"{place}: exists already. Name a new file or folder.")
+    if not place.parent.is_dir():
+        raise StoreError(f"{place.parent}: no such folder. Make it first.")
+    return place
