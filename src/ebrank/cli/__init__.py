@@ -16,9 +16,13 @@ from ebrank import __version__
 from ebrank.cli.lazy import RootGroup, examples
 
 VERBS = {
+    "backup": "Copy a store to a file or a folder while it is served.",
     "compare": "Compare rankers, and say which differences are not luck.",
     "data": "List, describe and check datasets.",
+    "export": "Write a store's items, log and models as Parquet files.",
+    "import": "Make a new store of an export.",
     "rankers": "List the rankers, or describe one.",
+    "replay": "Prove that a store's counters are what its log adds up to.",
     "report": "Write the report of a reproduction again, from its results.",
     "reproduce": "Reproduce the paper: all its tables and figures, and more.",
     "serve": "Serve rankings over HTTP and learn from what users do.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import keyword
 import warnings
 from collections.abc import Mapping
 from typing import Any, TextIO
@@ -45,7 +46,8 @@ class LazyGroup(click.Group):
         """Import the verb's module and return its command."""
         if cmd_name not in self.verbs:
             return None
-        command = importlib.import_module(f"{self.package}.{cmd_name}").command
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command = importlib.import_module(f"{self.package}.{module}").command
         assert isinstance(command, click.Command)
         return command
 

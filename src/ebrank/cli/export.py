@@ -1,0 +1,38 @@
+"""`ebrank export`: a store as Parquet files."""
+
+from __future__ import annotations
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option
+from ebrank.paths import expanded
+
+
+@click.command(
+    "export",
+    epilog=examples(
+        "ebrank export ebrank-store exports/2026-11",
+        "ebrank export backups/monday.db exports/monday --json",
+    ),
+)
+@click.argument("store")
+@click.argument("folder")
+@json_option
+def command(store: str, folder: str, as_json: bool) -> None:
+    """Write a store's items, log and models as Parquet files.
+
+    STORE may be in use: the export is the store as it was when the export began. FOLDER must be new
+    or empty. The columns are described in docs/store.md; `ebrank import` reads them back.
+    """
+    from ebrank.service.store.sqlite.view import SqliteView
+    from ebrank.service.transfer.exporting import export
+
+    with SqliteView(expanded(store)) as view, console.progress("exporting") as progress:
+        counts = export(view, expanded(folder), progress)
+    if as_json:
+        console.print_json({"folder": folder, "rows": counts})
+    else:
+        told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        click.echo(f"{folder}: {told}")
