@@ -94,13 +94,23 @@ async def connected(port: int, count: int) -> AsyncIterator[list[Connection]]:
             transport.close()
 
 
-def open_loop(port: int, message: Callable[[int], bytes], rate: float, seconds: float) -> Load:
+def open_loop(
+    port: int,
+    message: Callable[[int], bytes],
+    rate: float,
+    seconds: float,
+    answered: Callable[[int, bytes], None] = lambda number, body: None,
+) -> Load:
     """Send requests at a rate; those that find no idle connection open another."""
-    return asyncio.run(_open_loop(port, message, rate, seconds))
+    return asyncio.run(_open_loop(port, message, rate, seconds, answered))
 
 
 async def _open_loop(
-    port: int, message: Callable[[int], bytes], rate: float, seconds: float
+    port: int,
+    message: Callable[[int], bytes],
+    rate: float,
+    seconds: float,
+    answered: Callable[[int, bytes], None],
 ) -> Load:
     latencies: list[float] = []
     loop = asyncio.get_running_loop()
@@ -112,9 +122,10 @@ async def _open_loop(
                 connection = idle.pop()
             else:
                 _, connection = await loop.create_connection(Connection, "127.0.0.1", port)
-            await connection.ask(message(number))
+            body = await connection.ask(message(number))
             latencies.append(time.perf_counter() - start)
             idle.append(connection)
+            answered(number, body)
 
         began = time.perf_counter()
         tasks = []

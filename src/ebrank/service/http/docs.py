@@ -17,7 +17,9 @@ pre { background: var(--soft); padding: .75rem 1rem; overflow-x: auto; border-ra
 table { border-collapse: collapse; width: 100%; font-size: .95rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
   border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-.method { display: inline-block; min-width: 4.2rem; }
+h2 { padding-top: 1.5rem; border-top: 1px solid var(--line); }
+h2 code { font-size: 1rem; }
+.method { display: inline-block; min-width: 4.8rem; }
 """
 
 
@@ -27,7 +29,8 @@ def page(document: Mapping[str, Any]) -> str:
         (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<title>EBRank API</title><link rel="stylesheet" href="/docs.css"></head><body>',
+            '<title>EBRank API</title><link rel="icon" href="/dashboard/icon.svg">',
+            '<link rel="stylesheet" href="/docs.css"></head><body>',
             f"<h1>EBRank API {escape(document['info']['version'])}</h1>",
             "<p>JSON over HTTP. The same as a document for programs: ",
             '<a href="/openapi.json">openapi.json</a>. What is going on: ',
@@ -60,20 +63,17 @@ def _curl(method: str, path: str, operation: Mapping[str, Any]) -> str:
     body = operation.get("requestBody")
     if body is None:
         return line
-    return f"{line} \\\n  -d '{json.dumps(_content(body)['example'])}'"
+    return f"{line} -d '\n{json.dumps(_content(body)['example'], indent=2)}'"
 
 
 def _bodies(operation: Mapping[str, Any]) -> str:
     parts = []
     if "requestBody" in operation:
         parts.append(f"Reads {_type(_content(operation['requestBody'])['schema'])}.")
-    for status, answer in operation["responses"].items():
-        named = _type(_content(answer)["schema"])
-        parts.append(
-            f"{status}: {named}."
-            if status == "200"
-            else f"{status} {escape(answer['description'])}."
-        )
+    parts.append(f"Gives {_type(_content(operation['responses']['200'])['schema'])}.")
+    errors = [status for status in operation["responses"] if status != "200"]
+    if errors:
+        parts.append(f"Errors: {', '.join(errors)}.")
     return " ".join(parts)
 
 

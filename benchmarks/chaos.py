@@ -1,0 +1,206 @@
+"""What must survive: a server that is killed again and again under load, and a long day.
+
+`python -m benchmarks.chaos` ends a real server with SIGKILL fifty times at random moments while
+users rank and click. Every click is then sent again: one that was acknowledged must be a duplicate,
+and in the end each counts exactly once, in the counters and in the replayed log.
+`python -m benchmarks.chaos --soak` serves for ten minutes with a short memory: neither the process
+nor its files may grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ebrank
+from benchmarks.figure import Figure
+from benchmarks.http_load import open_loop, request
+from benchmarks.service import QUIET, put, rank, resident_bytes
+from ebrank.client import Retries, ServiceError
+from ebrank.client.calls import event
+from ebrank.service.api import EventIn
+from tests.serving import serving
+
+KILLS = 50
+WORKERS = 4
+ITEMS = {f"item {place}": [float(place), 1.0] for place in range(20)}
+SOAK_SECONDS = 600.0
+SHORT = QUIET + "[store]\nretention_seconds = 20\nroll_up_seconds = 5\n"
+GROWTH = 1.1
+
+
+@dataclass
+class Sent:
+    """Clicks of one life of a server."""
+
+    acknowledged: list[EventIn] = field(default_factory=list)
+    unanswered: list[EventIn] = field(default_factory=list)
+
+
+def figures(kills: int = KILLS) -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name:
+        yield killed(Path(name) / "store", kills)
+
+
+def killed(folder: Path, kills: int) -> Figure:
+    """Kill a server many times and count what became of every click."""
+    rng = random.Random(1)
+    sent, clicks, acknowledged, lost = Sent(), 0, 0, 0
+    for life in range(kills + 1):
+        with serving(folder, config=QUIET) as server:
+            lost += again(server.address, sent)
+            if life == kills:
+                stored = stored_clicks(server.address)
+                break
+            sent = Sent()
+            users = [
+                threading.Thread(target=use, args=(server.address, sent)) for _ in range(WORKERS)
+            ]
+            for user in users:
+                user.start()
+            time.sleep(rng.uniform(0.05, 1.0))
+            server.process.send_signal(signal.SIGKILL)
+            for user in users:
+                user.join()
+        clicks += len(sent.acknowledged) + len(sent.unanswered)
+        acknowledged += len(sent.acknowledged)
+    proof = subprocess.run(
+        [sys.executable, "-m", "ebrank", "replay", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    good = lost == 0 and stored == clicks and proof.returncode == 0
+    return Figure(
+        f"SIGKILL under load, {kills} times",
+        f"{acknowledged:,} clicks acknowledged, {lost} lost; {clicks:,} sent, {stored:,} counted; "
+        f"replay: {(proof.stdout or proof.stderr).strip()}",
+        "none lost, none twice, replay equal",
+        good,
+    )
+
+
+def use(address: str, sent: Sent) -> None:
+    """Rank and click until the server is gone."""
+    with ebrank.Client(address, retries=Retries(attempts=1)) as client:
+        pending: list[EventIn] = []
+        try:
+            client.put_items("tea", ITEMS)
+            while True:
+                served = client.rank("tea", k=5)
+                pending = [event(served, item.id, "click") for item in served.items]
+                told = client.feedback(pending)
+                if told.accepted != len(pending):
+                    raise AssertionError(f"refused: {told}")
+                sent.acknowledged += pending
+                pending = []
+        except ServiceError:
+            sent.unanswered += pending
+
+
+def again(address: str, sent: Sent) -> int:
+    """Send all clicks of the last life once more; return how many acknowledged ones were lost.
+
+    A click that got no answer may have been counted or not; either way it is counted now.
+    """
+    lost = 0
+    with ebrank.Client(address, timeout=60) as client:
+        for first in range(0, len(sent.acknowledged), 1000):
+            batch = sent.acknowledged[first : first + 1000]
+            lost += len(batch) - client.feedback(batch).duplicate
+        if sent.unanswered:
+            told = client.feedback(sent.unanswered)
+            assert told.rejected == 0, told
+    return lost
+
+
+def stored_clicks(address: str) -> int:
+    """Return how many clicks are in the counters."""
+    with ebrank.Client(address, timeout=60) as client:
+        return sum(item.clicks for item in client.query("tea").items)
+
+
+def soak(seconds: float) -> Iterator[Figure]:
+    """Serve for a long time with a short memory, and watch what grows."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name:
+        folder = Path(name) / "store"
+        with serving(folder, config=SHORT) as server:
+            put(server, candidates=100)
+            users, warm, samples = Users(), seconds / 5, []
+            began = time.monotonic()
+            while time.monotonic() - began < seconds:
+                load = open_loop(server.port, users.message, 100, 5.0, users.answered)
+                size = sum(file.stat().st_size for file in folder.iterdir())
+                samples.append((time.monotonic() - began, resident_bytes(server), size))
+                print(f"{samples[-1]}, p99 {load.percentile(0.99):.1f} ms", file=sys.stderr)
+            code, errors = server.stop()
+    early = [sample for sample in samples if sample[0] <= warm] or samples[:1]
+    late = samples[len(samples) // 2 :]
+    for place, what in ((1, "memory"), (2, "files")):
+        before = max(sample[place] for sample in early)
+        after = max(sample[place] for sample in late)
+        yield Figure(
+            f"{seconds:.0f} s at 100/s with a retention of 20 s: {what}, second half / first fifth",
+            f"{after / before:.2f} ({before / 1e6:.1f} MB → {after / 1e6:.1f} MB)",
+            f"≤ {GROWTH:g}",
+            after <= GROWTH * before,
+        )
+    yield Figure("then SIGTERM", f"exit {code} {errors}".strip(), "exit 0", code == 0)
+
+
+class Users:
+    """Nine lists, then the clicks on the first item of each."""
+
+    def __init__(self) -> None:
+        self._served: list[dict[str, Any]] = []
+
+    def message(self, number: int) -> bytes:
+        """Return the request of a number."""
+        if number % 10 or not self._served:
+            return rank(number)
+        clicks = [
+            {
+                "event_id": served["ranking_id"],
+                "ranking_id": served["ranking_id"],
+                "item": served["items"][0]["id"],
+                "type": "click",
+            }
+            for served in self._served
+        ]
+        self._served = []
+        return request("POST", "/v1/feedback", {"events": clicks})
+
+    def answered(self, number: int, body: bytes) -> None:
+        """Remember a list; see that clicks are accepted."""
+        told = json.loads(body)
+        if "ranking_id" in told:
+            self._served.append(told)
+        elif told["rejected"] or told["duplicate"]:
+            raise AssertionError(told)
+
+
+def main() -> None:
+    """Print figures as they are measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--soak", action="store_true")
+    parser.add_argument("--seconds", type=float, default=SOAK_SECONDS)
+    options = parser.parse_args()
+    for figure in soak(options.seconds) if options.soak else figures(options.kills):
+        met = "met" if figure.met else "MISSED"
+        print(f"{figure.what}: {figure.measured}; target {figure.target}: {met}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
