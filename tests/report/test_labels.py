@@ -42,5 +42,10 @@ def test_labels_with_room_stay_where_they_are(gaps: list[float]) -> None:
     assert spread(apart, gap=GAP, low=0.0, high=HEIGHT) == pytest.approx(apart)
 
 
+def test_where_there_is_no_room_for_all_the_gap_shrinks() -> None:
+    found = spread([93.0] * 32, gap=GAP, low=0.0, high=HEIGHT)
+    assert found == pytest.approx([6.0 * place for place in range(32)])
+
+
 def test_no_labels_need_no_place() -> None:
     assert spread([], gap=1.0, low=0.0, high=1.0) == []

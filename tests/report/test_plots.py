@@ -100,8 +100,8 @@ def test_pictures_say_what_they_show_and_names_are_no_markup() -> None:
 
 
 def test_signs_in_names_are_not_mathematics() -> None:
-    panel = Panel("$x^2$ and $", "a_b", "$", over_time().series[:1])
-    assert "$x^2$ and $" in texts(svg_file(Figure("f", "f", "", (panel,))))
+    panel = Panel("$x^2$", "a_b", "$", over_time().series[:1])
+    assert "$x^2$" in texts(svg_file(Figure("f", "f", "", (panel,))))
 
 
 def test_without_the_extra_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
