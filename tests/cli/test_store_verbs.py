@@ -1,0 +1,107 @@
+"""`ebrank replay`, `export`, `import` and `backup`, on a store that is being served."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ebrank.cli import root
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.store.samples import fill
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    monkeypatch.chdir(tmp_path)
+    opened = SqliteStore("store")
+    fill(opened)
+    yield opened
+    opened.close()
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(root, arguments, prog_name="ebrank")
+
+
+def good(*arguments: str) -> str:
+    done = run(*arguments)
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    return done.stdout
+
+
+def test_replay_of_a_store_that_is_served(store: SqliteStore) -> None:
+    line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
+    assert good("replay", "store") == line
+    document = json.loads(good("replay", "store", "--json"))
+    assert document == {
+        "path": "store",
+        "equal": True,
+        "queries": 2,
+        "items": 5,
+        "rankings": 3,
+        "events": 5,
+        "different": 0,
+        "differences": [],
+    }
+
+
+def test_replay_finds_a_counter_that_was_touched(store: SqliteStore) -> None:
+    store.close()
+    with sqlite3.connect("store/log.db") as database:
+        database.execute("UPDATE items SET shown = shown + 1 WHERE id = 'c'")
+    database.close()
+    done = run("replay", "store")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "not equal: 1 wrong counter; 5 items of 2 queries, 5 events and 3 rankings replayed",
+        "  query 'q', item 'c': shown is 2, the log gives 1",
+    ]
+    document = json.loads(run("replay", "store", "--json").stdout)
+    assert (document["equal"], document["different"]) == (False, 1)
+    assert document["differences"][0]["counter"] == "shown"
+
+
+def test_there_and_back(store: SqliteStore) -> None:
+    counts = "5 items, 5 snapshot, 3 rankings, 5 events, 0 minutes, 0 models"
+    assert good("export", "store", "out") == f"out: {counts}\n"
+    assert good("import", "out", "copy") == f"copy: {counts}\n"
+    assert good("replay", "out") == good("replay", "copy") == good("replay", "store")
+    rows = json.loads(good("export", "copy", "out2", "--json"))["rows"]
+    assert json.loads(good("import", "out2", "copy2", "--json"))["rows"] == rows
+
+
+def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
+    assert good("backup", "store", "monday.db").startswith("monday.db: ")
+    assert good("replay", "monday.db") == good("replay", "store")
+    Path("spare").mkdir()
+    document = json.loads(good("backup", "store", "spare", "--json"))
+    assert document == {"path": "spare/log.db", "bytes": Path("spare/log.db").stat().st_size}
+    again = SqliteStore("spare")
+    assert list(again.log()) == list(store.log())
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("replay", "nothing"), "nothing: no store, for there is no log.db. "),
+        (("replay", "text"), "text: not a database, or damaged "),
+        (("export", "store", "text"), "text: a file, not a folder. "),
+        (("export", "nothing", "out"), "nothing: no store"),
+        (("import", "store", "copy"), "store/export.json: no complete export "),
+        (("backup", "store", "text"), "text: exists already. "),
+        (("backup", "store", "no/such/file"), "no/such: no such folder. "),
+        (("backup", "nothing", "file"), "nothing: no store"),
+    ],
+)
+def test_mistakes_are_one_line(store: SqliteStore, arguments: tuple[str, ...], told: str) -> None:
+    Path("text").write_text("not a database, whatever it is called\n" * 40)
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {told}")
+    assert done.stderr.count("\n") == 1
