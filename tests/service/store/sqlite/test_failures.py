@@ -1,0 +1,289 @@
+"""Disks and files that fail: a clear message that names the file, and nothing half done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ebrank.service.replay import replay
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.sqlite import SqliteStore, schema
+from ebrank.service.store.sqlite.backup import backup
+from ebrank.service.store.sqlite.view import SqliteView
+from tests.service.store.samples import contents, event, fill, new_items, ranking, write
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "store")
+    fill(opened)
+    yield opened
+    opened.close()
+
+
+def refused(work: Callable[[], object], *words: str) -> None:
+    """Check that work is refused with these words, and without leaving anything."""
+    with pytest.raises(StoreError) as told:
+        work()
+    for word in words:
+        assert word in str(told.value)
+
+
+# --- full and read-only disks --------------------------------------------------------------------
+
+
+def test_a_full_disk_stops_a_write_and_nothing_else(store: SqliteStore) -> None:
+    before = contents(store)
+    pages = store._writer.execute("PRAGMA page_count").fetchone()[0]
+    store._writer.execute(f"PRAGMA max_page_count = {pages}")
+    many = [ranking(f"more-{number}", "abc", time=80.0) for number in range(1000)]
+    refused(lambda: write(store, many), str(store.path), "the disk is full", "nothing of this")
+    refused(lambda: store.put_items("new", new_items(*"abcdefgh", width=4000), 80.0), "full")
+    assert contents(store) == before
+    store._writer.execute("PRAGMA max_page_count = 1000000")
+    assert {one.status for one in write(store, many)} == {"accepted"}
+    assert replay(store).equal
+
+
+CHILD_ON_A_SMALL_DISK = """
+import resource, signal, sys
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.store.samples import fill, ranking, write
+store = SqliteStore(sys.argv[1])
+fill(store)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+written = 0
+try:
+    while True:
+        write(store, [ranking(f"more-{written}", "abc", time=80.0)])
+        written += 1
+except StoreError as problem:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print(problem)
+write(store, [ranking("last", "abc", time=90.0)])
+print(written)
+"""
+
+
+def test_a_write_that_the_system_refuses_is_told_and_the_store_goes_on(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD_ON_A_SMALL_DISK, str(tmp_path / "store")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=Path(__file__).parents[4],
+    )
+    message, written = done.stdout.splitlines()
+    assert message.startswith(f"{tmp_path / 'store/log.db'}: the disk failed")
+    with SqliteView(tmp_path / "store") as view:
+        rankings = [
+            one for one in view.log() if getattr(one, "id", "").startswith(("more", "last"))
+        ]
+        assert len(rankings) == int(written) + 1
+        assert replay(view).equal
+
+
+def test_a_flush_that_fails_ends_all_writing(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(file: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", broken)
+        refused(store.flush, str(store.path), "failed to flush (Input/output error)")
+    refused(store.flush, "failed to flush")  # the disk may claim to be well again: too late
+    refused(lambda: write(store, [ranking("r9", "abc", time=80.0)]), "failed to flush")
+    assert store.ranking("r9") is None
+    refused(store.close, "failed to flush")
+
+
+@pytest.fixture
+def nobody() -> Iterator[Path]:
+    """A folder whose owner is not root, who may write anywhere; and this process is that owner."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = os.geteuid() == 0
+        if root:
+            os.chown(folder, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        yield Path(folder)
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("file", ["log.db", "lock", "."])
+def test_what_is_read_only_is_told(nobody: Path, file: str) -> None:
+    SqliteStore(nobody / "store").close()
+    (nobody / "store" / file).chmod(0o500 if file == "." else 0o400)
+    if file == ".":
+        (nobody / "store/lock").chmod(0o600)
+    try:
+        with pytest.raises(
+            StoreError, match=r"store/(log\.db|lock): .*(Make it writable|Check the path)"
+        ):
+            write_something(nobody / "store")
+    finally:
+        (nobody / "store").chmod(0o700)
+
+
+def write_something(folder: Path) -> None:
+    store = SqliteStore(folder)
+    try:
+        store.put_items("q", new_items("a"), 1.0)
+    finally:
+        store.close()
+
+
+def test_a_copy_that_cannot_be_written_can_be_read(store: SqliteStore, tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    backup(tmp_path / "store", tmp_path / "copy")
+    with SqliteView(tmp_path / "copy") as view:
+        assert view.queries() == store.queries()
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            view._reader.execute("DELETE FROM items")
+
+
+# --- damaged and foreign files -------------------------------------------------------------------
+
+
+def damage(path: Path, page: int, length: int = 4096) -> None:
+    with path.open("r+b") as file:
+        file.seek(page * 4096)
+        file.write(b"\xa5" * length)
+
+
+def root_of(store: SqliteStore, table: str) -> int:
+    """Return the number of a table's first page, from 0."""
+    sql = "SELECT rootpage - 1 FROM sqlite_schema WHERE name = ?"
+    return int(store._reader.execute(sql, (table,)).fetchone()[0])
+
+
+def test_a_damaged_page_is_told_by_whoever_meets_it(store: SqliteStore, tmp_path: Path) -> None:
+    page = root_of(store, "items")
+    store.close()
+    damage(tmp_path / "store/log.db", page)
+    store = SqliteStore(tmp_path / "store")
+    words = (str(store.path), "the database is damaged", "restore the latest backup")
+    refused(lambda: store.load("q"), *words)
+    refused(lambda: write(store, [ranking("r9", "abc", time=90.0)]), *words)
+    refused(lambda: backup(tmp_path / "store", tmp_path / "copy.db"), "damaged", "not kept")
+    assert not list(tmp_path.glob("*copy.db*"))
+    assert len(list(store.log())) == 8, "what is not damaged can be read, and nothing was added"
+    store.close()
+
+
+def test_a_damaged_log_is_told_at_once(store: SqliteStore, tmp_path: Path) -> None:
+    page = root_of(store, "rankings")
+    store.close()
+    damage(tmp_path / "store/log.db", page)
+    refused(lambda: SqliteStore(tmp_path / "store"), "the database is damaged")
+
+
+def test_a_damaged_header_is_told(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "store").close()
+    damage(tmp_path / "store/log.db", 0, length=50)
+    for work in (SqliteStore, SqliteView):
+        refused(lambda work=work: work(tmp_path / "store"), "store/log.db: not a database")  # type: ignore[misc]
+
+
+def test_a_damaged_tail_of_the_wal_loses_only_what_was_not_flushed(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store")
+    fill(store)
+    store.flush()
+    kept = list(store.log())
+    length = store.path.with_name("log.db-wal").stat().st_size
+    write(store, [ranking("r9", "abc", time=80.0)])
+    (tmp_path / "after").mkdir()
+    for name in ("log.db", "log.db-wal"):  # as after a power cut, with the tail never written
+        shutil.copy(tmp_path / "store" / name, tmp_path / "after" / name)
+    store.close()
+    with (tmp_path / "after/log.db-wal").open("r+b") as file:
+        file.truncate(length + 1000)
+    again = SqliteStore(tmp_path / "after")
+    assert list(again.log()) == kept
+    assert replay(again).equal
+    again.close()
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    database = sqlite3.connect(tmp_path / "store/log.db")
+    database.execute("CREATE TABLE accounts (money)")
+    database.close()
+    before = (tmp_path / "store/log.db").read_bytes()
+    for work in (SqliteStore, SqliteView):
+        refused(lambda work=work: work(tmp_path / "store"), "a database of another program")  # type: ignore[misc]
+    assert (tmp_path / "store/log.db").read_bytes() == before
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("…")
+    refused(lambda: SqliteStore(tmp_path), "no store, and not empty (it holds thesis.tex)")
+    refused(lambda: SqliteStore(tmp_path / "thesis.tex"), "a file, not a folder")
+    refused(lambda: SqliteView(tmp_path), "no store, for there is no log.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "store").close()
+    database = sqlite3.connect(tmp_path / "store/log.db")
+    database.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    database.close()
+    for work in (SqliteStore, SqliteView):
+        refused(lambda work=work: work(tmp_path / "store"), "Upgrade ebrank")  # type: ignore[misc]
+
+
+def test_ids_that_are_no_text_are_told(store: SqliteStore) -> None:
+    refused(lambda: store.put_items("\ud800", new_items("a"), 1.0), "not valid Unicode")
+    refused(lambda: store.load("\ud800"), "not valid Unicode")
+
+
+def test_a_closed_store_says_so(store: SqliteStore) -> None:
+    served = store.ranking("r1")
+    assert served is not None
+    store.close()
+    store.close()
+    for work in (
+        store.queries,
+        store.flush,
+        lambda: store.roll_up(1.0),
+        lambda: write(store, [event("e9", served, "c")]),
+    ):
+        refused(work, "the store is closed")
+
+
+# --- two servers ---------------------------------------------------------------------------------
+
+OWNER = """
+import sys
+from ebrank.service.store.sqlite import SqliteStore
+store = SqliteStore(sys.argv[1])
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_server_is_told_who_has_the_store(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OWNER, str(tmp_path / "store")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        refused(lambda: SqliteStore(tmp_path / "store"), "another server", f"process {owner.pid})")
+        SqliteView(tmp_path / "store").close()
+        owner.send_signal(signal.SIGKILL)
+        owner.wait(timeout=10)
+    SqliteStore(tmp_path / "store").close()
