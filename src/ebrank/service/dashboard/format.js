@@ -61,6 +61,11 @@ export function duration(seconds) {
   return `${(seconds / 86_400).toFixed(0)}${GAP}d`;
 }
 
+/** A wait, which the server tells in whole seconds. */
+export function wait(seconds) {
+  return known(seconds) && seconds < 1 ? `<${GAP}1${GAP}s` : duration(seconds);
+}
+
 /** Time of day of seconds since 1970. */
 export function timeOfDay(seconds) {
   return known(seconds) ? clock.format(new Date(1000 * seconds)) : ABSENT;

@@ -25,13 +25,12 @@ const HEAD = [
   ["Made", ""],
   ["Items", "number wide-only"],
   ["Loss", "number"],
-  ["Before", "number wide-only"],
   ["", "wide-only"],
   ["", "number"],
 ];
 
 function untrained(active) {
-  return { version: 0, created: null, rows: null, validation_loss: null, previous_loss: null, activated: true, active: active === 0, reason: "" };
+  return { version: 0, created: null, rows: null, validation_loss: null, activated: true, active: active === 0, reason: "" };
 }
 
 function row(model) {
@@ -40,7 +39,6 @@ function row(model) {
     model.version === 0 ? "before any training" : dayAndTime(model.created),
     count(model.rows),
     decimal(model.validation_loss, 4),
-    decimal(model.previous_loss, 4),
     h("span", { class: "soft small" }, model.reason),
     model.active ? h("span", { class: "tag" }, "active") : activate(model),
   ];

@@ -2,7 +2,7 @@
 
 import { h, patch } from "./dom.js";
 import { firstSteps } from "./empty.js";
-import { count, counted, duration, milliseconds, percent, rate, ratio } from "./format.js";
+import { count, counted, duration, milliseconds, percent, rate, ratio, wait } from "./format.js";
 import { lastHour, sum } from "./minutes.js";
 import { modelsPanel } from "./models.js";
 import * as panels from "./panels.js";
@@ -102,8 +102,8 @@ function tiles({ insights, minutes }) {
     ),
     tile(
       "Wait for the first impression",
-      duration(first.median),
-      `median; ${duration(top.median)} to earn its place`,
+      wait(first.median),
+      `median; ${wait(top.median)} to earn its place`,
     ),
     tile(
       "Clicks given up to explore, last hour",

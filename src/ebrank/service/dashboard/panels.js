@@ -3,7 +3,7 @@
 import { line, scatter } from "./charts.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
-import { count, counted, decimal, duration, milliseconds, percent, rate, ratio, timeOfDay } from "./format.js";
+import { count, counted, decimal, duration, milliseconds, percent, rate, ratio, timeOfDay, wait } from "./format.js";
 import { sum } from "./minutes.js";
 
 const note = (...text) => h("p", { class: "note" }, text);
@@ -55,8 +55,8 @@ export function latency({ minutes }, width) {
 export function cost({ insights, minutes }, width) {
   const { exploration, k } = insights;
   const about = note(
-    `Clicks lost, by expectation, against the order by relevance alone: ${rate(exploration.cost)} in the last hour, `,
-    `for ${counted(exploration.explored, "explored slot")}. Found so far: ${counted(exploration.found, "item")} of today's top ${k}.`,
+    `Clicks lost, by expectation, against the order by relevance alone: ${rate(exploration.cost)} in the last hour `,
+    `for ${counted(exploration.explored, "explored slot")}. Of the items found so, ${count(exploration.found)} now stand in the top ${k}.`,
   );
   if (quiet(minutes)) return [about, nothing(SILENCE)];
   const lost = [
@@ -77,7 +77,7 @@ export function waiting({ insights }, width) {
   const { first_shown: first, top_k: top } = insights.waiting;
   const about = note(
     "From entering to the first impression, and to a place in the list by relevance alone. ",
-    `Half of them: ${duration(first.median)} and ${duration(top.median)}.`,
+    `Half of them: ${wait(first.median)} and ${wait(top.median)}.`,
   );
   if (first.happened === 0) return [about, nothing("No item was shown since it entered.")];
   const end = Math.max(1, ...first.seconds, ...top.seconds);
