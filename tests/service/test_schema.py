@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.engine import Engine
+from ebrank.service.problems import Problem
+from ebrank.service.schema import Schema, filled
+from ebrank.service.store.memory import MemoryStore
+from ebrank.settings import SettingsError
+from tests.service.scenes import play, settings
+
+
+@pytest.mark.parametrize("schema", [Schema(3), Schema.named(["a", "é"]), Schema(0)])
+def test_the_text_form_reads_back(schema: Schema) -> None:
+    assert Schema.from_json(schema.to_json()) == schema
+
+
+def test_the_first_items_fix_names_and_number() -> None:
+    assert Schema.of([ItemIn("x", [1.0, None])]) == Schema(2)
+    assert Schema.of([ItemIn("x", {"b": 1.0}), ItemIn("y", {"a": 1.0})]).names == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("features", "told"),
+    [
+        ([1.0], "item 'x' has 1 features, not 2"),
+        ({"a": 1.0}, "item 'x' lacks feature 'b'; missing values are refused"),
+        ({"a": 1.0, "b": None}, "item 'x' lacks feature 'b'"),
+        ([None, 1.0], "item 'x' lacks feature 'a'"),
+        ({"a": 1.0, "b": 1.0, "c": 1.0}, "item 'x' has a feature 'c', which is none of a, b"),
+        ([1e39, 1.0], "feature 'a' is 1e\\+39, too large"),
+        ([math.nan, 1.0], "feature 'a' is nan"),
+    ],
+)
+def test_what_does_not_fit_names_the_item_and_the_feature(features: object, told: str) -> None:
+    with pytest.raises(Problem, match=told):
+        Schema.named(["a", "b"]).row(ItemIn("x", features), missing_allowed=False)  # type: ignore[arg-type]
+
+
+def test_names_mean_nothing_where_features_have_none() -> None:
+    with pytest.raises(Problem, match="names its features"):
+        Schema(1).row(ItemIn("x", {"a": 1.0}), missing_allowed=False)
+
+
+def test_missing_values_are_marked_and_filled() -> None:
+    row = Schema.named(["a", "b"]).row(ItemIn("x", {"b": 2.0}), missing_allowed=True)
+    assert math.isnan(row[0])
+    assert row[1] == 2.0
+    matrix = np.array([[np.nan, 1.0, np.nan], [4.0, 3.0, np.nan]], np.float32)
+    np.testing.assert_array_equal(filled(matrix, by_mean=False), [[0, 1, 0], [4, 3, 0]])
+    np.testing.assert_array_equal(filled(matrix, by_mean=True), [[4, 1, 0], [4, 3, 0]])
+    whole = np.ones((2, 2), np.float32)
+    assert filled(whole, by_mean=True) is whole
+
+
+def test_items_that_do_not_fit_change_nothing() -> None:
+    async def scene(engine: Engine) -> None:
+        with pytest.raises(Problem, match="2 features, not 1"):
+            await engine.put_items("q", [ItemIn("a", [1.0]), ItemIn("b", [1.0, 2.0])])
+        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])  # nothing was fixed by the first
+        with pytest.raises(Problem, match="'b' has 1 features, not 2"):
+            await engine.put_items("other", [ItemIn("c", [1.0, 1.0]), ItemIn("b", [1.0])])
+        with pytest.raises(Problem, match="not known"):
+            await engine.rank(RankRequest("other"))
+
+    play(scene)
+
+
+@pytest.mark.parametrize("rule", ["zero", "mean"])
+def test_missing_values_may_be_allowed(rule: str) -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", {"x": 1.0}), ItemIn("b", {"y": 2.0})])
+        assert len((await engine.rank(RankRequest("q"))).items) == 2
+
+    play(scene, settings(features={"missing": rule}))
+
+
+def test_names_in_the_settings_must_be_those_of_the_store() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+
+    play(scene, settings(features={"names": ["x", "y"]}), store=store)
+    play(scene, settings(features={"names": ["x", "y"]}), store=store)
+    with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
+        play(scene, settings(features={"names": ["x", "z"]}), store=store)
