@@ -32,7 +32,7 @@ def page(document: Document, times: Mapping[str, Any] | None) -> str:
     environment = _environment()
     return environment.get_template("report.html").render(
         title=f"EBRank reproduced: {names}",
-        subtitle=f"{trials}, seed {document.seed}. Every figure below was computed by this run.",
+        subtitle=f"{trials}, seed {document.seed}.",
         light=variables(dark=False),
         dark=variables(dark=True),
         document=document,
