@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ebrank.data.dataset import Dataset
 from ebrank.experiments import choice
+from ebrank.experiments.keeping import kept
 from ebrank.experiments.outcome import Outcome
 from ebrank.experiments.run import Experiment, Results, Run, Setup, TuningRecord
 from ebrank.rankers import registry
@@ -155,7 +156,7 @@ class _Work:
                 progress=self._progress(f"running{_about(config, setup.config)}", config),
             )
             self._finish(config, len(runs) * setup.trials)
-            results.update(zip(runs, done, strict=True))
+            results.update(zip(runs, kept(done), strict=True))
         return results
 
     def _tune(self, need: choice.Need) -> tuple[Ranker, TuningRecord]:
