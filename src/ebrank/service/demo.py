@@ -37,6 +37,7 @@ SCALE = 0.02  # about thirty queries
 PRESENT = 30  # candidates of a query at a time
 K = 10
 EPSILON = 150.0  # with 20, one in seven of the best items stays outside the top ten
+L2 = 0.03  # with the default's, a prior learns so few queries by heart
 SESSIONS_PER_SECOND = 100
 SESSIONS_PER_STEP = 10  # whose clicks are sent together
 SESSIONS_PER_ARRIVAL = 100  # one item a second
@@ -55,7 +56,7 @@ def demo_settings(given: Settings) -> Settings:
         store=given.store,
         ranking=replace(own.ranking, k=K, epsilon=EPSILON, estimator="exposure"),
         features=replace(own.features, scaling="none"),  # the dataset's are scaled
-        training=replace(own.training, every_seconds=0.0, l2=0.03),  # for so few queries
+        training=replace(own.training, every_seconds=0.0, after_events=30_000, l2=L2),
         insights=replace(own.insights, new_seconds=60.0, refresh_seconds=2.0),
     )
 

@@ -80,7 +80,7 @@ export function waiting({ insights }, width) {
     `Half of them: ${wait(first.median)} and ${wait(top.median)}.`,
   );
   if (first.happened === 0) return [about, nothing("No item was shown since it entered.")];
-  const end = Math.max(1, ...first.seconds, ...top.seconds);
+  const end = 1 + Math.max(0, ...first.seconds, ...top.seconds);
   // Seconds and days on one axis: log(1 + seconds).
   const x = Array.from({ length: 81 }, (_, i) => (Math.log1p(end) * i) / 80);
   const share = (curve) => x.map((place) => 1 - stillWaiting(curve, Math.expm1(place) * (1 + 1e-9)));
@@ -101,9 +101,9 @@ export function waiting({ insights }, width) {
   return [about, chart];
 }
 
-/** The value of a curve that falls at `seconds` to `still_waiting`. */
+/** The value of a curve that falls at `seconds` to `still_waiting`; full seconds, so 0 is "within 1". */
 function stillWaiting({ seconds, still_waiting: left }, time) {
-  const fallen = seconds.findLastIndex((at) => at <= time);
+  const fallen = seconds.findLastIndex((at) => at + 1 <= time);
   return fallen < 0 ? 1 : left[fallen];
 }
 
