@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -15,8 +16,10 @@ import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
-from ebrank.service.server import ServerError, check, free_port
+from ebrank.service.server import ServerError, check, free_port, run
 from ebrank.service.settings import ServerSettings, Settings, Token
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.memory import MemoryStore
 from tests.serving import Server, serving
 
 ITEMS = {f"item {place}": [float(place)] for place in range(20)}
@@ -48,6 +51,33 @@ def test_an_address_of_another_machine_is_refused() -> None:
         free_port("192.0.2.1", 0)
     with pytest.raises(ServerError, match="cannot listen on no such host"):
         free_port("no such host", 0)
+
+
+def test_trouble_at_the_start_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(self: object) -> None:
+        raise StoreError("the store has no model 7")
+
+    monkeypatch.setattr("ebrank.service.engine.Engine.start", failing)
+    settings = Settings(server=ServerSettings(port=0))
+    with pytest.raises(StoreError, match="no model 7"):
+        run(MemoryStore, settings, announce=lambda address: None)
+
+
+def test_what_runs_beside_the_server_ends_with_it() -> None:
+    heard: list[str] = []
+
+    async def companion(address: str) -> None:
+        try:
+            heard.append(address)
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(60)
+        finally:
+            heard.append("gone")
+
+    settings = Settings(server=ServerSettings(port=0))
+    run(MemoryStore, settings, announce=heard.append, companion=companion)
+    assert heard == [heard[0], heard[0], "gone"]
+    assert heard[0].startswith("http://127.0.0.1:")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])

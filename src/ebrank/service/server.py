@@ -101,35 +101,31 @@ async def _serve(
     app = App(engine, settings, log=log)
     web = _web_server(app, settings.server.host, port)
     address = f"http://{_bracketed(settings.server.host)}:{port}"
-    async with asyncio.TaskGroup() as tasks:
-        serving = tasks.create_task(web.serve())
-        beside = None
-        try:
-            await engine.start()
-            app.readiness.started = True
-            announce(address)
-            if companion is not None:
-                beside = tasks.create_task(_beside(companion, address))
-            await _first(stopped.wait(), serving)
-        finally:
-            if beside is not None:
-                beside.cancel()
-            await app.drained(GRACE_SECONDS)
-            web.stop()
-            await engine.close()
+    serving, beside = asyncio.create_task(web.serve()), None
+    try:
+        await engine.start()
+        app.readiness.started = True
+        announce(address)
+        if companion is not None:
+            beside = asyncio.ensure_future(companion(address))
+        await _first(stopped, serving)
+    finally:
+        if beside is not None:
+            beside.cancel()
+            await asyncio.wait([beside])
+        await app.drained(GRACE_SECONDS)
+        web.stop()
+        await asyncio.wait([serving])
+        await engine.close()
 
 
-async def _beside(companion: Companion, address: str) -> None:
-    await companion(address)
-
-
-async def _first(waiting: Awaitable[Any], serving: asyncio.Task[None]) -> None:
-    """Return when the wait is over, or the web server has ended by itself."""
-    wait = asyncio.ensure_future(waiting)
-    await asyncio.wait([wait, serving], return_when=asyncio.FIRST_COMPLETED)
-    wait.cancel()
+async def _first(stopped: asyncio.Event, serving: asyncio.Task[None]) -> None:
+    """Return when a signal came; raise if the web server has ended by itself."""
+    waiting = asyncio.create_task(stopped.wait())
+    await asyncio.wait([waiting, serving], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
     if serving.done():
-        raise ServerError("the web server ended by itself")
+        raise ServerError(f"the web server ended by itself: {serving.exception()}")
 
 
 def _signals() -> asyncio.Event:
