@@ -147,3 +147,19 @@ def test_help_needs_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("absent", ["msgspec", "granian"])
+def test_a_missing_extra_says_how_to_install_it(tmp_path: Path, absent: str) -> None:
+    store = tmp_path / "store"
+    code = (
+        f"import sys; sys.modules[{absent!r}] = None\n"
+        f"sys.argv = ['ebrank', 'serve', '--port', '0', '--store', {str(store)!r}]\n"
+        "from ebrank.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert f"{absent} is needed to serve" in refused(done)
+    assert "pip install 'ebrank[service]'" in done.stderr
+    assert not store.exists()

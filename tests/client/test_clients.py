@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -208,3 +210,15 @@ def test_the_store_survives_the_clients_server(tmp_path: Path) -> None:
     with serving(folder) as second, ebrank.Client(second.address) as client:
         assert client.click(served, served.items[0].id, event_id="once").duplicate == 1
         assert sum(item.clicks for item in client.query("tea").items) == 1
+
+
+@pytest.mark.parametrize("absent", ["msgspec", "httpx"])
+def test_a_missing_extra_says_how_to_install_it(absent: str) -> None:
+    code = f"import sys; sys.modules[{absent!r}] = None\nimport ebrank; ebrank.Client()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stderr.splitlines()[-1] == (
+        f"ebrank.errors.MissingExtraError: {absent} is needed to call a server and not installed; "
+        "run: pip install 'ebrank[service]'"
+    )

@@ -80,6 +80,7 @@ def run(
         companion: runs beside the server while it serves.
     """
     check(settings)
+    import_extra("granian", extra="service", purpose="to serve")  # before anything is touched
     port = free_port(settings.server.host, settings.server.port)
     store = open_store()
     try:
