@@ -6,8 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from ebrank.service.records import EventEntry, Minute, NewItem, Operation, RolledUp
+from ebrank.service.records import EventEntry, Minute, NewItem, Operation, RankingEntry, RolledUp
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.store.samples import (
@@ -97,7 +99,7 @@ def test_the_caller_owns_what_is_loaded(store: Store) -> None:
     assert state is not None
     state.stats.shown[:] = 7
     state.features[:] = 0.0
-    state.ids.append("x")
+    state.active[:] = False
     assert bits(store.load("q")) == before
 
 
@@ -183,6 +185,22 @@ def test_what_cannot_be_stored_leaves_nothing(store: Store, bad: Operation) -> N
         write(store, [ranking("r9", "ba"), event("e9", first, "a"), bad])
     assert contents(store) == before
     assert [one.status for one in write(store, [event("e9", first, "a")])] == ["accepted"]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(st.text(), min_size=5, max_size=5, unique=True))
+def test_any_text_is_a_name(store: Store, names: list[str]) -> None:
+    query, item, ranking_id, event_id, kind = (name + "☂" for name in names)
+    new = event_id not in {one.event_id for one in store.log() if isinstance(one, EventEntry)}
+    if not new or store.ranking(ranking_id) or query in store.queries():
+        return
+    store.put_items(query, [NewItem(item, (1.0,)), NewItem("", (2.0,))], 1.0)
+    served = RankingEntry(ranking_id, query, 2.0, 0, (item, ""), (1.0, 0.5), would_rank=("", item))
+    click = EventEntry(event_id, ranking_id, query, item, kind, 1, 1.0, False, 3.0, 3.0)
+    write(store, [served, click])
+    assert list(store.log())[-2:] == [served, click]
+    assert store.ranking(ranking_id) == served
+    assert [n[0] for n in sums(store.load(query)).values()] == [1, 1]
 
 
 # --- log and roll-up ---------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class SqliteStore(Reader):
             self._writer = connect(path)
             opened.callback(self._writer.close)
             version = schema.check(self._writer, path)
-            self._writer.execute("PRAGMA journal_mode = WAL")
+            _use_wal(self._writer, path)
             schema.upgrade(self._writer, version)
             self._next = journal.next_number(self._writer)
             super().__init__(path, connect(path))
@@ -159,6 +159,15 @@ def _made(folder: Path) -> Path:
             "Name a new folder, or one that was served."
         )
     return folder
+
+
+def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise StoreError(
+            f"{path}: this file system lacks what SQLite's write-ahead log needs (got {mode!r}). "
+            "Name a folder on a local disk."
+        )
 
 
 def _flush_folder(folder: Path) -> None:
