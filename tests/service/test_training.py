@@ -77,6 +77,12 @@ def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path)
         assert ranker.scaling == Scaling("query")
         expected = ranker.predict_prior(state.features).alpha.tolist()
         assert [item.alpha for item in view.items] == expected
+        # and so it is of a few of the candidates, in whatever order they are named
+        some = await engine.rank(RankRequest("q0", items=["i7", "i2"], explain=True))
+        prior = {item.id: item.prior for item in view.items}
+        assert {item.id: item.prior for item in some.items} == {
+            name: prior[name] for name in ("i2", "i7")
+        }
         await engine.put_items("new", [ItemIn("bad", [0.0, 0.5]), ItemIn("good", [1.0, 0.5])])
         assert ids(await engine.rank(RankRequest("new"))) == ["good", "bad"]
         assert (await engine.activate(0)).active == 0

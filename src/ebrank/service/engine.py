@@ -128,10 +128,7 @@ class Engine:
         """Return a list; it is logged when this returns."""
         began, now = time.perf_counter(), self._now()
         with unavailable():
-            new = [item for item in request.items or () if isinstance(item, api.ItemIn)]
-            if new:
-                self._candidacy.put(request.query, new, now)
-            live = self._candidacy.query(request.query, now)
+            live = self._live(request, now)
             user = None if request.user is None else serving.hashed(request.user, self._salt)
             choice = self._chooser.choose(request, live, self._model, user, now)
             answer = self._served(live, choice, user, now, explain=request.explain)
@@ -139,6 +136,14 @@ class Engine:
                 await self._flushed()
         self._watch.latency(now, time.perf_counter() - began)
         return answer
+
+    def _live(self, request: api.RankRequest, now: float) -> LiveQuery:
+        """Return the query of a request, its new items added once the others are known."""
+        if request.items is not None:
+            serving.check_known(self._queries.get(request.query, now), request.items)
+            new = [item for item in request.items if isinstance(item, api.ItemIn)]
+            self._candidacy.put(request.query, new, now)
+        return self._candidacy.query(request.query, now)
 
     def _served(
         self,

@@ -44,7 +44,7 @@ class Chooser:
         k = request.k or self._settings.k
         if self._settings.mode == "shadow":
             return self._shadow(request, live, model, k)
-        only = None if request.items is None else _rows(live, ids_of(request.items))
+        only = None if request.items is None else _rows(live, request.items)
         of = lists.contest(live, model, only)
         if not request.explore:
             return Choice(lists.relevance_list(of, k, self._examination))
@@ -68,7 +68,7 @@ class Chooser:
     def _shadow(self, request: api.RankRequest, live: LiveQuery, model: Model, k: int) -> Choice:
         if request.items is None:
             raise Problem("in shadow mode a request gives its own order: items", "items")
-        rows = _rows(live, ids_of(request.items))
+        rows = _rows(live, request.items)
         of = lists.contest(live, model, rows)
         served = lists.listing(of, np.arange(min(k, len(rows))), self._examination)
         # The caller's order is no exploration of ours, whatever it costs.
@@ -86,15 +86,21 @@ def hashed(user: str, salt: str) -> str:
     return hashlib.blake2b(user.encode(), key=salt.encode(), digest_size=8).hexdigest()
 
 
-def _rows(live: LiveQuery, ids: Sequence[str]) -> Rows:
-    """Return the rows of candidates, in the order given."""
-    rows = live.rows_of(ids)
+def check_known(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> None:
+    """Refuse names that are no candidates, unless the same request makes them candidates."""
+    new = {item.id for item in items if not isinstance(item, str)}
+    named = [item for item in ids_of(items) if item not in new]
+    rows = [None] * len(named) if live is None else live.rows_of(named)
     unknown = [
-        item
-        for item, row in zip(ids, rows, strict=True)
-        if row is None or not live.state.active[row]
+        repr(item)
+        for item, row in zip(named, rows, strict=True)
+        if row is None or live is None or not live.state.active[row]
     ]
     if unknown:
-        named = ", ".join(map(repr, unknown[:10])) + (" and others" if len(unknown) > 10 else "")
-        raise Problem(f"no candidates of this query: {named}", "items")
-    return np.array(rows, np.int64)
+        others = f" and {len(unknown) - 10} others" if len(unknown) > 10 else ""
+        raise Problem(f"no candidates of this query: {', '.join(unknown[:10])}{others}", "items")
+
+
+def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Rows:
+    """Return the rows of items that are known to be candidates, in the order given."""
+    return np.array(live.rows_of(ids_of(items)), np.int64)
