@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ebrank.service.http.admission import Admission
 from ebrank.service.http.messages import Gone, Receive, Scope, Send, page, read_body, send_page
 from ebrank.service.http.problems import Bug, HttpProblem, told
-from ebrank.service.http.route import Call, Page, Route, Router
+from ebrank.service.http.route import Call, Page, Router
 from ebrank.service.http.routes import API
 from ebrank.service.http.static import dashboard_routes
 from ebrank.service.http.system import (
@@ -76,10 +76,13 @@ class App:
 
     async def _answer(self, scope: Scope, receive: Receive, seen: _Seen) -> Page:
         try:
-            route, names = self.router.find(scope["method"], _raw_path(scope))
+            route, parts = self.router.find(scope["method"], _raw_path(scope))
             seen.route = route.path
             seen.caller = self._admission.admit(scope, route)
-            answer = await self._served(route, names, await read_body(scope, receive, self._limit))
+            if route.waits:
+                self.readiness.check_started()
+            names, body = route.names(parts), await read_body(scope, receive, self._limit)
+            answer = await route.handle(Call(self._engine, names, route.data(body)))
         except Problem as problem:
             return _error(problem)
         except StoreError as problem:
@@ -92,11 +95,6 @@ class App:
             return _error(Bug("the server made a mistake; its log tells more"))
         self.traffic.served(answer)
         return page(answer)
-
-    async def _served(self, route: Route, names: dict[str, object], body: bytes) -> object:
-        if route.waits:
-            self.readiness.check_started()
-        return await route.handle(Call(self._engine, names, route.data(body)))
 
 
 class _Seen:

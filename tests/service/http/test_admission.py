@@ -71,6 +71,11 @@ def test_what_is_open_needs_no_token(local: Local, path: str) -> None:
     assert status(local, "GET", path, None) == 200
 
 
+@pytest.mark.parametrize("name", ["%ff", "q" * 600])
+def test_an_odd_name_is_not_judged_before_the_token(local: Local, name: str) -> None:
+    assert local.request("GET", f"/v1/queries/{name}").status_code == 401
+
+
 def test_head_is_guarded_too(local: Local) -> None:
     assert status(local, "HEAD", "/v1/models", None) == 401
 

@@ -5,13 +5,14 @@ at its slashes first and decoded after.
 
 >>> async def show(call: Call) -> object: ...
 >>> router = Router([Route("GET", "/v1/queries/{query}", show)])
->>> router.find("GET", b"/v1/queries/tea%2Fgreen")[1]
+>>> route, parts = router.find("GET", b"/v1/queries/tea%2Fgreen")
+>>> route.names(parts)
 {'query': 'tea/green'}
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,6 +110,19 @@ class Route:
         """What it does, in the words of its function."""
         return " ".join((self.handle.__doc__ or "").split())
 
+    def names(self, parts: Sequence[str]) -> dict[str, Any]:
+        """Return the variable parts of an address that matched, decoded.
+
+        Raises:
+            BadRequest: if one is not UTF-8.
+            Invalid: if one is not what its type says.
+        """
+        return {
+            one[1:-1]: _name(one[1:-1], part)
+            for one, part in zip(self.parts, parts, strict=True)
+            if one.startswith("{")
+        }
+
     def data(self, body: bytes) -> Any:  # noqa: ANN401 (as the route reads it)
         """Return the body as `handle` gets it.
 
@@ -131,28 +145,27 @@ class Router:
         self.routes = list(routes)
         self._fixed = {(one.method, one.path): one for one in self.routes if "{" not in one.path}
 
-    def find(self, method: str, raw_path: bytes) -> tuple[Route, dict[str, Any]]:
-        """Return the route and the variable parts of the address.
+    def find(self, method: str, raw_path: bytes) -> tuple[Route, tuple[str, ...]]:
+        """Return the route and the parts of the address, as they were sent.
 
         Raises:
             NoSuchPage: if there is none.
             WrongMethod: if there is one for other methods.
             BadRequest: if the address is not UTF-8.
-            Invalid: if a variable part is not what its type says.
         """
         try:
             path = raw_path.decode()
         except UnicodeDecodeError:
             raise BadRequest("the address is not UTF-8") from None
         wanted = "GET" if method == "HEAD" else method
+        parts = tuple(path[1:].split("/"))
         route = self._fixed.get((wanted, path))
         if route is not None:
-            return route, {}
-        parts = tuple(path[1:].split("/"))
+            return route, parts
         near = [one for one in self.routes if _matches(one.parts, parts)]
         for one in near:
             if one.method == wanted:
-                return one, _names(one.parts, parts)
+                return one, parts
         if not near:
             raise NoSuchPage("there is nothing at this address; /docs lists what there is")
         allowed = ", ".join(sorted({one.method for one in near}))
@@ -164,14 +177,6 @@ def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
         part != "" if one.startswith("{") else one == part
         for one, part in zip(pattern, parts, strict=True)
     )
-
-
-def _names(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        one[1:-1]: _name(one[1:-1], part)
-        for one, part in zip(pattern, parts, strict=True)
-        if one.startswith("{")
-    }
 
 
 def _name(kind: str, part: str) -> Any:  # noqa: ANN401 (as `PARTS` says)

@@ -45,9 +45,8 @@ class Traffic:
 
     def answered(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
         """Count one request, and log it."""
-        known = (
-            method if method in _METHODS else "other"
-        )  # a label per made-up word would be endless
+        # A label for each word that somebody makes up would be endless.
+        known = method if method in _METHODS else "other"
         self._requests.add(1, known, route, str(status))
         self._seconds.observe(seconds, route)
         if self._log is not None:
