@@ -33,7 +33,7 @@ from ebrank.service.candidacy import Candidacy
 from ebrank.service.clock import MonotoneClock
 from ebrank.service.committer import Committer
 from ebrank.service.feedback import RecentLists, Served
-from ebrank.service.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping
+from ebrank.service.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping, log
 from ebrank.service.inbox import Inbox
 from ebrank.service.models import Model, warm_up
 from ebrank.service.problems import unavailable
@@ -41,7 +41,7 @@ from ebrank.service.queries import LiveQuery, Queries
 from ebrank.service.ranking_ids import RankingIds
 from ebrank.service.records import RankingEntry
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import Store, StoreError
 from ebrank.service.training import Training
 from ebrank.service.versions import Versions
 from ebrank.service.views import query_view
@@ -77,9 +77,9 @@ class Engine:
         )
         self._watch = Watch(store, settings.insights.new_seconds)
         self._recent = RecentLists(store)
-        self.committer = Committer(store)
         self._candidacy = Candidacy(store, settings, self._queries, self._watch)
         self._chooser = serving.Chooser(settings)
+        self.committer = Committer(store)
         self._inbox = Inbox(
             store, settings, self._queries, self._recent, self.committer, self._watch
         )
@@ -99,8 +99,10 @@ class Engine:
         await self._chores.close()
         await self._training.close()
         await asyncio.to_thread(self.committer.close)
-        with unavailable():
+        try:
             await self._watch.save()
+        except StoreError as problem:  # only sums for the dashboard; requests were told
+            log.warning("%s", problem)
 
     @property
     def version(self) -> int:

@@ -20,6 +20,7 @@ from ebrank.behavior import FIELDS, BehaviorStats
 from ebrank.features import Features, Scaling
 from ebrank.priors import LinearPrior
 from ebrank.ranker import EBRanker
+from ebrank.service.names import encode
 from ebrank.service.records import QueryState
 from ebrank.service.schema import filled
 
@@ -138,7 +139,7 @@ def _judges(state: QueryState, share: float, *, by_query: bool) -> Bools:
 
 def _fraction(name: str) -> float:
     """Return a number in [0, 1) that depends on a name alone."""
-    return float(xxhash.xxh3_64_intdigest(name.encode()) / 2**64)
+    return float(xxhash.xxh3_64_intdigest(encode(name)) / 2**64)
 
 
 def _fitted(table: Table, training: Bools, judging: Bools, job: Job) -> EBRanker:

@@ -12,7 +12,7 @@ from ebrank.service.store.base import StoreError
 TICK_SECONDS = 1.0
 SAVE_SECONDS = 5.0
 
-_log = logging.getLogger("ebrank.service")
+log = logging.getLogger("ebrank.service")
 
 
 class Housekeeping:
@@ -44,4 +44,4 @@ class Housekeeping:
                 try:
                     await chore()
                 except StoreError as problem:  # requests are told too; the next time may do
-                    _log.warning("%s", problem)
+                    log.warning("%s", problem)

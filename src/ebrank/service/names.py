@@ -13,13 +13,22 @@ from typing import overload
 import numpy as np
 
 
+def encode(text: str) -> bytes:
+    """Return a text as bytes; any text, even half a character that no file would take."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")
+
+
 class Names(Sequence[str]):
     """A list of texts that cannot be changed, as one text and where each of them ends."""
 
     __slots__ = ("_ends", "_text")
 
     def __init__(self, names: Sequence[str] = ()) -> None:
-        encoded = [name.encode() for name in names]
+        encoded = [encode(name) for name in names]
         self._text = b"".join(encoded)
         self._ends = np.cumsum([len(name) for name in encoded], dtype=np.uint32)
 
@@ -35,12 +44,12 @@ class Names(Sequence[str]):
             return [self[at] for at in range(*place.indices(len(self)))]
         end = self._ends[place]
         begin = self._ends[place - 1] if place % len(self) else 0
-        return self._text[begin:end].decode()
+        return _decode(self._text[begin:end])
 
     def __iter__(self) -> Iterator[str]:
         begin = 0
         for end in self._ends.tolist():
-            yield self._text[begin:end].decode()
+            yield _decode(self._text[begin:end])
             begin = end
 
     def extended(self, names: Sequence[str]) -> Names:

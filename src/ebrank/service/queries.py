@@ -19,7 +19,7 @@ from ebrank.behavior import BehaviorStats
 from ebrank.priors.base import BetaParameters
 from ebrank.service import counting
 from ebrank.service.models import Model
-from ebrank.service.names import Names
+from ebrank.service.names import Names, encode
 from ebrank.service.records import NewItem, QueryState
 from ebrank.service.schema import filled
 from ebrank.service.store.base import Store
@@ -193,4 +193,4 @@ class Queries:
 def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint64]:
     """Return a key for each item that depends on nothing but the seed and both names."""
     names = (f"{len(query)}:{query}{item}" for item in ids)
-    return np.fromiter((xxhash.xxh3_64_intdigest(name.encode(), seed) for name in names), np.uint64)
+    return np.fromiter((xxhash.xxh3_64_intdigest(encode(name), seed) for name in names), np.uint64)

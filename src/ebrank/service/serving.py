@@ -12,6 +12,7 @@ from ebrank.service import api, lists
 from ebrank.service.exploration import Windows
 from ebrank.service.lists import Contest, Listing
 from ebrank.service.models import Model
+from ebrank.service.names import encode
 from ebrank.service.problems import Problem
 from ebrank.service.queries import LiveQuery, Rows
 from ebrank.service.settings import Settings
@@ -83,7 +84,7 @@ def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:
 
 def hashed(user: str, salt: str) -> str:
     """Return what the log says instead of a user's name; without the salt it tells nothing."""
-    return hashlib.blake2b(user.encode(), key=salt.encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(encode(user), key=salt.encode(), digest_size=8).hexdigest()
 
 
 def check_known(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> None:
