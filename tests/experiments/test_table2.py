@@ -131,5 +131,13 @@ def test_findings_tell_their_figures() -> None:
         "CFTopK with x^b concatenated is significantly worse in Cold-NDCG than without",
         True,
         "−.200 in Cold-NDCG, adjusted p < .0001",
+        table2.BIAS,
+        "CFTopK",
     )
-    assert replace(found["cold-kept-prior"], claim="").detail == "+.000 in Cold-NDCG"
+    assert replace(found["cold-kept-prior"], claim="").detail == ".000 in Cold-NDCG"
+
+
+def test_findings_of_a_theme_are_told_apart_by_their_subjects() -> None:
+    told = [(finding.theme, finding.subject) for finding in table2.findings(made())]
+    assert len(set(told)) == len(told)
+    assert all(theme and subject for theme, subject in told)

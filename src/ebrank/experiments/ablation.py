@@ -31,6 +31,7 @@ class Part:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
+NEEDED = "EBRank needs each of its parts"
 FULL = Part("nothing", "full", "ebrank")
 PARTS = (
     Part("exploration", "w/o exploration", "without-exploration", {"epsilon": 0.0}),
@@ -116,6 +117,8 @@ def findings(one: Entrant, parts: dict[Part, Result]) -> Iterator[Finding]:
                 f"{measure.text(gain, '+')} in {measure.title} ({in_words(p_value)})"
                 for measure, (gain, p_value) in leads.items()
             ),
+            NEEDED,
+            f"{part.lacks} of {one.label}",
         )
 
 

@@ -11,6 +11,7 @@ from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, against, p
 from ebrank.experiments.outcome import Figure, Finding, Outcome, Series
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 
+FIRST = "EBRank is first under every entering probability"
 ETAS = (0.1, 0.2, 0.4, 0.7, 1.0)
 
 
@@ -53,8 +54,16 @@ def findings(setup: Setup, results: Results) -> Iterator[Finding]:
             name = f"{one.style}-first-{measure.name}-every-eta"
             ahead = all(each.difference > 0 for each in leads.values())
             sure = all(each.significant for each in leads.values())
-            yield Finding(name, claim, ahead, _told(leads))
-            yield Finding(f"{name}-significantly", f"{claim}, significantly", sure, _told(leads))
+            subject = f"{one.label} in {measure.title}"
+            yield Finding(name, claim, ahead, _told(leads), FIRST, subject)
+            yield Finding(
+                f"{name}-significantly",
+                f"{claim}, significantly",
+                sure,
+                _told(leads),
+                FIRST,
+                f"{subject}, significantly",
+            )
 
 
 def _told(leads: dict[float, Lead]) -> str:

@@ -57,8 +57,7 @@ class Measure:
         >>> MEASURES[0].text(0.5961), MEASURES[2].text(-1.26, "+")
         ('.596', '−1.3')
         """
-        told = f"{value:{sign}.{self.digits}f}".replace("-", "−")
-        return told.replace("0.", ".", 1) if abs(value) < 1 else told
+        return printed(value, self.digits, sign)
 
 
 MEASURES = (
@@ -67,6 +66,18 @@ MEASURES = (
     Measure("cum_ndcg", "Cum-NDCG", 1, lambda trial: trial.cum_ndcg),
 )
 COLD, WARM, CUM = MEASURES
+
+
+def printed(value: float, digits: int, sign: str = "") -> str:
+    """Return a number as papers print it; one that rounds to zero has no sign.
+
+    >>> printed(0.5961, 3), printed(-0.0312, 2, "+"), printed(-0.0001, 3, "+")
+    ('.596', '−.03', '.000')
+    """
+    told = f"{abs(value):.{digits}f}"
+    if told.strip("0."):
+        told = ("−" if value < 0 else sign) + told.removeprefix("0")
+    return told.removeprefix("0")
 
 
 def cell(values: Floats, digits: int = 3) -> Cell:

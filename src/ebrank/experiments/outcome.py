@@ -31,6 +31,7 @@ class Cell:
         digits: after the point.
         best: whether it is the best of its group.
         marks: significance marks or letters.
+        signed: whether it is a difference, whose plus is written too.
     """
 
     value: float | None
@@ -38,6 +39,7 @@ class Cell:
     digits: int = 3
     best: bool = False
     marks: str = ""
+    signed: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class Panel:
         diagonal: whether to draw the line y = x, where a perfect prediction lies.
         log_x: whether equal ratios of x are equal distances.
         zero: whether the y axis must begin at 0.
+        down: whether the y axis grows downwards, as ranks do.
     """
 
     title: str
@@ -111,6 +114,7 @@ class Panel:
     diagonal: bool = False
     log_x: bool = False
     zero: bool = False
+    down: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,12 +136,16 @@ class Finding:
         claim: the paper's claim in words.
         holds: whether it holds here.
         detail: the figures it was decided by.
+        theme: what the paper says in general; findings of one theme are told together.
+        subject: for whom or what this one checks it, in a word or two.
     """
 
     name: str
     claim: str
     holds: bool
     detail: str
+    theme: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True)

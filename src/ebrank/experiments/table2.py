@@ -34,6 +34,10 @@ ByKey: TypeAlias = Mapping[str, Result]
 
 APART = "for comparison"
 """The group of rows that are not the paper's."""
+BIAS = "Behavior concatenated as a feature costs Cold-NDCG"
+DEGENERATION = "CFTopK gets worse by behavior"
+COLD_KEPT = "Rankers made for new items keep their Cold-NDCG"
+FIRST = "EBRank is first"
 KEPT = 0.03
 """A Cold-NDCG no further than this below that of CFTopK without behavior counts as kept."""
 CAPTION = (
@@ -123,6 +127,8 @@ def exploitation_bias(results: ByKey) -> Iterator[Finding]:
             f"{one.label} with x^b concatenated is significantly worse in Cold-NDCG than without",
             loss > 0 and p_value < 0.05,
             f"{COLD.text(-loss, '+')} in Cold-NDCG, adjusted {in_words(p_value)}",
+            BIAS,
+            one.label,
         )
 
 
@@ -136,6 +142,8 @@ def degeneration(results: ByKey) -> Iterator[Finding]:
             f"CFTopK with x^b concatenated is worse in {measure.title} than without",
             gain < 0,
             f"{measure.text(gain, '+')} in {measure.title}, {in_words(p_value)}",
+            DEGENERATION,
+            measure.title,
         )
 
 
@@ -151,6 +159,8 @@ def kept_cold(results: ByKey) -> Iterator[Finding]:
             "CFTopK without behavior",
             gap >= -KEPT,
             f"{COLD.text(gap, '+')} in Cold-NDCG",
+            COLD_KEPT,
+            one.label,
         )
 
 
@@ -161,9 +171,16 @@ def first(results: ByKey, key: str, measure: Measure) -> Iterator[Finding]:
     ahead = lead(results[key], _labeled(results, rivals, one), measure)
     claim = f"{one.label} is first in {measure.title}"
     name = f"{one.style}-first-{measure.name}"
-    yield Finding(name, claim, ahead.difference > 0, str(ahead))
-    surely = f"{claim}, significantly ahead of all others"
-    yield Finding(f"{name}-significantly", surely, ahead.significant, str(ahead))
+    subject = f"{one.label} in {measure.title}"
+    yield Finding(name, claim, ahead.difference > 0, str(ahead), FIRST, subject)
+    yield Finding(
+        f"{name}-significantly",
+        f"{claim}, significantly ahead of all others",
+        ahead.significant,
+        str(ahead),
+        FIRST,
+        f"{subject}, significantly",
+    )
 
 
 EXPERIMENT = Experiment("table2", "Table 2: ranking performance", outcome, runs, tuned=TUNED)

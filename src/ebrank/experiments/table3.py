@@ -7,11 +7,12 @@ import numpy.typing as npt
 
 from ebrank.evaluation.exploitation import behavior_and_other
 from ebrank.experiments.lineup import CONCATENATING, Entrant
-from ebrank.experiments.measures import cell
+from ebrank.experiments.measures import cell, printed
 from ebrank.experiments.outcome import Column, Finding, Outcome, Row, Table
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 from ebrank.simulation.result import Result
 
+DOMINANCE = "The behavior feature outweighs every other"
 ORDER = sorted(CONCATENATING, key=lambda one: one.label)
 """As the paper lists them."""
 
@@ -52,7 +53,9 @@ def _finding(one: Entrant, values: npt.NDArray[np.float64]) -> Finding:
         f"behavior-dominates-{one.style}",
         f"{one.label} gives x^b a larger weight than any other feature",
         bool(behavior > other),
-        f"ratio {behavior:.3f} of x^b, {other:.3f} of the largest other",
+        f"ratio {printed(behavior, 3)} of x^b, {printed(other, 3)} of the largest other",
+        DOMINANCE,
+        one.label,
     )
 
 

@@ -21,6 +21,7 @@ from ebrank.data.preparation import prepare
 from ebrank.equations import relevance_probability
 from ebrank.evaluation.exploitation import exploitation_ratio
 from ebrank.experiments.lineup import EBRANK, Entrant, entrant
+from ebrank.experiments.measures import printed
 from ebrank.experiments.outcome import (
     Cell,
     Column,
@@ -192,7 +193,8 @@ def figure(seen: dict[Entrant, Seen]) -> Figure:
         Series(one.label, one.style, sessions, tuple(of.ranks.tolist())) for one, of in seen.items()
     )
     arrival = Panel("When G enters", "item", "relevance", (truth, *bars), "bars", zero=True)
-    later = Panel("From then on", "sessions since G entered", "rank of G, 1 on top", tuple(lines))
+    since = "sessions since G entered"
+    later = Panel("From then on", since, "rank of G", tuple(lines), down=True)
     title = "Toy example: A is old, G is new and just like A"
     return Figure("toy", title, CAPTION, (arrival, later))
 
@@ -234,8 +236,10 @@ def buried(seen: dict[Entrant, Seen]) -> Finding:
         "Toy example: CFTopK with x^b ranks new item G lower than EBRank does, and holds it for "
         "less relevant than its old twin A by a wider margin",
         bool(loss > ours and ranks[0] > ranks[1]),
-        f"G is held for less relevant than A by {loss:.3f} and {ours:.3f}; it enters at rank "
-        f"{ranks[0]:.1f} and {ranks[1]:.1f}",
+        f"G is held for less relevant than A by {printed(loss, 3)} and {printed(ours, 3)}; it "
+        f"enters at rank {ranks[0]:.1f} and {ranks[1]:.1f}",
+        "Clicks as a feature bury a new item",
+        "toy example",
     )
 
 
