@@ -45,9 +45,10 @@ class Watch:
     def ranking(self, live: LiveQuery, of: Listing, entry: RankingEntry) -> None:
         """Count a list; call it before its steps are added to the counters."""
         rows, new = of.rows, self._new(live, of.rows, entry.time)
-        p = np.array(entry.examination) * entry.counted
-        unseen = np.isnan(live.state.first_shown[rows]) & (p > 0)
+        curve = np.array(entry.examination)
+        unseen = np.isnan(live.state.first_shown[rows]) & (curve > 0)
         live.explored_first[rows] |= unseen & of.explored
+        p = curve * entry.counted
         deserved = rows[~of.explored & np.isnan(live.earned[rows])]
         live.earned[deserved] = entry.time - live.state.entered[deserved]
         self._count(rankings=1)

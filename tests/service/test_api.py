@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from ebrank.service import api
+from ebrank.service.api import EventIn, Malformed, RankRequest, read_events
+
+GOOD = {"event_id": "e", "ranking_id": "r", "item": "i", "type": "click"}
+
+
+def test_a_bad_event_does_not_spoil_its_batch() -> None:
+    events: list[Any] = [GOOD, 7, GOOD | {"type": 1}, GOOD | {"why": "?"}, {"event_id": "x"}, GOOD]
+    read = read_events(json.dumps({"events": events}).encode())
+    kinds = [type(event) for event in read]
+    assert kinds == [EventIn, Malformed, Malformed, Malformed, Malformed, EventIn]
+    assert "unknown field `why`" in read[3].reason  # type: ignore[union-attr]
+    assert read_events(json.dumps({"events": [GOOD]}).encode()) == [EventIn("e", "r", "i", "click")]
+
+
+@pytest.mark.parametrize("time", [12.5, 7, "2024-05-01T10:00:00Z", None])
+def test_times_are_seconds_or_dates(time: object) -> None:
+    [event] = read_events(json.dumps({"events": [GOOD | {"time": time}]}).encode())
+    assert isinstance(event, EventIn)
+
+
+@pytest.mark.parametrize("time", ["2024-05-01T10:00:00", "noon", True, []])
+def test_other_times_are_malformed(time: object) -> None:
+    [event] = read_events(json.dumps({"events": [GOOD | {"time": time}]}).encode())
+    assert isinstance(event, Malformed)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"events": 3}', b'{"event": []}'])
+def test_what_is_no_batch_is_refused_as_a_whole(body: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        read_events(body)
+
+
+def test_a_batch_has_a_limit() -> None:
+    body = json.dumps({"events": [GOOD] * (api.MOST_EVENTS + 1)}).encode()
+    with pytest.raises(msgspec.ValidationError, match="length <= 10000"):
+        read_events(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": ""},
+        {"query": "q" * 513},
+        {"query": "q", "k": 0},
+        {"query": "q", "k": 1001},
+        {"query": "q", "items": []},
+        {"query": "q", "items": [{"id": "a"}]},
+        {"query": "q", "items": ["x" * 257]},
+        {"query": "q", "user": ""},
+        {"query": "q", "limit": 3},
+    ],
+)
+def test_requests_out_of_bounds_are_refused(body: object) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(json.dumps(body), type=RankRequest)
+
+
+def test_answers_hold_what_was_asked_for_and_no_more() -> None:
+    plain = api.RankResponse("r", 0, [api.RankedItem("a", 1, 0.5)])
+    assert msgspec.to_builtins(plain) == {
+        "ranking_id": "r",
+        "model": 0,
+        "items": [{"id": "a", "rank": 1, "score": 0.5}],
+    }
