@@ -12,7 +12,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.browser import console_errors
 
-PATIENCE = 20.0
+PATIENCE = 60.0  # seconds: the machine may be busy
 
 
 class Page:

@@ -43,9 +43,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             for first in range(0, SESSIONS, demo.SESSIONS_PER_STEP):
                 demo.step(client, world, first)
             client.train()
-            deadline = time.monotonic() + 60
-            while client.models().training.running and time.monotonic() < deadline:
+            deadline = time.monotonic() + 120
+            while not (trained := client.models()).models and time.monotonic() < deadline:
                 time.sleep(0.1)
+            assert trained.models, trained.training.outcome
             client.activate(1)  # whether it won or not: priors should differ
         yield running
 
@@ -86,6 +87,7 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Ru
     assert "NaN" not in page.text("main")
     assert "undefined" not in page.text("main")
     assert not page.all("#panel-shadow")
+    assert not page.one("[data-action=token]").is_displayed()  # none is needed on loopback
     assert page.complaints() == []
 
 

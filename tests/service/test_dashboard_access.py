@@ -113,6 +113,10 @@ def test_a_page_nobody_sees_asks_nothing(page: Page, server: Running) -> None:
 def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: Running) -> None:
     page.browser.get("about:blank")
     page.browser.get(server.url)
+    page.wait(lambda: page.all("dialog"), "the question")
+    page.press(Keys.ESCAPE)  # not now: the page stays quiet until it is wanted
+    page.wait(lambda: not page.all("dialog"), "the dialog to close")
+    page.one("[data-action=token]").click()
     enter(page, "wrong-secret")
     page.wait(lambda: page.all("dialog .complaint"), "a complaint")
     enter(page, "reader-secret")

@@ -18,6 +18,7 @@ import { queryView } from "./query.js";
 const main = document.querySelector("main");
 const status = document.querySelector(".status");
 const search = document.querySelector("#search");
+const tokenButton = document.querySelector("[data-action=token]"); // for servers that ask for one
 
 let view = null;
 let seen = null; // the latest answer, to draw it again when the window changes its width
@@ -44,6 +45,7 @@ function open() {
   const first = view === null;
   view = viewOf(location.hash);
   seen = null;
+  tokenButton.hidden &&= token.get() === null;
   main.replaceChildren(...view.head(), h("p", { class: "lead" }, "Loading …"));
   document.title = `${view.title} · EBRank`;
   if (!first) {
@@ -90,6 +92,7 @@ async function failed(problem) {
 
 async function askForToken(problem) {
   asking = true;
+  tokenButton.hidden = false;
   const changed = await tokenEntered(token.get() === null ? null : sentence(problem.message));
   asking = false;
   // Whoever says no is left in peace: the button in the bar asks again.

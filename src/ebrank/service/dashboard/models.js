@@ -13,7 +13,7 @@ export function modelsPanel({ insights }) {
       h("button", { type: "button", "data-action": "train", disabled: training.running }, training.running ? "Training …" : "Train now"),
     ]),
     h("table", {}, [
-      h("thead", {}, h("tr", {}, HEAD.map(([name, kind]) => h("th", { scope: "col", class: kind }, name)))),
+      h("thead", {}, h("tr", {}, HEAD.map(([name, kind, label]) => h("th", { scope: "col", class: kind, "aria-label": label }, name)))),
       h("tbody", {}, newest.slice(0, 10).map(row)),
     ]),
     newest.length > 10 ? h("p", { class: "small soft more" }, `${newest.length - 10} older versions: GET /v1/models`) : null,
@@ -25,8 +25,8 @@ const HEAD = [
   ["Made", ""],
   ["Items", "number wide-only"],
   ["Loss", "number"],
-  ["", "wide-only"],
-  ["", "number"],
+  ["", "wide-only", "What was found"],
+  ["", "number", "Use"],
 ];
 
 function untrained(active) {

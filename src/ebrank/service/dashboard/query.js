@@ -70,10 +70,10 @@ function key() {
 }
 
 const HEAD = [
-  ["", "number"],
+  ["", "number", "Rank"],
   ["Item", "name wide-only"],
   ["Relevance", "picture"],
-  ["", "number"],
+  ["", "number", "Relevance"],
   ["Shown", "number"],
   ["Clicks", "number"],
   ["Exposure", "number wide-only"],
@@ -84,9 +84,13 @@ const HEAD = [
 function table(items, now) {
   const end = Math.min(1, 1.05 * highest(items.flatMap((item) => [item.interval[1], Math.min(1, item.relevance)])));
   return h("table", { class: "items" }, [
-    h("thead", {}, h("tr", {}, HEAD.map(([name, kind], i) => h("th", { scope: "col", class: kind }, i === 2 ? axis(end) : name)))),
+    h("thead", {}, h("tr", {}, HEAD.map((column, i) => heading(column, i === 2 ? axis(end) : column[0])))),
     h("tbody", {}, items.map((item) => row(item, end, now))),
   ]);
+}
+
+function heading([, kind, label], content) {
+  return h("th", { scope: "col", class: kind, "aria-label": label }, content);
 }
 
 function axis(end) {
