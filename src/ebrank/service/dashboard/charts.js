@@ -58,7 +58,7 @@ function alone(points, one) {
  * Points [{x, y, size, tip}] beside the diagonal on which they would lie if x told y.
  */
 export function scatter(width, { points, format, nameX, nameY, label, height = 220 }) {
-  const end = roundUp(highest(points.flatMap((point) => [point.x, point.y])));
+  const end = roundUp(1.05 * highest(points.flatMap((point) => [point.x, point.y])));
   const toX = linear([0, end], [LEFT, width - RIGHT]);
   const toY = linear([0, end], [height - BOTTOM, TOP]);
   const most = highest(points.map((point) => point.size));

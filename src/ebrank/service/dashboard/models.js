@@ -10,10 +10,10 @@ export function modelsPanel({ insights }) {
   return [
     h("div", { class: "training" }, [
       h("p", { class: "small soft" }, trainingState(training, now)),
-      h("button", { type: "button", "data-action": "train", disabled: training.running }, training.running ? "Training …" : "Train now"),
+      trainButton(training),
     ]),
     h("table", {}, [
-      h("thead", {}, h("tr", {}, HEAD.map(([name, kind, label]) => h("th", { scope: "col", class: kind, "aria-label": label }, name)))),
+      h("thead", {}, h("tr", {}, HEAD.map(heading))),
       h("tbody", {}, newest.slice(0, 10).map(row)),
     ]),
     newest.length > 10 ? h("p", { class: "small soft more" }, `${newest.length - 10} older versions: GET /v1/models`) : null,
@@ -28,6 +28,15 @@ const HEAD = [
   ["", "wide-only", "What was found"],
   ["", "number", "Use"],
 ];
+
+function heading([name, kind, label]) {
+  return h("th", { scope: "col", class: kind, "aria-label": label }, name);
+}
+
+function trainButton({ running }) {
+  const words = running ? "Training …" : "Train now";
+  return h("button", { type: "button", "data-action": "train", disabled: running }, words);
+}
 
 function untrained(active) {
   return { version: 0, created: null, rows: null, validation_loss: null, activated: true, active: active === 0, reason: "" };
@@ -46,7 +55,8 @@ function row(model) {
 }
 
 function activate({ version }) {
-  return h("button", { type: "button", "data-action": "activate", "data-version": version, "aria-label": `Activate model ${version}` }, "Activate");
+  const does = { "data-action": "activate", "data-version": version };
+  return h("button", { type: "button", ...does, "aria-label": `Activate model ${version}` }, "Activate");
 }
 
 function trainingState({ running, started, finished, outcome, next_events: events, next_time: time }, now) {

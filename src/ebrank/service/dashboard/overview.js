@@ -108,7 +108,7 @@ function tiles({ insights, minutes }) {
     tile(
       "Clicks given up to explore, last hour",
       percent(ratio(lost, lost + sum(minutes, "clicks"))),
-      `${counted(insights.exploration.found, "item")} found, ${count(insights.exploration.explored)} slots explored`,
+      `${counted(insights.exploration.found, "item")} found in ${count(insights.exploration.explored)} slots`,
     ),
     tile(
       "Rankings per second, now",

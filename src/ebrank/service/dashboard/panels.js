@@ -56,7 +56,8 @@ export function cost({ insights, minutes }, width) {
   const { exploration, k } = insights;
   const about = note(
     `Clicks lost, by expectation, against the order by relevance alone: ${rate(exploration.cost)} in the last hour `,
-    `for ${counted(exploration.explored, "explored slot")}. Of the items found so, ${count(exploration.found)} now stand in the top ${k}.`,
+    `for ${counted(exploration.explored, "explored slot")}. Of the items found so, `,
+    `${count(exploration.found)} now stand in the top ${k}.`,
   );
   if (quiet(minutes)) return [about, nothing(SILENCE)];
   const lost = [
@@ -129,7 +130,7 @@ export function calibration({ insights }, width) {
 
 export function buried({ insights }) {
   const about = note("What the features promise and few users have seen. Open a query to see what is believed of its items.");
-  if (insights.buried.length === 0) return [about, nothing("Nothing is buried: every promising item has been shown.")];
+  if (insights.buried.length === 0) return [about, nothing("No item of the queries used lately stands outside its list.")];
   const head = ["Query", "Item", "Promised", "Relevance", "Shown", "Exposure", "Rank"];
   return [
     about,
@@ -168,5 +169,6 @@ export function shadow({ insights }) {
     ["Expected clicks gained per list", `${seen.gain >= 0 ? "+" : "−"}${decimal(Math.abs(seen.gain), 3)}`],
     ["Slots of new items", `${percent(seen.new_items)} against ${percent(seen.served_new_items)}`],
   ];
-  return [about, h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
+  const pairs = facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+  return [about, h("dl", { class: "facts" }, pairs)];
 }

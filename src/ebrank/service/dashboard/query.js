@@ -97,6 +97,11 @@ function axis(end) {
   return ["Relevance ", h("span", { class: "soft" }, `0 to ${decimal(end)}`)];
 }
 
+function spoken({ relevance, interval: [low, high], prior }) {
+  const interval = `90 % interval ${decimal(low)} to ${decimal(high)}`;
+  return `relevance ${decimal(relevance)}, ${interval}, prior ${decimal(prior)}`;
+}
+
 function row(item, end, now) {
   const picture = density({
     prior: [item.alpha, item.beta],
@@ -104,7 +109,7 @@ function row(item, end, now) {
     interval: item.interval,
     mean: item.relevance,
     end,
-    label: `relevance ${decimal(item.relevance)}, 90 % interval ${decimal(item.interval[0])} to ${decimal(item.interval[1])}, prior ${decimal(item.prior)}`,
+    label: spoken(item),
   });
   const cells = [
     count(item.rank),
