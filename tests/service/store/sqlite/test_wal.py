@@ -15,7 +15,8 @@ from tests.service.store.samples import new_items, ranking, write
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    monkeypatch.setattr(wal, "INTERVAL_SECONDS", 3600.0)  # the tests checkpoint themselves
     opened = SqliteStore(tmp_path / "store")
     opened.put_items("q", new_items(*"abc"), 1.0)
     yield opened
@@ -27,18 +28,30 @@ def fill(store: SqliteStore, begin: int, count: int) -> None:
         write(store, [ranking(f"r{number}", "abc")])
 
 
-def test_a_long_wal_is_used_from_its_start_again(
+def test_a_long_wal_is_used_from_its_start_again_though_others_write(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wal, "LIMIT_PAGES", 50)
     fill(store, 0, 100)
-    assert store._wal._passive() > 50
     size = store.path.with_name("log.db-wal").stat().st_size
-    for portion in range(1, 6):
+    passive = store._wal._passive
+    calls: list[int] = []
+
+    def first_incomplete_then_complete() -> int:
+        calls.append(len(calls))
+        if calls[-1] % 2:
+            return passive()
+        with SqliteView(store.path.parent):  # what comes now is not copied: somebody reads
+            fill(store, 5000 + calls[-1], 1)
+            return passive()
+
+    monkeypatch.setattr(store._wal, "_passive", first_incomplete_then_complete)
+    for portion in range(1, 11):
         store._wal.checkpoint()
         fill(store, 100 * portion, 20)
-        assert store._wal._passive() < 200, "it has begun again"
+    assert len(calls) == 20
     assert store.path.with_name("log.db-wal").stat().st_size == size
+    assert len(list(store.log())) == 100 + 10 * 21
 
 
 def test_a_reader_keeps_its_view_while_the_wal_is_checkpointed(
