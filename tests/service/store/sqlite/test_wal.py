@@ -48,10 +48,10 @@ def test_a_long_wal_is_used_from_its_start_again_though_others_write(
     monkeypatch.setattr(store._wal, "_passive", first_incomplete_then_complete)
     for portion in range(1, 11):
         store._wal.checkpoint()
-        fill(store, 100 * portion, 20)
+        fill(store, 100 * portion, 40)
     assert len(calls) == 20
-    assert store.path.with_name("log.db-wal").stat().st_size == size
-    assert len(list(store.log())) == 100 + 10 * 21
+    assert store.path.with_name("log.db-wal").stat().st_size < size + 20 * 4096
+    assert len(list(store.log())) == 100 + 10 * 41
 
 
 def test_a_reader_keeps_its_view_while_the_wal_is_checkpointed(
