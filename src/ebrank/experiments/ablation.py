@@ -89,7 +89,7 @@ def table(found: dict[Entrant, dict[Part, Result]]) -> Table:
         compared = {measure: _against_full(parts, measure) for measure in (WARM, CUM)}
         for part, result in parts.items():
             p_values = [
-                in_words(compared[measure][part.label][1])[2:] if part is not FULL else ""
+                _bare(compared[measure][part.label][1]) if part is not FULL else ""
                 for measure in (WARM, CUM)
             ]
             rows.append(Row((part.label, *cells(result), *p_values), group=one.label))
@@ -101,6 +101,15 @@ def table(found: dict[Entrant, dict[Part, Result]]) -> Table:
         (Column("part"), *(Column(measure.title) for measure in MEASURES), *p_columns),
         tuple(rows),
     )
+
+
+def _bare(p_value: float) -> str:
+    """Return a p-value as it stands under a heading that says what it is.
+
+    >>> _bare(0.0312), _bare(0.0)
+    ('.0312', '< .0001')
+    """
+    return in_words(p_value).removeprefix("p ").removeprefix("= ")
 
 
 def findings(one: Entrant, parts: dict[Part, Result]) -> Iterator[Finding]:
