@@ -30,7 +30,8 @@ from benchmarks.service import QUIET, put, rank, resident_bytes
 from ebrank.client import Retries, ServiceError
 from ebrank.client.calls import event
 from ebrank.service.api import EventIn
-from tests.serving import serving
+from ebrank.service.store.sqlite.wal import LIMIT_PAGES
+from tests.serving import Server, serving
 
 KILLS = 50
 WORKERS = 4
@@ -137,26 +138,52 @@ def soak(seconds: float) -> Iterator[Figure]:
         folder = Path(name) / "store"
         with serving(folder, config=SHORT) as server:
             put(server, candidates=100)
-            users, warm, samples = Users(), seconds / 5, []
+            users, samples = Users(), []
             began = time.monotonic()
             while time.monotonic() - began < seconds:
                 load = open_loop(server.port, users.message, 100, 5.0, users.answered)
-                size = sum(file.stat().st_size for file in folder.iterdir())
-                samples.append((time.monotonic() - began, resident_bytes(server), size))
+                samples.append(Sample.of(server, time.monotonic() - began))
                 print(f"{samples[-1]}, p99 {load.percentile(0.99):.1f} ms", file=sys.stderr)
             code, errors = server.stop()
-    early = [sample for sample in samples if sample[0] <= warm] or samples[:1]
-    late = samples[len(samples) // 2 :]
-    for place, what in ((1, "memory"), (2, "files")):
-        before = max(sample[place] for sample in early)
-        after = max(sample[place] for sample in late)
-        yield Figure(
-            f"{seconds:.0f} s at 100/s with a retention of 20 s: {what}, second half / first fifth",
-            f"{after / before:.2f} ({before / 1e6:.1f} MB → {after / 1e6:.1f} MB)",
-            f"≤ {GROWTH:g}",
-            after <= GROWTH * before,
-        )
+    what = f"{seconds:.0f} s at 100/s, retention 20 s"
+    yield growth(f"{what}: memory", [one.memory for one in samples])
+    yield growth(f"{what}: database", [one.database for one in samples])
+    # It keeps the length of the worst rush, and is used again from its start.
+    longest, limit = max(one.wal for one in samples), LIMIT_PAGES * 4096
+    yield Figure(
+        f"{what}: longest write-ahead log",
+        f"{longest / 1e6:.1f} MB",
+        f"≤ {limit / 1e6:.1f} MB, the store's limit",
+        longest <= limit,
+    )
     yield Figure("then SIGTERM", f"exit {code} {errors}".strip(), "exit 0", code == 0)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a server takes at a time, in bytes."""
+
+    seconds: float
+    memory: int
+    database: int
+    wal: int
+
+    @classmethod
+    def of(cls, server: Server, seconds: float) -> Sample:
+        """Look at a server."""
+        sizes = [(server.folder / name).stat().st_size for name in ("log.db", "log.db-wal")]
+        return cls(seconds, resident_bytes(server), *sizes)
+
+
+def growth(what: str, sizes: list[int]) -> Figure:
+    """Return the most of the second half over the most of the first fifth."""
+    before, after = max(sizes[: len(sizes) // 5 + 1]), max(sizes[len(sizes) // 2 :])
+    return Figure(
+        f"{what}, second half / first fifth",
+        f"{after / before:.2f} ({before / 1e6:.1f} MB → {after / 1e6:.1f} MB)",
+        f"≤ {GROWTH:g}",
+        after <= GROWTH * before,
+    )
 
 
 class Users:
