@@ -54,7 +54,7 @@ def findings(setup: Setup, results: Results) -> Iterator[Finding]:
             name = f"{one.style}-first-{measure.name}-every-eta"
             ahead = all(each.difference > 0 for each in leads.values())
             sure = all(each.significant for each in leads.values())
-            subject = f"{one.label} in {measure.title}"
+            subject = f"{one.label}, {measure.name.capitalize()}"
             yield Finding(name, claim, ahead, _told(leads), FIRST, subject)
             yield Finding(
                 f"{name}-significantly",

@@ -171,7 +171,7 @@ def first(results: ByKey, key: str, measure: Measure) -> Iterator[Finding]:
     ahead = lead(results[key], _labeled(results, rivals, one), measure)
     claim = f"{one.label} is first in {measure.title}"
     name = f"{one.style}-first-{measure.name}"
-    subject = f"{one.label} in {measure.title}"
+    subject = f"{one.label}, {measure.name.capitalize()}"
     yield Finding(name, claim, ahead.difference > 0, str(ahead), FIRST, subject)
     yield Finding(
         f"{name}-significantly",
