@@ -52,6 +52,8 @@ def draw_bars(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
     else:
         set_x_axis(axes, panel)
         set_y_axis(axes, panel)
+        if axes.get_ylim()[0] < 0:  # some bars hang, and the axis below them is not where they do
+            axes.axhline(0, color=INK, linewidth=0.7)
 
 
 def _set_lying_axes(axes: Axes, names: Sequence[str]) -> None:

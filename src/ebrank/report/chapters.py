@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.ledger import Section
-from ebrank.experiments.outcome import Figure, Finding, Table
+from ebrank.experiments.outcome import Figure, Table
 from ebrank.report.plots import inline_panels
+from ebrank.report.themes import Theme, themes
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the paper says, on one dataset; what does not hold comes first."""
+    """What the paper says, on one dataset, theme by theme."""
 
     name: str
-    held: int
-    findings: Sequence[Finding]
+    count: str
+    themes: Sequence[Theme]
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class LedgerPage:
 
 def verdict(data: DatasetRecord) -> Verdict:
     """Return the findings on a dataset."""
-    ordered = sorted(data.findings, key=lambda finding: finding.holds)
-    return Verdict(data.name, sum(finding.holds for finding in ordered), ordered)
+    held = sum(finding.holds for finding in data.findings)
+    return Verdict(data.name, f"{held} of {len(data.findings)}", themes(data.findings))
 
 
 def chapters(document: Document) -> list[Chapter]:

@@ -75,7 +75,7 @@ def legend_lines(panel: Panel) -> list[list[Series]]:
     lines: list[list[Series]] = [[]]
     for one in panel.series:
         taken = sum(legend_width(other) for other in lines[-1])
-        if lines[-1] and taken + legend_width(one) > PLOT_WIDTH + 30:
+        if lines[-1] and taken + legend_width(one) > PLOT_WIDTH + 44:
             lines.append([])
         lines[-1].append(one)
     return lines
@@ -83,4 +83,4 @@ def legend_lines(panel: Panel) -> list[list[Series]]:
 
 def legend_width(one: Series) -> float:
     """Return the room that a name above the plot takes, with its marker."""
-    return text_width(one.label, SIZE, bold=True) + 22
+    return text_width(one.label, SIZE, bold=True) + 19

@@ -13,6 +13,7 @@ from ebrank.experiments.document import Document
 from ebrank.experiments.ledger import RULE, Entry, Section
 from ebrank.experiments.outcome import Cell, Column, Finding, Row, Table
 from ebrank.report.tables.markdown import code, escaped, grid, prose
+from ebrank.report.themes import Theme, themes
 
 COMPARED = ("reference", "ours", "difference")
 
@@ -58,7 +59,7 @@ def _compared(entry: Entry | None, letters: Mapping[str, str]) -> list[Cell]:
     return [
         Cell(entry.reference, digits=entry.digits),
         Cell(entry.ours, sd=entry.sd, digits=entry.digits),
-        Cell(entry.difference, digits=entry.digits, marks=letter),
+        Cell(entry.difference, digits=entry.digits, marks=letter, signed=True),
     ]
 
 
@@ -98,10 +99,18 @@ def _sections(sections: Sequence[Section]) -> list[str]:
             said = remarks(section).items()
             lines += ["", *(f"- {letter}: {escaped(remark)}" for remark, letter in said)]
         if section.findings:
-            lines += ["", *map(_finding, section.findings)]
+            lines.append("")
+            for theme in themes(section.findings):
+                lines += [_theme(theme), *map(_finding, theme.findings)]
     return lines
+
+
+def _theme(theme: Theme) -> str:
+    holds = f" Holds for {escaped('; '.join(theme.holds_for))}." if theme.holds_for else ""
+    fails = f" **Not for** {escaped('; '.join(theme.not_for))}." if theme.not_for else ""
+    return f"- {escaped(theme.title)}: {theme.count}.{holds}{fails}"
 
 
 def _finding(finding: Finding) -> str:
     verdict = "holds" if finding.holds else "**does not hold**"
-    return f"- {verdict}: {escaped(finding.claim)} ({escaped(finding.detail)})"
+    return f"  - {verdict}: {escaped(finding.claim)} ({escaped(finding.detail)})"

@@ -12,17 +12,17 @@ NOTHING = "–"
 MINUS = "−"
 
 
-def number(value: float | None, digits: int) -> str:
+def number(value: float | None, digits: int, *, signed: bool = False) -> str:
     """Return a number with `digits` after the point, no zero before it, and a real minus sign.
 
-    A number that rounds to zero has no sign:
+    A difference is `signed`: it has a plus too. A number that rounds to zero has no sign:
 
-    >>> number(-0.0001, 3), number(0, 0), number(float("inf"), 1)
-    ('.000', '0', '–')
+    >>> number(0.029, 3, signed=True), number(-0.0001, 3), number(0, 0), number(float("inf"), 1)
+    ('+.029', '.000', '0', '–')
     """
     if value is None or not math.isfinite(value):
         return NOTHING
-    sign = MINUS if value < 0 else ""
+    sign = MINUS if value < 0 else "+" if signed else ""
     text = f"{abs(value):,.{digits}f}"
     if not text.strip("0.,"):
         sign = ""

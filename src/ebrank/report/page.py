@@ -15,7 +15,9 @@ from ebrank.experiments.document import Document
 from ebrank.experiments.ledger import RULE
 from ebrank.extras import import_extra
 from ebrank.report import facts
+from ebrank.report.bands import caption
 from ebrank.report.chapters import chapters, identifier, ledger_pages, size, verdict
+from ebrank.report.glance import MEASURES, glances, simulated
 from ebrank.report.ledger import ledger_table, remarks
 from ebrank.report.svg import variables
 from ebrank.report.tables import TABLE_FORMS, layout
@@ -28,11 +30,12 @@ if TYPE_CHECKING:
 def page(document: Document, times: Mapping[str, Any] | None) -> str:
     """Return the page; without `times` it says nothing of run times."""
     names = ", ".join(data.name for data in document.datasets)
-    trials = f"{document.trials} trial{'' if document.trials == 1 else 's'}"
     environment = _environment()
     return environment.get_template("report.html").render(
         title=f"EBRank reproduced: {names}",
-        subtitle=f"{trials}, seed {document.seed}.",
+        simulated=simulated(document),
+        measures=MEASURES,
+        glances=glances(document),
         light=variables(dark=False),
         dark=variables(dark=True),
         document=document,
@@ -55,6 +58,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "blocks": layout.blocks,
+        "caption": caption,
         "identifier": identifier,
         "ledger_table": ledger_table,
         "numeric": layout.numeric,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ebrank.experiments.outcome import Panel, Series
+from ebrank.report.bands import banded
 from ebrank.report.bars import draw_bars
 from ebrank.report.frame import LINE, Frame, lying, named_at_end, y_words
 from ebrank.report.names import name_above, name_at_end
@@ -64,7 +65,7 @@ def _draw_points(axes: Axes, x: list[float], one: Series, look: Look) -> None:
 
 
 def _draw_band(axes: Axes, panel: Panel, x: list[float], one: Series, look: Look) -> None:
-    if one.error:
+    if banded(panel, one):
         low = [y - half for y, half in zip(one.y, one.error, strict=True)]
         high = [y + half for y, half in zip(one.y, one.error, strict=True)]
         step: Literal["post"] | None = "post" if panel.kind == "steps" else None
@@ -103,6 +104,8 @@ def _draw_diagonal(axes: Axes) -> None:
 def _draw_texts(axes: Axes, panel: Panel, room: Frame) -> None:
     """Write title and labels: that of y above its axis, where it can be read without turning."""
     x_label = panel.y_label if lying(panel) else panel.x_label
+    if x_label == panel.title:
+        x_label = ""
     axes.set_xlabel(x_label, fontsize=SIZE, color=INK, alpha=_MUTED, labelpad=3)
     left = -(room.left - 4) / room.width
     top = 1 + (room.top - LINE) / room.height

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebrank.experiments.outcome import Figure, Panel
 from ebrank.extras import import_extra
+from ebrank.report.bands import caption
 from ebrank.report.frame import Frame, frame
 from ebrank.report.palette import INK
 from ebrank.report.panels import draw
@@ -131,7 +132,8 @@ def _saved(drawing: Drawing, form: str, **options: Any) -> bytes:  # noqa: ANN40
 
 def _told(figure: Figure, panels: Sequence[Panel]) -> str:
     """Return in words what a picture shows, for those who cannot see it."""
-    sentences = [figure.caption] if figure.caption else []
+    said = caption(figure)
+    sentences = [said] if said else []
     for panel in panels:
         names = ", ".join(one.label for one in panel.series)
         sentences.append(f"{panel.title}: {panel.y_label} by {panel.x_label} of {names}.")

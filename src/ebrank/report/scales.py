@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ebrank.experiments.outcome import Panel, Series
+from ebrank.report.bands import banded
 from ebrank.report.text_width import SIZE, text_width
 
 if TYPE_CHECKING:
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
 
 _BETWEEN_TICKS = 4.0
 """Points between the numbers below an axis."""
+
+
+_ALL_RANKS = 10
+"""So many ranks are all written, the first among them."""
 
 
 def categories(panel: Panel) -> list[str] | None:
@@ -38,19 +44,22 @@ def places(panel: Panel, one: Series) -> list[float]:
 def compact(value: float) -> str:
     """Return a number as short as it can be told.
 
-    >>> [compact(value) for value in (0, 0.25, 5.0, 800, 59000, 1150000)]
-    ['0', '0.25', '5', '800', '59k', '1.15M']
+    >>> [compact(value) for value in (0, 0.25, 5.0, 2000, 59000, 1150000)]
+    ['0', '0.25', '5', '2,000', '59k', '1.15M']
     """
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size * (1 if size > 1e3 else 10):
             return f"{value / size:g}{letter}"
-    return f"{value:g}".replace("-", "−")
+    return f"{value:,g}".replace("-", "−")
 
 
 def y_range(panel: Panel) -> tuple[float, float]:
     """Return the lowest and the highest y to show: all values with their errors, and some air."""
-    low = [y - e for one in panel.series for y, e in _with_errors(one)]
-    high = [y + e for one in panel.series for y, e in _with_errors(one)]
+    drawn = [pair for one in panel.series for pair in _with_errors(panel, one)]
+    low = [y - error for y, error in drawn]
+    high = [y + error for y, error in drawn]
+    if panel.down:
+        low.append(1.0)  # the first rank is what all others are seen against
     if panel.zero or panel.kind == "bars":  # a bar's length means something only from 0 on
         low.append(0.0)
         high.append(0.0)
@@ -78,7 +87,7 @@ def set_x_axis(axes: Axes, panel: Panel) -> None:
         _set_log_scale(axes, values)
     air = 0.03 * (values[-1] - values[0]) if panel.kind == "points" and not panel.log_x else 0.0
     if values[0] < values[-1]:
-        axes.set_xlim(values[0] - air, values[-1] + air)
+        axes.set_xlim(_beginning(panel, values) - air, values[-1] + air)
     if panel.log_x:
         ticks = _apart(axes, values)
         axes.set_xticks(ticks, [compact(tick) for tick in ticks])
@@ -88,8 +97,11 @@ def set_x_axis(axes: Axes, panel: Panel) -> None:
 
 def set_y_axis(axes: Axes, panel: Panel) -> None:
     """Set limits and ticks of the y axis, with faint lines across."""
-    axes.set_ylim(*y_range(panel))
+    low, high = y_range(panel)
+    axes.set_ylim((high, low) if panel.down else (low, high))
     set_ticks(axes.yaxis, 6)
+    if panel.down and high <= _ALL_RANKS:
+        axes.set_yticks(range(1, int(high) + 1))
     if panel.diagonal:  # where y = x is the point, both axes are the same
         limits = _union(axes.get_xlim(), axes.get_ylim())
         axes.set_xlim(limits)
@@ -98,11 +110,31 @@ def set_y_axis(axes: Axes, panel: Panel) -> None:
 
 
 def set_ticks(axis: Axis, most: int) -> None:
-    """Set ticks at round numbers, `most` of them at most."""
+    """Set ticks at round numbers, `most` of them at most, all with as many decimals."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(lambda value, _: compact(round(value, 9)))
+    axis.set_major_formatter(lambda value, _: _like(value, axis.get_majorticklocs()))
+
+
+def _like(value: float, ticks: Iterable[float]) -> str:
+    """Return a tick's number with as many decimals as the others need.
+
+    >>> _like(1.0, [0.9, 1.0]), _like(2000.0, [0.0, 2000.0])
+    ('1.0', '2,000')
+    """
+    shown = [compact(round(tick, 9)) for tick in ticks]
+    decimals = max((len(text.partition(".")[2]) for text in shown), default=0)
+    short = compact(round(value, 9))
+    if short[-1].isalpha() or not decimals:
+        return short
+    return f"{round(value, 9):,.{decimals}f}".replace("-", "−")
+
+
+def _beginning(panel: Panel, values: list[float]) -> float:
+    """Return where the x axis begins: at 0 where the first point is close to it."""
+    near = panel.kind == "lines" and not panel.log_x and 0 < values[0] < 0.1 * values[-1]
+    return 0.0 if near else values[0]
 
 
 def _set_log_scale(axes: Axes, values: list[float]) -> None:
@@ -127,8 +159,9 @@ def _apart(axes: Axes, values: list[float]) -> list[float]:
     return sorted(value for value, _, _ in kept)
 
 
-def _with_errors(one: Series) -> list[tuple[float, float]]:
-    return list(zip(one.y, one.error or [0.0] * len(one.y), strict=True))
+def _with_errors(panel: Panel, one: Series) -> list[tuple[float, float]]:
+    error = one.error if banded(panel, one) else [0.0] * len(one.y)
+    return list(zip(one.y, error, strict=True))
 
 
 def _union(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:

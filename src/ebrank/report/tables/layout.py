@@ -71,7 +71,8 @@ def parts(cell: Cell | str) -> Parts:
     if isinstance(cell, str):
         return Parts(cell, numeric=False)
     sd = "" if cell.sd is None or cell.value is None else number(cell.sd, cell.digits)
-    return Parts(number(cell.value, cell.digits), cell.marks, sd, cell.best)
+    value = number(cell.value, cell.digits, signed=cell.signed)
+    return Parts(value, cell.marks, sd, cell.best)
 
 
 def numeric(table: Table, column: int) -> bool:

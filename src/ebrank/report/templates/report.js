@@ -26,5 +26,14 @@
     deviations.setAttribute("aria-pressed", String(!hidden));
   });
   document.querySelector(".controls").hidden = false;
+
+  // Paper cannot be opened: claims stand there in full.
+  const themes = [...document.querySelectorAll("details.theme")];
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = themes.filter((one) => !one.open);
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
   if (innerWidth < 1152) document.querySelector("nav details").open = false;
 })();
