@@ -90,11 +90,12 @@ OTHERS = Figure(
     (over_time("steps"), bars(tuple("ABC")), bars(("a long name", "b")), POINTS, GRID),
 )
 FINDINGS = (
-    Finding("one", "EBRank is first", True, "+.1"),
-    Finding("two", f"{NASTY} is last", False, "p = <.0001"),
+    Finding("one", "EBRank is first", True, "+.1", "Someone is first", "EBRank"),
+    Finding("two", f"{NASTY} is last", False, "p = <.0001", NASTY, NASTY),
+    Finding("three", "UCBRank is first", False, "−.1", "Someone is first", "UCBRank"),
 )
 LEDGER = (
-    Section("What the paper finds", "1 of 2 hold.", findings=FINDINGS),
+    Section("What the paper finds", "1 of 3 hold.", findings=FINDINGS),
     Section(
         "Table 2",
         "Reference: the paper.",

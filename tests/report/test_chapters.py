@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ebrank.experiments.outcome import Figure
 from ebrank.report.chapters import chapters, identifier, ledger_pages, verdict
-from tests.report.sample import PERFORMANCE, dataset, document
+from tests.report.sample import NASTY, PERFORMANCE, dataset, document
 
 
 def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> None:
@@ -34,10 +34,13 @@ def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> Non
     assert [table.name for table in time.tables] == ["time"]
 
 
-def test_what_does_not_hold_comes_first() -> None:
+def test_findings_are_counted_and_told_by_theme() -> None:
     told = verdict(dataset())
-    assert [finding.holds for finding in told.findings] == [False, True]
-    assert told.held == 1
+    assert told.count == "1 of 3"
+    assert [(theme.title, theme.count) for theme in told.themes] == [
+        ("Someone is first", "1 of 2"),
+        (NASTY, "0 of 1"),
+    ]
 
 
 def test_findings_are_not_told_twice() -> None:

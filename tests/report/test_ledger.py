@@ -5,6 +5,7 @@ from __future__ import annotations
 from ebrank.experiments.ledger import Entry, Section
 from ebrank.experiments.outcome import Cell
 from ebrank.report.ledger import ledger_markdown, ledger_table, remarks
+from ebrank.report.tables.markdown import escaped
 from tests.report.sample import LEDGER, NASTY, document
 
 TABLE2 = LEDGER[1]
@@ -15,9 +16,9 @@ def test_a_row_for_each_ranker_with_all_its_figures() -> None:
     assert [column.group for column in table.columns] == ["", *["Warm"] * 3, *["Cum"] * 3]
     ebrank, nasty = (row.cells for row in table.rows)
     assert ebrank[0] == "EBRank"
-    assert ebrank[1:4] == (Cell(0.849), Cell(0.852, sd=0.004), Cell(0.852 - 0.849))
-    assert ebrank[6] == Cell(100.0 - 171.3, digits=1, marks="a")
-    assert nasty[1:4] == (Cell(0.5), Cell(None), Cell(None, marks="b"))
+    assert ebrank[1:4] == (Cell(0.849), Cell(0.852, sd=0.004), Cell(0.852 - 0.849, signed=True))
+    assert ebrank[6] == Cell(100.0 - 171.3, digits=1, marks="a", signed=True)
+    assert nasty[1:4] == (Cell(0.5), Cell(None), Cell(None, marks="b", signed=True))
     assert nasty[4:] == (Cell(None),) * 3, "it has no such figure"
 
 
@@ -42,13 +43,22 @@ def test_the_file_tells_all() -> None:
     assert "### Table 2" in lines
     assert "- a: odd" in lines
     assert "- b: not run" in lines
-    assert any(line.startswith("| EBRank | .849 | .852 ± .004 |") for line in lines)
+    assert any(line.startswith("| EBRank | .849 | .852 ± .004 | +.003 |") for line in lines)
     assert "−71.3<sup>a</sup>" in text
-    assert "- holds: EBRank is first (+.1)" in lines
-    assert any(line.startswith("- **does not hold**: ") for line in lines)
     assert "## Not at hand" in lines
     assert "2 trials, seed 1" in text
     assert "1 trial, seed 1" in ledger_markdown(document(trials=1))
+
+
+def test_findings_stand_under_their_themes() -> None:
+    lines = ledger_markdown(document()).split("\n")
+    start = lines.index("- Someone is first: 1 of 2. Holds for EBRank. **Not for** UCBRank.")
+    assert lines[start + 1 : start + 3] == [
+        "  - holds: EBRank is first (+.1)",
+        "  - **does not hold**: UCBRank is first (−.1)",
+    ]
+    assert lines[start + 3].endswith(f": 0 of 1. **Not for** {escaped(NASTY)}.")
+    assert lines[start + 4].startswith("  - **does not hold**: ")
 
 
 def test_names_are_no_markup() -> None:

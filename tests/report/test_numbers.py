@@ -16,6 +16,12 @@ def test_a_number_reads_as_itself_rounded(value: float, digits: int) -> None:
     assert len(text.partition(".")[2]) == digits
 
 
+@given(st.floats(-1e3, 1e3), st.integers(0, 3))
+def test_differences_say_their_direction(value: float, digits: int) -> None:
+    sign = {True: "+", False: "−"}[value > 0] if round(abs(value), digits) else ""
+    assert number(value, digits, signed=True) == sign + number(abs(value), digits)
+
+
 def test_what_is_no_number_is_a_dash() -> None:
     assert {number(value, 3) for value in (None, float("nan"), float("-inf"))} == {"–"}
 

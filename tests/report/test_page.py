@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from ebrank.experiments.document import Document
 from ebrank.report.chapters import identifier
 from ebrank.report.page import page
 from tests.browser import console_errors
-from tests.report.sample import NASTY, TIMES, document
+from tests.report.results import reproduction
+from tests.report.sample import NASTY, document
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +25,8 @@ def told() -> Document:
 
 
 @pytest.fixture(scope="module")
-def address(told: Document, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(told, TIMES))
-    return path.as_uri()
+def address(page_file: Path) -> str:
+    return page_file.as_uri()
 
 
 @pytest.fixture
@@ -34,10 +34,8 @@ def opened(browser: Chrome, address: str) -> Iterator[Chrome]:
     """The page on a light screen; whatever a test sets is taken back."""
     show(browser, width=1400, scheme="light")
     browser.get(address)
-    browser.execute_script("try { localStorage.clear() } catch {}")
-    browser.get(address)
-    console_errors(browser)
     yield browser
+    browser.execute_script("try { localStorage.clear() } catch {}")
     for command in ("Emulation.clearDeviceMetricsOverride", "Emulation.setEmulatedMedia"):
         browser.execute_cdp_cmd(command, {})
 
@@ -59,6 +57,7 @@ def color(browser: Chrome, selector: str, name: str) -> str:
 
 
 def test_it_is_quiet_and_needs_no_network(opened: Chrome) -> None:
+    console_errors(opened)  # those of other pages
     opened.refresh()
     assert console_errors(opened) == []
     loaded = ask(opened, "performance.getEntriesByType('resource').map(one => one.name)")
@@ -82,7 +81,16 @@ def test_every_table_and_figure_is_there(opened: Chrome, told: Document) -> None
         assert all(picture.size["width"] > 100 for picture in pictures)
         names = {one.text for one in found.find_elements(By.TAG_NAME, "text")}
         assert {one.label for panel in figure.panels for one in panel.series} <= names
-    assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.fails")) == 1
+
+
+def test_what_does_not_hold_is_seen_before_anything_is_opened(opened: Chrome) -> None:
+    shown = opened.find_element(By.ID, "findings").text
+    for words in ("1 of 3 hold", "not for UCBRank", "holds for EBRank", f"not for {NASTY}"):
+        assert words in shown
+    assert "UCBRank is first" not in shown
+    opened.find_element(By.CSS_SELECTOR, ".theme summary").send_keys(Keys.ENTER)
+    assert "does not hold\nUCBRank is first.\n−.1" in opened.find_element(By.ID, "findings").text
+    assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.fails")) == 2
     assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.holds")) == 1
 
 
@@ -159,6 +167,28 @@ def test_it_prints_in_black_on_white_without_its_buttons(opened: Chrome) -> None
     assert color(opened, "body", "background-color") == "rgb(255, 255, 255)"
     assert color(opened, "#figure-time svg text", "fill") == "rgb(27, 30, 35)"
     assert not opened.find_element(By.ID, "theme").is_displayed()
+
+
+def test_paper_has_every_claim_in_full(opened: Chrome) -> None:
+    opened.execute_script("dispatchEvent(new Event('beforeprint'))")
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    printed = opened.find_element(By.ID, "findings").text
+    assert "UCBRank is first" in printed
+    assert "not for" not in printed, "the claims say it"
+    opened.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert ask(opened, "document.querySelectorAll('details.theme[open]').length") == 0
+
+
+def test_it_opens_with_one_look(browser: Chrome, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(page(reproduction(), None))
+    browser.get(path.as_uri())
+    assert ask(browser, "document.querySelector('main > section').id") == "glance"
+    look = browser.find_element(By.ID, "glance")
+    assert len(look.find_elements(By.TAG_NAME, "svg")) == 2
+    assert "EBRank is first in Cum-NDCG with 160.0" in look.text
+    assert "59,000 sessions" in browser.find_element(By.TAG_NAME, "header").text
+    assert len(look.find_elements(By.CSS_SELECTOR, "#glance-0-table tbody tr")) == 6
 
 
 def test_it_does_without_what_was_not_run() -> None:

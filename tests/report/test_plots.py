@@ -31,25 +31,26 @@ def texts(svg: str | bytes) -> list[str]:
     ]
 
 
-def test_the_same_figure_gives_the_same_bytes_whatever_was_drawn_before() -> None:
-    first = svg_file(OTHERS), png_file(OTHERS), inline_panels(OTHERS, "p")
+def test_the_same_figure_gives_the_same_bytes_whatever_was_drawn_before(kinds_svg: bytes) -> None:
+    small = Figure("small", "Small", "", OTHERS.panels[1:3])
+    first = png_file(small), inline_panels(small, "p")
     with mpl.rc_context({"lines.linewidth": 9, "font.size": 30, "axes.grid": True}):
-        again = svg_file(OTHERS), png_file(OTHERS), inline_panels(OTHERS, "p")
-    assert first == again
+        assert (png_file(small), inline_panels(small, "p")) == first
+        assert svg_file(OTHERS) == kinds_svg
 
 
 def test_drawing_leaves_the_users_settings_alone() -> None:
     with mpl.rc_context({"lines.linewidth": 9}):
-        svg_file(FIGURE)
+        svg_file(Figure("small", "Small", "", OTHERS.panels[1:2]))
         assert mpl.rcParams["lines.linewidth"] == 9
 
 
-def test_every_name_is_in_the_picture_as_text() -> None:
-    told = texts(svg_file(FIGURE))
+def test_every_name_is_in_the_picture_as_text(over_time_svg: bytes, kinds_svg: bytes) -> None:
+    told = texts(over_time_svg)
     for one in FIGURES:
         assert told.count(one.label) == 3
     assert {"Warm-NDCG", "NDCG@5", "sessions"} <= set(told)
-    told = texts(svg_file(OTHERS))
+    told = texts(kinds_svg)
     assert {"CFTopK", "EBRank", "another", "a long name", "A", "ε"} <= set(told)
 
 
@@ -88,8 +89,8 @@ def test_pictures_in_a_page_have_its_colors_and_ids_of_their_own() -> None:
     assert first.startswith('<svg role="img"')
 
 
-def test_pictures_say_what_they_show_and_names_are_no_markup() -> None:
-    root = ElementTree.fromstring(svg_file(OTHERS))
+def test_pictures_say_what_they_show_and_names_are_no_markup(kinds_svg: bytes) -> None:
+    root = ElementTree.fromstring(kinds_svg)
     assert root.get("role") == "img"
     assert root.findtext(f"{SVG}title") == OTHERS.title
     description = root.findtext(f"{SVG}desc") or ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +43,7 @@ def test_names_are_places_in_order_of_appearance() -> None:
 
 @given(st.floats(-1e12, 1e12))
 def test_short_numbers_are_close(value: float) -> None:
-    text = compact(value).replace("−", "-")
+    text = compact(value).replace("−", "-").replace(",", "")
     sizes = {"k": 1e3, "M": 1e6}
     read = float(text.rstrip("kM")) * sizes.get(text[-1], 1.0)
     assert read == pytest.approx(value, rel=1e-5)
@@ -59,6 +61,29 @@ def test_a_grid_with_zero_can_be_logarithmic_and_its_numbers_do_not_touch() -> N
     assert shown[0] == "0"
     assert shown[-1] == "100"
     assert "70" not in shown
+
+
+def test_numbers_of_an_axis_have_as_many_decimals() -> None:
+    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    set_y_axis(axes, panel(0.35, 1.0))
+    assert {len(label.get_text()) for label in axes.get_yticklabels()} == {3}
+
+
+def test_the_first_rank_is_on_top() -> None:
+    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    set_y_axis(axes, replace(panel(7.0, 3.0), down=True))
+    bottom, top = axes.get_ylim()
+    assert bottom > 7.0 > 1.0 > top
+    assert [label.get_text() for label in axes.get_yticklabels()] == list("1234567")
+    set_y_axis(axes, replace(panel(90.0, 3.0), down=True))
+    assert len(axes.get_yticks()) < 10
+
+
+def test_time_begins_at_zero_where_its_first_point_is_close() -> None:
+    for first, begins in ((1.0, 0.0), (30.0, 30.0)):
+        axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+        set_x_axis(axes, Panel("", "", "", (Series("a", "a", (first, 100.0), (1.0, 2.0)),)))
+        assert axes.get_xlim() == (begins, 100.0)
 
 
 def test_where_a_prediction_meets_the_truth_both_axes_are_the_same() -> None:

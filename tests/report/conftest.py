@@ -1,0 +1,28 @@
+"""Pictures and the page of the sample, drawn once for all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ebrank.report.page import page
+from ebrank.report.plots import svg_file
+from tests.report.sample import FIGURE, OTHERS, TIMES, document
+
+
+@pytest.fixture(scope="session")
+def over_time_svg() -> bytes:
+    return svg_file(FIGURE)
+
+
+@pytest.fixture(scope="session")
+def kinds_svg() -> bytes:
+    return svg_file(OTHERS)
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page(document(), TIMES))
+    return path

@@ -1,0 +1,81 @@
+"""A dataset's Table 2, its waits and its figure over time, with figures known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ebrank.experiments.document import DatasetRecord, Document
+from ebrank.experiments.lineup import ENTRANTS, FIGURES, Entrant
+from ebrank.experiments.outcome import Cell, Column, Figure, Finding, Panel, Row, Series, Table
+from tests.report.sample import dataset, document
+
+NAME = "data"
+SCORES = {
+    "bm25": (0.4, 0.4, 80.0),
+    "cftopk:features=none": (0.5, 0.5, 100.0),
+    "cftopk:features=concate": (0.3, 0.45, 95.0),
+    "pdgd:features=none": (0.55, 0.55, 110.0),
+    "pdgd:features=concate": (0.53, 0.7, 130.0),
+    "prior": (0.5, 0.72, 125.0),
+    "ucbrank": (0.5, 0.8, 150.0),
+    "ebrank": (0.51, 0.79, 160.0),
+    "ebrank:estimator=exposure": (0.52, 0.85, 170.0),
+}
+"""Cold-, Warm- and Cum-NDCG by key."""
+MARKS = {("ebrank", 2): "*†", ("ucbrank", 1): "*"}
+MEDIANS = {"ebrank": (0.0, 2.0), "ucbrank": (0.0, 1.0), "cftopk:features=concate": (None, None)}
+BIAS = "Clicks as a feature cost Cold-NDCG"
+FINDINGS = (
+    Finding("exploitation-bias-cftopk", "CFTopK is worse", True, "−.200", BIAS, "CFTopK"),
+    Finding("exploitation-bias-pdgd", "PDGD is worse", False, "−.020", BIAS, "PDGD"),
+)
+
+
+def present(*, without: str = "") -> list[Entrant]:
+    return [one for one in ENTRANTS if one.key in SCORES and one.key != without]
+
+
+def table2(*, without: str = "") -> Table:
+    titles = ("Cold-NDCG", "Warm-NDCG", "Cum-NDCG")
+    rows = []
+    for one in present(without=without):
+        cells = (
+            Cell(score, 0.01, 1 if place == 2 else 3, marks=MARKS.get((one.key, place), ""))
+            for place, score in enumerate(SCORES[one.key])
+        )
+        rows.append(Row((one.label, *cells), one.setting, one.apart))
+    columns = (Column("ranker"), *(Column(title, NAME) for title in titles))
+    return Table("table2", "Ranking performance", "", columns, tuple(rows))
+
+
+def waiting() -> Table:
+    columns = [Column("ranker"), Column("items")]
+    for name in ("first impression", "top 5"):
+        columns += [Column("median wait", name), Column("by the end", name)]
+    rows = []
+    for one in ENTRANTS:
+        if one.key in MEDIANS:
+            first, top = MEDIANS[one.key]
+            cells = (Cell(first, digits=0), Cell(0.9), Cell(top, digits=0), Cell(0.8))
+            rows.append(Row((one.label, Cell(50.0, digits=0), *cells), one.setting, one.apart))
+    return Table("waiting", "Waiting", "", tuple(columns), tuple(rows))
+
+
+def over_time() -> Figure:
+    series = tuple(
+        Series(one.label, one.style, (100.0, 200.0), (0.1, 0.2), (0.01, 0.01)) for one in FIGURES
+    )
+    titles = ("Cold-NDCG", "Warm-NDCG", "Cum-NDCG")
+    panels = tuple(Panel(title, "sessions", title, series) for title in titles)
+    return Figure("time", "Performance over time", "", panels)
+
+
+def results(*, findings: tuple[Finding, ...] = FINDINGS) -> DatasetRecord:
+    return replace(
+        dataset(NAME), tables=(waiting(),), figures=(over_time(),), findings=findings, ledger=()
+    )
+
+
+def reproduction() -> Document:
+    config = {"warmup_sessions": 20, "updates": 10}
+    return document(tables=(table2(),), datasets=(results(),), config=config)
