@@ -14,7 +14,7 @@ SCORES = {
     "bm25": (0.4, 0.4, 80.0),
     "cftopk:features=none": (0.5, 0.5, 100.0),
     "cftopk:features=concate": (0.3, 0.45, 95.0),
-    "pdgd:features=none": (0.55, 0.55, 110.0),
+    "pdgd:features=none": (0.55, 0.55, 140.0),
     "pdgd:features=concate": (0.53, 0.7, 130.0),
     "prior": (0.5, 0.72, 125.0),
     "ucbrank": (0.5, 0.8, 150.0),
