@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,15 @@ class Page:
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector: str) -> str:
-        return self.one(selector).text
+        """Return the visible text of the first element, "" if there is none."""
+        return next(iter(self.texts(selector)), "")
+
+    def texts(self, selector: str) -> list[str]:
+        """Return the visible texts of all elements, read at once: the page redraws itself."""
+        found = self.run(
+            f"return [...document.querySelectorAll({json.dumps(selector)})].map((e) => e.innerText)"
+        )
+        return [text.replace("\u00a0", " ") for text in found]
 
     def run(self, script: str) -> Any:  # noqa: ANN401 (JavaScript's answer)
         return self.browser.execute_script(script)

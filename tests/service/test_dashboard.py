@@ -93,7 +93,7 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Ru
 
 def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Running) -> None:
     page.open()
-    told = [strong.text for strong in page.all(".lead strong")]
+    told = page.texts(".lead strong")
     minutes = insights(server).minutes
     new, old = sum(m.exposure_new for m in minutes), sum(m.exposure_old for m in minutes)
     clicks = sum(m.clicks for m in minutes)
@@ -138,20 +138,16 @@ def test_the_page_follows_what_happens(page: Page, server: Running) -> None:
 
 def test_a_buried_item_leads_to_its_query(page: Page, server: Running) -> None:
     page.open()
-    link = page.one("#panel-buried tbody a")
-    name = link.text
-    link.click()
+    name = page.text("#panel-buried tbody a")
+    page.one("#panel-buried tbody a").click()
     page.wait(lambda: page.all("table.items tbody tr"), "the items")
     assert page.text("h1") == name
     assert page.focused().tag_name == "h1"
     with ebrank.Client(server.url) as client:
         state = client.query(name)
-    rows = page.all("table.items tbody tr")
     served = sorted(state.items, key=lambda item: item.rank or 0)
-    assert [row.text.split("\n")[0].split(" ", 1)[0] for row in rows] == [
-        str(item.rank) for item in served
-    ]
-    assert [cell.text for cell in page.all("td.name")] == [item.id for item in served]
+    assert page.texts("table.items td:first-child") == [str(item.rank) for item in served]
+    assert page.texts("td.name") == [item.id for item in served]
     for svg, item in zip(page.all("svg.density"), served, strict=True):
         label = str(svg.get_attribute("aria-label"))
         assert f"relevance {item.relevance:.2f}" in label

@@ -52,7 +52,7 @@ def server(tmp_path: Path, config: str) -> Iterator[Running]:
 def test_an_empty_service_says_how_to_begin_and_its_lines_work(page: Page) -> None:
     page.open()
     assert "Nothing is known yet" in page.text("main")
-    put, rank, _ = (element.text for element in page.all("pre"))
+    put, rank, _ = page.texts("pre")
     for command in (put, rank):
         done = subprocess.run(["sh", "-c", f"{command} -sS --fail"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -67,12 +67,11 @@ def test_hostile_names_are_text(page: Page, server: Running) -> None:
         client.put_items(HOSTILE, {HOSTILE: [0.5], "good": [0.1]})
         client.rank(HOSTILE, k=1)
     page.open()
-    link = page.one("#panel-buried tbody a")
-    assert link.text == HOSTILE
-    link.click()
+    assert page.text("#panel-buried tbody a") == HOSTILE
+    page.one("#panel-buried tbody a").click()
     page.wait(lambda: page.all("table.items tbody tr"), "the items")
     assert page.text("h1") == HOSTILE
-    assert HOSTILE in [cell.text for cell in page.all("td.name")]
+    assert HOSTILE in page.texts("td.name")
     assert page.all("img, main script") == []
     assert page.run("return window.hacked") is None
     assert page.complaints() == []
@@ -147,10 +146,9 @@ def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -
                 client.click(served, served.items[query].id)
     page.open()
     page.one("[data-action=train]").click()
-    page.wait(lambda: "1" in models(page), "model 1")
-    active = models(page).index("active")
-    assert active >= 0
-    version = "0" if "0" in activatable(page) else "1"
+    page.wait(lambda: page.texts("#panel-models tbody td:first-child") == ["1", "0"], "model 1")
+    page.wait(lambda: page.text("[data-action=train]") == "Train now", "the end of training")
+    [version] = activatable(page)  # the other one is active
     choose(page, version, Keys.ESCAPE)
     assert version in activatable(page)
     choose(page, version, Keys.ENTER)
@@ -159,12 +157,10 @@ def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -
         assert client.models().active == int(version)
 
 
-def models(page: Page) -> str:
-    return page.text("#panel-models tbody")
-
-
 def activatable(page: Page) -> list[str]:
-    return [str(b.get_attribute("data-version")) for b in page.all("[data-action=activate]")]
+    buttons = "[...document.querySelectorAll('[data-action=activate]')]"
+    found: list[str] = page.run(f"return {buttons}.map((button) => button.dataset.version)")
+    return found
 
 
 def choose(page: Page, version: str, key: str) -> None:
