@@ -50,9 +50,9 @@ def test_who_waits_how_long() -> None:
     assert list(waits(waiting())) == [
         "How many sessions of its query the median new relevant item waits "
         "for the first impression: 0 (EBRank and UCBRank), "
-        "more than half never got there (CFTopK with behavior); "
+        "not reached (CFTopK with behavior); "
         "for the top 5: 2 (EBRank), 1 (UCBRank), "
-        "more than half never got there (CFTopK with behavior)."
+        "not reached (CFTopK with behavior)."
     ]
     assert list(waits(replace(waiting(), rows=()))) == []
 

@@ -101,7 +101,7 @@ def listed(words: Sequence[str]) -> str:
 
 def _median(cell: Cell | str) -> str:
     if isinstance(cell, str) or cell.value is None:
-        return "more than half never got there"
+        return "not reached"
     return number(cell.value, cell.digits)
 
 
