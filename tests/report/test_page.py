@@ -79,7 +79,8 @@ def test_every_table_and_figure_is_there(opened: Chrome, told: Document) -> None
         pictures = found.find_elements(By.TAG_NAME, "svg")
         assert len(pictures) == len(figure.panels)
         assert all(picture.size["width"] > 100 for picture in pictures)
-        names = {one.text for one in found.find_elements(By.TAG_NAME, "text")}
+        written = "return [...arguments[0].querySelectorAll('text')].map(one => one.textContent)"
+        names = {name.strip() for name in opened.execute_script(written, found)}
         assert {one.label for panel in figure.panels for one in panel.series} <= names
 
 
