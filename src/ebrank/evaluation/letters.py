@@ -1,7 +1,7 @@
 """Significance letters: rankers that share a letter do not differ significantly.
 
 With m rankers there are m·(m − 1)/2 comparisons, too many to read. A compact letter display (Piepho
-2004) tells them all by a few letters beside each ranker:
+2004) tells them all by a few letters beside each ranker, here found in polynomial time:
 
 >>> letters([0.50, 0.70, 0.68, 0.61], different=[(0, 1), (0, 2), (1, 3)])
 ['c', 'a', 'ab', 'bc']
@@ -13,7 +13,9 @@ The ranker at 0.70 is better than those at 0.50 and 0.61, with which it shares n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations_with_replacement
 from string import ascii_lowercase
 
 from ebrank.errors import ParameterError
@@ -36,9 +38,9 @@ def letters(means: Sequence[float], different: Iterable[tuple[int, int]]) -> lis
     pairs = _checked(len(means), different)
     order = sorted(range(len(means)), key=lambda index: (-means[index], index))
     place = {index: rank for rank, index in enumerate(order)}
-    groups = [{place[index] for index in group} for group in _groups(len(means), pairs)]
+    groups = _groups(len(means), {frozenset((place[i], place[j])) for i, j in pairs})
     groups.sort(key=sorted)  # the group of the best comes first
-    names = [_name(number) for number in range(len(groups))]
+    names = [letter(number) for number in range(len(groups))]
     joint = "" if len(names) <= len(ascii_lowercase) else " "
     return [
         joint.join(name for name, group in zip(names, groups, strict=True) if place[index] in group)
@@ -46,40 +48,62 @@ def letters(means: Sequence[float], different: Iterable[tuple[int, int]]) -> lis
     ]
 
 
-def _groups(n: int, pairs: Iterable[tuple[int, int]]) -> list[Group]:
-    """Return the sets of rankers that are to share a letter, by inserting and absorbing.
+def letter(number: int) -> str:
+    """Return a, b, ..., z, aa, ab, ...
 
-    Begin with one set of all. A pair that differs splits each set that holds both into one without
-    the first and one without the second; a set within another is absorbed. What remains are all
-    largest sets without a differing pair; those whose every pair is told by others are dropped.
+    >>> letter(0), letter(25), letter(26)
+    ('a', 'z', 'aa')
     """
-    groups: set[Group] = {frozenset(range(n))} if n else set()
-    for first, second in pairs:
-        split = {group for group in groups if first in group and second in group}
-        halves = {group - {out} for group in split for out in (first, second)}
-        groups = _largest((groups - split) | halves)
+    more, last = divmod(number, len(ascii_lowercase))
+    return (letter(more - 1) if more else "") + ascii_lowercase[last]
+
+
+def _groups(n: int, different: set[Group]) -> list[Group]:
+    """Return sets of rankers, numbered from the best, that are to share a letter.
+
+    All sets without a differing pair would be too many: their number may double with every other
+    ranker. So each ranker in turn looks for the furthest with which it must still share a letter,
+    and the two take in whoever differs from none of the set, those between them first. Where
+    rankers differ if and only if they are far enough apart, this is Piepho's display.
+    """
+    told: set[Group] = set()
+    groups: list[Group] = []
+    for first in range(n):
+        for last in range(n - 1, first - 1, -1):  # itself at last: it may be like nobody else
+            pair = frozenset((first, last))
+            if pair in told or pair in different:
+                continue
+            group = _grown(first, last, n, different)
+            told |= {frozenset((a, b)) for a in group for b in group}
+            groups.append(group)
     return _needed(groups)
 
 
-def _largest(groups: set[Group]) -> set[Group]:
-    """Return the sets that are not part of another."""
-    return {group for group in groups if not any(group < other for other in groups)}
+def _grown(first: int, last: int, n: int, different: set[Group]) -> Group:
+    """Return a largest set without a differing pair that holds two rankers."""
+    group = {first, last}
+    for one in (*range(first + 1, last), *range(last + 1, n), *range(first)):
+        if not any(frozenset((one, other)) in different for other in group):
+            group.add(one)
+    return frozenset(group)
 
 
-def _needed(groups: set[Group]) -> list[Group]:
+def _needed(groups: list[Group]) -> list[Group]:
     """Return the sets without those whose every pair, and member, is also in another one."""
-    kept = sorted(groups, key=lambda group: (-len(group), sorted(group)))
-    for group in reversed(list(kept)):
-        others = [other for other in kept if other is not group]
-        if all(any({a, b} <= other for other in others) for a in group for b in group):
-            kept = others
+    held = Counter(frozenset((a, b)) for group in groups for a, b in _pairs(group))
+    kept = []
+    for group in sorted(groups, key=lambda group: (len(group), sorted(group))):
+        pairs = [frozenset(pair) for pair in _pairs(group)]
+        if min(held[pair] for pair in pairs) > 1:
+            held.subtract(pairs)
+        else:
+            kept.append(group)
     return kept
 
 
-def _name(number: int) -> str:
-    """Return a, b, ..., z, aa, ab, ..."""
-    more, last = divmod(number, len(ascii_lowercase))
-    return (_name(more - 1) if more else "") + ascii_lowercase[last]
+def _pairs(group: Group) -> Iterator[tuple[int, int]]:
+    """Yield every pair of a set once, each member with itself too."""
+    return combinations_with_replacement(sorted(group), 2)
 
 
 def _checked(n: int, different: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -70,6 +70,8 @@ def kaplan_meier(waits: npt.ArrayLike, watched: npt.ArrayLike) -> Curve:
 
     With n_i waiting and watched at age i, and d_i of them seeing it happen, the share that still
     waits is S(x) = Π_{i ≤ x} (1 − d_i/n_i), and its variance S(x)² Σ_{i ≤ x} d_i/(n_i (n_i − d_i)).
+    This takes items to wait independently of each other. Those of one query compete for the same
+    ranks and do not, so the error is a rough one.
     """
     happened, last = _checked(waits, watched)
     seen = happened >= 0

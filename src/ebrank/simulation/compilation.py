@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numba.core import caching, event
 
 from ebrank.data.dataset import SPLITS, Dataset
+from ebrank.errors import EBRankError
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
@@ -31,7 +32,8 @@ def compile_for(dataset: Dataset, rankers: Iterable[Ranker], config: SimulationC
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a run this small has nothing to say
         for ranker in rankers:
-            run_trial(small, ranker, short, seed=0, trial=0, threads=1)
+            with suppress(EBRankError):  # some rankers know one dataset only; the trial will tell
+                run_trial(small, ranker, short, seed=0, trial=0, threads=1)
 
 
 def few_queries(dataset: Dataset, per_split: int) -> Dataset:

@@ -28,6 +28,7 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.foresight import Foresight
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
 from ebrank.simulation.world import AGES, Floats, Ints, World, ideal_dcg, new_world, stats_of
 from ebrank.threads import map_blocks
@@ -71,8 +72,8 @@ def run_trial(
     """Run one trial: BM25 sessions, a first model, then serve and update in turn."""
     started = time.perf_counter()
     run = _Run(dataset, config, streams.trial_key(seed, trial), threads)
-    learner = ranker.learner(
-        Trial(dataset, run.world.relevance, stats_of(run.world), run.key, threads)
+    learner = Supervised(
+        ranker, Trial(dataset, run.world.relevance, stats_of(run.world), run.key, threads)
     )
     run.warm_up()
     before = time.perf_counter()

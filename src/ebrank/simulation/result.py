@@ -32,7 +32,8 @@ class TrialResult:
         wait_shown, wait_top, watched: of each test query's most relevant items (those with the
             dataset's highest grade) that entered while serving: the age, in sessions of its query
             since the one at which it entered, at its first impression; at the first model update
-            that ranks it, exploration left out, among the best `list_length`; and at the end. −1
+            that ranks it, exploration left out, among the best `list_length` (between updates
+            nobody looks, so that even a ranker that never learns seems to wait); and at the end. −1
             for what did not happen until the end. Shape (items,).
         calibration: what the model's Beta prior, half-way through, promised of test queries' items
             that nobody had seen by then but somebody did later, and what came of it: α, β, clicks,

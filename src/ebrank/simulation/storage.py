@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import io
 import json
 import os
@@ -33,6 +32,7 @@ from ebrank.files import write_whole
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import TrialResult
+from ebrank.simulation.sources import own_sources
 
 FORMAT = 2
 HEADER = "header"
@@ -164,12 +164,18 @@ def fingerprint(dataset: Dataset) -> str:
 
 
 def engine_stamp(ranker: Ranker) -> str:
-    """Return a hash of the sources that decide a trial's outcome, the ranker's own included."""
+    """Return a hash of the sources that decide a trial's outcome.
+
+    These are ebrank's and, for a ranker from elsewhere, those that `sources.own_sources` finds.
+    """
     try:
-        own = Path(inspect.getfile(type(ranker))).read_bytes()
+        own = own_sources(type(ranker))
     except (OSError, TypeError):  # typed in at a prompt, where it may have been anything
-        own = os.urandom(16)
-    return hashlib.sha256(_package_stamp().encode() + own).hexdigest()[:16]
+        own = {"": os.urandom(16)}
+    state = hashlib.sha256(_package_stamp().encode())
+    for name, text in own.items():
+        state.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
+    return state.hexdigest()[:16]
 
 
 def versions() -> dict[str, str]:

@@ -4,6 +4,11 @@ Only items of test queries with the dataset's highest grade are watched, and of 
 enter while a ranker serves. All times are ages: sessions of the item's query since the one at which
 it entered, which counts 0. An item that has not been shown, or not reached the top, when the run
 ends has waited at least until then; `ebrank.evaluation.survival` makes use of both.
+
+Who is among the best is looked up at model updates only, with exploration off. So `wait_top` says
+when a ranker's own estimate was first seen to favor an item, not when it began to: even BM25 and
+Oracle, whose scores never change, seem to wait for the next update. To look at the lists served
+instead would say little new, since whatever is in one is thereby shown.
 """
 
 from __future__ import annotations
