@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import EBRankError, ParameterError
@@ -125,10 +124,17 @@ def _check_formula(name: str, formula: object) -> None:
         raise ParameterError(f"{name} must be a Formula, not {type(formula).__name__}")
     try:
         formula.compiled  # noqa: B018 (it is kept)
-    except NumbaError as problem:
-        said = str(problem).strip().splitlines()
-        told = f"its formula {name} cannot be compiled: {said[0] if said else problem!r}"
+    except EBRankError:
+        raise
+    except Exception as problem:
+        told = f"its formula {name} cannot be compiled: {_reason(problem)}"
         raise ParameterError(told) from problem
+
+
+def _reason(problem: Exception) -> str:
+    """Return in a line why something cannot be compiled; Numba's innermost reason comes last."""
+    said = str(problem).rpartition("(step: nopython frontend)")[2].strip()
+    return said.partition("\n")[0] or type(problem).__name__
 
 
 def _check_logging_model(linear: LoggingModel, dataset: Dataset) -> None:
