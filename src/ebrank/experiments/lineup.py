@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 WITHOUT = "W/o-Behav"
+APART = "for comparison"
 CONCATE = "W/-Behav (Concate)"
 NON_CONCATE = "W/-Behav (non-Concate)"
 NAMES = {
@@ -50,6 +51,11 @@ class Entrant:
     def group(self) -> str:
         """Who it is compared with for bold and `*`: Concate and non-Concate are one group."""
         return "without" if self.setting == WITHOUT else "with"
+
+    @property
+    def heading(self) -> str:
+        """Under what it stands in a table: its setting, or that the paper has no such row."""
+        return APART if self.apart and self.key != EXPOSURE else self.setting
 
 
 def _twins(features: str, setting: str) -> tuple[Entrant, ...]:
