@@ -46,7 +46,16 @@ def test_shares_count_those_still_waiting_for_as_long_as_they_were_watched(repor
     assert top.series[0].x == (0.0, 5.0, 9.0)
     assert top.series[0].y == pytest.approx((0.0, 1 / 3, 1 / 3))
     values = [cell.value if isinstance(cell, Cell) else cell for cell in rows["EBRank"]]
-    assert values == pytest.approx([4.0, 2.0, 1.0, 1.0, None, 1 / 3, 1 / 3])
+    # nobody was watched for ten sessions
+    assert values == pytest.approx([4.0, 2.0, None, 1.0, None, None, 1 / 3])
+
+
+@pytest.mark.parametrize(("last", "share"), [(9, None), (10, 0.5), (11, 0.5)])
+def test_a_share_is_told_while_somebody_is_watched(
+    report: Report, last: int, share: float | None
+) -> None:
+    _, rows = made(report, [([3, -1], [-1, -1], [last, last])])
+    assert rows["EBRank"][2] == Cell(share, digits=2)
 
 
 def test_trials_are_taken_together(report: Report) -> None:
@@ -57,7 +66,27 @@ def test_trials_are_taken_together(report: Report) -> None:
 def test_nothing_entered_nothing_waited(report: Report) -> None:
     outcome, rows = made(report, [([], [], [])])
     assert outcome.figures[0].panels[0].series[0].y == ()
-    assert rows["BM25"][:2] == (Cell(0.0, digits=0), Cell(None, digits=0))
+    assert rows["BM25"][0] == Cell(0.0, digits=0)
+    assert [cell.value for cell in rows["BM25"][1:] if isinstance(cell, Cell)] == [None] * 6
+
+
+def test_how_the_top_was_looked_up_is_said_wherever_it_is_shown(report: Report) -> None:
+    outcome, _ = made(report, [(SHOWN, TOP, WATCHED)])
+    (table,), (figure,) = outcome.tables, outcome.figures
+    label = "top 5 by its own estimate, at a model update"
+    assert {column.group for column in table.columns[5:]} == {label}
+    assert figure.panels[1].title == f"Until the {label}"
+    for caption in (table.caption, figure.caption):
+        assert "at model updates" in caption
+        assert "exploration left out" in caption
+        assert "even BM25 and Oracle seem to wait" in caption
+    assert "independent" in figure.caption
+
+
+def test_who_is_not_in_the_paper_stands_under_one_heading(report: Report) -> None:
+    outcome, _ = made(report, [(SHOWN, TOP, WATCHED)])
+    apart = [row.cells[0] for row in outcome.tables[0].rows if row.group == "for comparison"]
+    assert apart == ["Thompson", "Random", "Oracle"]
 
 
 def test_all_rankers_of_a_real_run(report: Report) -> None:

@@ -1,8 +1,11 @@
-"""How long does a good new item wait: to be seen for the first time, and to reach the top?
+"""How long does a good new item wait: to be seen for the first time, and to be thought well of?
 
 Watched are the most relevant items of test queries that entered while serving. Waits count the
 sessions of an item's query since it entered. Many are still waiting when the run ends, so shares
 are Kaplan and Meier's estimate (`evaluation.survival`), all trials together.
+
+Being thought well of means to stand in the top of the list that the model alone would make. That is
+looked up at model updates only, and without exploration: see `simulation.waiting`.
 """
 
 from __future__ import annotations
@@ -26,11 +29,22 @@ NOTE = (
     "an item's query since it entered. Kaplan and Meier's estimate over the items of all trials, "
     "for many are still waiting at the end."
 )
+LOOKED = (
+    "Who is in the top is looked up at model updates, by the ranker's own estimate, exploration "
+    "left out. Between updates nobody looks, so even BM25 and Oracle seem to wait."
+)
+BANDS = (
+    "Bands are Greenwood's standard error, which takes items to be independent of each other; "
+    "those of one query are not."
+)
 
 
 def waits(length: int) -> dict[Wait, str]:
     """Return what items wait for, in lists of this length."""
-    return {"wait_shown": "first impression", "wait_top": f"top {length}"}
+    return {
+        "wait_shown": "first impression",
+        "wait_top": f"top {length} by its own estimate, at a model update",
+    }
 
 
 def runs(setup: Setup) -> list[Run]:
@@ -57,7 +71,7 @@ def outcome(setup: Setup, results: Results) -> Outcome:
         for event, name in events.items()
     )
     title = "Waiting times of new relevant items"
-    figure = Figure("waiting", title, f"{NOTE} Bands are Greenwood's standard error.", panels)
+    figure = Figure("waiting", title, f"{NOTE} {LOOKED} {BANDS}", panels)
     return Outcome(tables=(_table(title, events, found, curves),), figures=(figure,))
 
 
@@ -102,19 +116,25 @@ def _table(
                 Cell(float(sum(len(trial.watched) for trial in result.trials)), digits=0),
                 *(cell for event in events for cell in _cells(curves[one][event])),
             ),
-            group=one.setting,
+            group=one.heading,
             apart=one.apart,
         )
         for one, result in found.items()
     ]
-    caption = f"{NOTE} No median: it was not reached."
+    caption = (
+        f"{NOTE} {LOOKED} No median: it was not reached. No share by {SOON} sessions: no item was "
+        "watched for as long."
+    )
     return Table("waiting", title, caption, tuple(columns), tuple(rows))
 
 
 def _cells(curve: Curve) -> tuple[Cell, ...]:
+    """Return the median, the share soon, and that at the end, each None where it is not known."""
     median = None if curve.median is None else float(curve.median)
-    shares = curve.at([SOON, max(curve.until, 0)])
-    return (Cell(median, digits=0), *(Cell(float(share), digits=2) for share in shares))
+    shares = (
+        float(curve.at(age)) if 0 <= age <= curve.until else None for age in (SOON, curve.until)
+    )
+    return (Cell(median, digits=0), *(Cell(share, digits=2) for share in shares))
 
 
 EXPERIMENT = Experiment(
