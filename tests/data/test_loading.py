@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 
 import ebrank.data
-from ebrank.data import load, prepare
-from ebrank.data.catalog import DatasetWarning
+from ebrank.data import catalog, load, prepare
+from ebrank.data.catalog import DatasetWarning, Size
 from ebrank.data.dataset import SPLITS
+from ebrank.data.origin import Origin
 from ebrank.errors import DataError, ParameterError
 from ebrank.settings import SettingsError
 
@@ -261,3 +263,37 @@ def test_public_names_are_there() -> None:
     assert set(ebrank.data.__all__) <= set(dir(ebrank.data))
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         ebrank.data.nothing  # noqa: B018
+
+
+def test_the_origin_of_a_preset_and_of_other_files(tmp_path: Path) -> None:
+    assert load("MQ2007-like", scale=0.02).origin == Origin("mq2007-like", preset=True, scale=0.02)
+    assert load(write_fold(tmp_path / "mq2007-like", 46)).origin is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "fold"), [("MQ2007/Fold1", 1), ("MQ2007/Fold2", 2), ("MQ2007", 1)]
+)
+def test_the_origin_of_published_files_is_told_by_their_content(
+    folder: str, fold: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_fold(tmp_path / folder, 46)
+    with pytest.warns(DatasetWarning):
+        other = load(tmp_path / folder).origin
+    assert other is not None
+    assert (other.name, other.published) == ("MQ2007", False)
+    assert "expected" in other.differences[0]
+    tiny = Size(queries=2, rows=14)
+    known = replace(catalog.ENTRIES[0], queries=6, rows=42, first_fold=dict.fromkeys(SPLITS, tiny))
+    monkeypatch.setattr(catalog, "ENTRIES", (known,))
+    expected = Origin("MQ2007", fold=fold, options=(("max_label", "3"),))
+    assert load(tmp_path / folder, max_label=3).origin == expected
+    assert expected.published
+
+
+def test_a_whole_dataset_split_otherwise_has_no_known_fold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_fold(tmp_path / "MQ2007", 46)
+    known = replace(catalog.ENTRIES[0], queries=6, rows=42)
+    monkeypatch.setattr(catalog, "ENTRIES", (known,))
+    assert load(tmp_path / "MQ2007").origin == Origin("MQ2007")

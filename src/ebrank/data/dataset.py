@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ebrank.data.origin import Origin
 from ebrank.errors import DataError
 
 Float32Array: TypeAlias = npt.NDArray[np.float32]
@@ -39,6 +40,7 @@ class Dataset:
         feature_ids: the source's feature numbers, int32, shape (features,).
         max_label: the largest label the scale allows (not merely the largest seen).
         feature_names: names of the features, or () where the source has none.
+        origin: which known dataset it is; None for any other.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Dataset:
     feature_ids: Int32Array
     max_label: int
     feature_names: tuple[str, ...] = ()
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         """Refuse arrays whose shapes contradict each other."""

@@ -11,9 +11,10 @@ import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from ebrank.data.catalog import DatasetWarning, Size, recognize
+from ebrank.data.catalog import DatasetWarning, Size, differences, fold_of, recognize
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.locate import Place, differences_at, place_of, preset_named
+from ebrank.data.origin import Origin, told
 from ebrank.data.preparation import prepare
 from ebrank.errors import DataError, ParameterError
 
@@ -50,13 +51,11 @@ def load(
     """
     preset = preset_named(source)
     if preset is not None:
-        from ebrank.data.synthetic import generate
-
         _refuse_for_presets(
             data_dir=data_dir, fold=fold, baseline_feature=baseline_feature, max_label=max_label
         )
-        raw = generate(preset, scale=1.0 if scale is None else scale, seed=seed, threads=threads)
-        return prepare(raw, drop_features=drop_features, threads=threads)
+        share = 1.0 if scale is None else scale
+        return _generated(preset, share, seed, drop_features, threads)
     if scale is not None:
         raise ParameterError(f"scale is for synthetic presets; {source} is read whole")
     raw = read_place(
@@ -67,7 +66,24 @@ def load(
         threads=threads,
         progress=progress,
     )
-    return prepare(raw, drop_features=drop_features, threads=threads)
+    ready = prepare(raw, drop_features=drop_features, threads=threads)
+    if raw.origin is None:
+        return ready
+    options = told(
+        baseline_feature=baseline_feature, drop_features=drop_features, max_label=max_label
+    )
+    return replace(ready, origin=replace(raw.origin, options=options))
+
+
+def _generated(
+    preset: str, scale: float, seed: int, drop_features: Collection[int] | None, threads: int | None
+) -> Dataset:
+    from ebrank.data.synthetic import generate
+
+    raw = generate(preset, scale=scale, seed=seed, threads=threads)
+    options = told(drop_features=drop_features)
+    origin = Origin(preset, preset=True, scale=scale, options=options)
+    return replace(prepare(raw, drop_features=drop_features, threads=threads), origin=origin)
 
 
 def _refuse_for_presets(**options: object) -> None:
@@ -107,9 +123,14 @@ def read_place(
     if place.entry is None:
         return raw
     sizes = {split: split_size(raw, split) for split in SPLITS}
-    for difference in differences_at(place, sizes, raw.n_features):
+    found = tuple(differences_at(place, sizes, raw.n_features))
+    for difference in found:
         warnings.warn(difference, DatasetWarning, stacklevel=3)
-    return replace(raw, name=place.entry.name)
+    fold = fold_of(place.folder.absolute())
+    if fold is None and not differences(place.entry, sizes.items()):
+        fold = 1  # told by the sizes of its files
+    name = place.entry.name
+    return replace(raw, name=name, origin=Origin(name, fold=fold, differences=found))
 
 
 def split_size(dataset: Dataset, split: str) -> Size:
