@@ -36,6 +36,18 @@ def test_a_part_is_needed_if_all_is_surely_worse_without(
     assert failing(changes) == fails
 
 
+def test_without_exploration_to_lose_it_is_compared_with_itself() -> None:
+    full = result("ebrank", [(0.5, 0.9, 0.9)] * 2, noise=0.01)
+    less = result("ebrank", [(0.5, 0.6, 0.6)] * 2, noise=0.01, seed=7)
+    parts = {part: full if part.lacks == "exploration" else less for part in ablation.PARTS}
+    parts = {ablation.FULL: full, **parts}
+    told = {finding.name: finding for finding in ablation.findings(entrant(EBRANK), parts)}
+    assert told["ebrank-needs-exploration"].detail == ablation.ITSELF
+    assert not told["ebrank-needs-exploration"].holds
+    assert "Warm-NDCG" in told["ebrank-needs-prior"].detail
+    assert ablation.table({entrant(EBRANK): parts}).caption.endswith("compared with itself.")
+
+
 def test_what_is_run_lacks_what_it_says(report: Report) -> None:
     chosen = report.setup.chosen[EBRANK, 1.0]
     told = [run.ranker for run in ablation.runs(report.setup)][:4]

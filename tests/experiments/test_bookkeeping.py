@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ebrank
+from ebrank.data.origin import Origin
 from ebrank.evaluation.exploitation import exploitation_ratio
 from ebrank.experiments import paper
 from ebrank.experiments.bookkeeping import ledger, missing
@@ -81,8 +82,8 @@ def test_what_was_not_run_says_so(sections: dict[str, Section]) -> None:
         )
         assert entry.reference is not None
     assert (
-        "What was not run: `ebrank reproduce --dataset mq2007-like --scale 0.01 --only table2`."
-        in sections["Table 2"].note
+        "What was not run: `ebrank reproduce --dataset mq2007-like --scale 0.01 --trials 2 "
+        "--seed 1 --sessions 120 --updates 2 --only table2`." in sections["Table 2"].note
     )
 
 
@@ -98,6 +99,7 @@ def test_table_3_holds_the_weights(sections: dict[str, Section], results: Result
         np.mean([max(share[:-1]) for share in shares])
     )
     assert (own["x^b"].reference, own["largest other"].reference) == (0.591, 0.098)
+    assert (own["x^b"].reference_sd, own["largest other"].reference_sd) == (0.087, 0.033)
 
 
 def test_variants_are_held_against_the_rankers_they_vary(sections: dict[str, Section]) -> None:
@@ -134,15 +136,29 @@ def test_without_any_run_there_is_no_number(setup: Setup) -> None:
 
 
 def test_a_dataset_of_ones_own_has_no_reference(setup: Setup, results: Results) -> None:
-    own = replace(setup, dataset=replace(setup.dataset, name="mine"))
+    own = replace(setup, dataset=replace(setup.dataset, name="mine", origin=None))
     (section,) = ledger(own, results, [])
     assert section == Section(
         "Reference", "Nobody published figures for mine to hold ours against."
     )
 
 
+def test_no_name_makes_other_data_comparable(setup: Setup, results: Results) -> None:
+    for name in ("MQ2007", "mq2007-like"):
+        own = replace(setup, dataset=replace(setup.dataset, name=name, origin=None))
+        assert [section.title for section in ledger(own, results, [])] == ["Reference"]
+    other = Origin("MQ2007", fold=1, differences=("MQ2007 (train): 2 queries, expected 1,017",))
+    odd = replace(setup, dataset=replace(setup.dataset, name="MQ2007", origin=other))
+    (section,) = ledger(odd, results, [])
+    assert section.note == (
+        "Nobody published figures for MQ2007 to hold ours against. Its files are not those that "
+        "were published: MQ2007 (train): 2 queries, expected 1,017."
+    )
+    assert "MQ2007: not at hand" in [each.title for each in missing([other], trials=5, seed=0)]
+
+
 def test_on_mq2008_the_released_code_is_the_reference(setup: Setup, results: Results) -> None:
-    other = replace(setup, dataset=replace(setup.dataset, name="MQ2008"))
+    other = replace(setup, dataset=replace(setup.dataset, origin=Origin("MQ2008", fold=1)))
     sections = {section.title.partition(":")[0]: section for section in ledger(other, results, [])}
     assert "Table 1" not in sections
     told = figures(sections["Table 2"], "EBRank")
@@ -152,20 +168,21 @@ def test_on_mq2008_the_released_code_is_the_reference(setup: Setup, results: Res
 
 
 @pytest.mark.parametrize(
-    ("datasets", "absent"),
+    ("here", "absent"),
     [
-        (["mq2007-like"], ["MQ2007", "MSLR-10K", "MSLR-30K", "MQ2008"]),
-        (["MQ2008", "MSLR-WEB10K"], ["MQ2007", "MSLR-30K"]),
+        (
+            [Origin("mq2007-like", preset=True), None],
+            ["MQ2007", "MSLR-10K", "MSLR-30K", "MQ2008"],
+        ),
+        ([Origin("MQ2008"), Origin("MSLR-WEB10K")], ["MQ2007", "MSLR-30K"]),
     ],
 )
 def test_data_not_at_hand_has_the_command_that_fills_it(
-    datasets: list[str], absent: list[str]
+    here: list[Origin | None], absent: list[str]
 ) -> None:
-    sections = missing(datasets, trials=5, seed=1)
+    sections = missing(here, trials=5, seed=1)
     assert [section.title for section in sections] == [f"{name}: not at hand" for name in absent]
     assert all(not section.entries for section in sections)
-    assert "`ebrank reproduce --dataset MQ2007 --data-dir FOLDER --trials 5 --seed 1`" in (
-        sections[0].note
-    )
-    assert ("mq2007-like stands in" in sections[0].note) == ("mq2007-like" in datasets)
+    assert "`ebrank reproduce --dataset MQ2007 --data-dir FOLDER --seed 1`" in (sections[0].note)
+    assert ("mq2007-like stands in" in sections[0].note) == (None in here)
     assert len(paper.REFERENCES) == 4

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ebrank.experiments import grids
@@ -26,3 +28,15 @@ def test_a_row_for_each_epsilon_and_a_column_for_each_eta() -> None:
 def test_without_tuning_there_is_nothing_to_tell() -> None:
     assert grids.table([GIVEN]) is None
     assert grids.table([]) is None
+
+
+def test_a_choice_at_the_end_of_its_grid_is_marked_and_explained() -> None:
+    edge = replace(SLOW, at_the_edge=True)
+    table = grids.table([FAST, edge])
+    assert table is not None
+    marks = [cell.marks for row in table.rows for cell in row.cells if isinstance(cell, Cell)]
+    assert marks == ["", "", "‡", ""]
+    assert table.caption.endswith("a wider grid may do better.")
+    without = grids.table([FAST, SLOW])
+    assert without is not None
+    assert "‡" not in without.caption

@@ -31,10 +31,14 @@ class Part:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
+ITSELF = (
+    "the chosen ε is 0: there is no exploration to take away, and EBRank is compared with itself"
+)
 NEEDED = "EBRank needs each of its parts"
 FULL = Part("nothing", "full", "ebrank")
+EXPLORATION = Part("exploration", "w/o exploration", "without-exploration", {"epsilon": 0.0})
 PARTS = (
-    Part("exploration", "w/o exploration", "without-exploration", {"epsilon": 0.0}),
+    EXPLORATION,
     Part("behavior", "only prior", "only-prior", {"part": "prior"}),
     Part("prior", "only behavior", "only-behavior", {"part": "behavior"}),
 )
@@ -93,11 +97,14 @@ def table(found: dict[Entrant, dict[Part, Result]]) -> Table:
                 for measure in (WARM, CUM)
             ]
             rows.append(Row((part.label, *cells(result), *p_values), group=one.label))
+    itself = "".join(
+        f" {one.label}: {ITSELF}." for one, parts in found.items() if _explores_nothing(parts)
+    )
     return Table(
         "ablation",
         "Ablation",
         "p: of the full model's lead over the part, by Fisher's randomization test, adjusted by "
-        "Holm's method over the three parts.",
+        f"Holm's method over the three parts.{itself}",
         (Column("part"), *(Column(measure.title) for measure in MEASURES), *p_columns),
         tuple(rows),
     )
@@ -117,18 +124,24 @@ def findings(one: Entrant, parts: dict[Part, Result]) -> Iterator[Finding]:
     compared = {measure: _against_full(parts, measure) for measure in (WARM, CUM)}
     for part in PARTS:
         leads = {measure: compared[measure][part.label] for measure in (WARM, CUM)}
+        told = ", ".join(
+            f"{measure.text(gain, '+')} in {measure.title} ({in_words(p_value)})"
+            for measure, (gain, p_value) in leads.items()
+        )
         yield Finding(
             f"{one.style}-needs-{part.lacks}",
             f"{one.label} needs its {part.lacks}: it is significantly better in Warm- and Cum-NDCG "
             f"than {part.label}",
             all(gain > 0 and p_value < LEVEL for gain, p_value in leads.values()),
-            ", ".join(
-                f"{measure.text(gain, '+')} in {measure.title} ({in_words(p_value)})"
-                for measure, (gain, p_value) in leads.items()
-            ),
+            ITSELF if part is EXPLORATION and _explores_nothing(parts) else told,
             NEEDED,
             f"{part.lacks} of {one.label}",
         )
+
+
+def _explores_nothing(parts: dict[Part, Result]) -> bool:
+    """Return whether the full model is the very run that lacks exploration."""
+    return parts[FULL] is parts[EXPLORATION]
 
 
 def _against_full(parts: dict[Part, Result], measure: Measure) -> dict[str, tuple[float, float]]:

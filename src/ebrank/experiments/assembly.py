@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ebrank.data.dataset import Dataset
+from ebrank.data.origin import Origin
 from ebrank.experiments import bookkeeping, grids
 from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
 from ebrank.experiments.lineup import ENTRANTS
@@ -35,11 +36,13 @@ class Chapter:
 
     Attributes:
         record: what is its own.
+        origin: where the dataset came from.
         shared: its part of the tables that all datasets share, by name.
         times: its run times.
     """
 
     record: DatasetRecord
+    origin: Origin | None
     shared: dict[str, Table]
     times: dict[str, Any]
 
@@ -52,7 +55,7 @@ def chapter(order: Order, report: Report, *, several: bool) -> Chapter:
     record = DatasetRecord(
         name=data.name,
         fingerprint=fingerprint(data),
-        stands_in_for=stands_in_for(data.name),
+        stands_in_for=stands_in_for(data.origin),
         queries=data.n_queries,
         rows=data.n_rows,
         features=data.n_features,
@@ -65,12 +68,12 @@ def chapter(order: Order, report: Report, *, several: bool) -> Chapter:
         ledger=bookkeeping.ledger(setup, report.results, whole.findings),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}
-    return Chapter(record, shared, _times_of(order, report))
+    return Chapter(record, data.origin, shared, _times_of(order, report))
 
 
 def document(command: str, order: Order, chapters: Sequence[Chapter]) -> Document:
     """Return the document that some datasets' chapters make."""
-    names = [chapter.record.name for chapter in chapters]
+    origins = [chapter.origin for chapter in chapters]
     return Document(
         command=command,
         seed=order.seed,
@@ -80,7 +83,7 @@ def document(command: str, order: Order, chapters: Sequence[Chapter]) -> Documen
         config=written(about_config(order.config)),
         tables=tuple(_shared(chapters)),
         datasets=tuple(chapter.record for chapter in chapters),
-        missing=bookkeeping.missing(names, trials=order.trials, seed=order.seed),
+        missing=bookkeeping.missing(origins, trials=order.trials, seed=order.seed),
     )
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from ebrank.data import catalog
 from ebrank.data.dataset import Dataset
+from ebrank.data.origin import Origin
 from ebrank.experiments import paper, table3
+from ebrank.experiments.commands import again, as_ordered
 from ebrank.experiments.departures import departures
 from ebrank.experiments.ledger import Entry, Section
 from ebrank.experiments.lineup import CONCATENATING, PAPER, Entrant
@@ -29,8 +31,8 @@ from ebrank.simulation.summary import spread
 def ledger(setup: Setup, results: Results, findings: Sequence[Finding]) -> tuple[Section, ...]:
     """Return the sections for one dataset."""
     sections = [_findings(findings)] if findings else []
-    theirs = paper.reference(setup.dataset.name)
-    sections.append(Section("Reference", _about(setup.dataset.name, theirs)))
+    theirs = paper.reference(setup.dataset.origin)
+    sections.append(Section("Reference", _about(setup.dataset, theirs)))
     if theirs is None:
         return tuple(sections)
     if theirs.statistics is not None:
@@ -39,23 +41,26 @@ def ledger(setup: Setup, results: Results, findings: Sequence[Finding]) -> tuple
     return (*sections, book.performance(), book.ratios(), book.variants())
 
 
-def missing(datasets: Sequence[str], *, trials: int, seed: int) -> tuple[Section, ...]:
+def missing(origins: Sequence[Origin | None], *, trials: int, seed: int) -> tuple[Section, ...]:
     """Return a section for each dataset with reference figures that is not among these.
 
-    >>> [section.title for section in missing(["MQ2007", "mslr10k-like"], trials=5, seed=1)]
+    >>> here = [Origin("MQ2007", fold=1), Origin("mslr10k-like", preset=True)]
+    >>> [section.title for section in missing(here, trials=5, seed=1)]
     ['MSLR-10K: not at hand', 'MSLR-30K: not at hand', 'MQ2008: not at hand']
     """
-    present = [catalog.find(name) for name in datasets]
+    known = [origin for origin in origins if origin is not None]
+    present = [catalog.find(origin.name) for origin in known if origin.published]
     absent = [name for name in paper.REFERENCES if catalog.find(name) not in present]
-    return tuple(_not_at_hand(name, datasets, trials, seed) for name in absent)
+    return tuple(_not_at_hand(name, known, trials, seed) for name in absent)
 
 
-def _not_at_hand(name: str, datasets: Sequence[str], trials: int, seed: int) -> Section:
+def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -> Section:
     entry = catalog.find(name)
     assert entry is not None
-    stand_in = next((one for one in datasets if paper.stands_in_for(one) == name), None)
+    stand_ins = (one.name for one in origins if paper.stands_in_for(one) == name)
+    stand_in = next(stand_ins, None)
     instead = "" if stand_in is None else f", for which {stand_in} stands in"
-    command = f"{_command(entry.name)} --trials {trials} --seed {seed}"
+    command = again(Origin(entry.name, fold=1), trials=trials, seed=seed)
     return Section(
         f"{name}: not at hand",
         f"No figure here is of {name} itself{instead}. Whoever has it ({entry.page}) fills this "
@@ -63,27 +68,15 @@ def _not_at_hand(name: str, datasets: Sequence[str], trials: int, seed: int) -> 
     )
 
 
-def _command(dataset: str) -> str:
-    """Return what reproduces results on a dataset.
-
-    >>> _command("mq2007-like×0.1")
-    'ebrank reproduce --dataset mq2007-like --scale 0.1'
-    >>> _command("MQ2008")
-    'ebrank reproduce --dataset MQ2008 --data-dir FOLDER'
-    """
-    name, _, scale = dataset.partition("×")
-    place = f" --scale {scale}" if scale else ""
-    if catalog.find(name) is not None:
-        place = " --data-dir FOLDER"
-    return f"ebrank reproduce --dataset {name}{place}"
-
-
-def _about(dataset: str, theirs: Reference | None) -> str:
-    """Return whose figures ours are held against."""
+def _about(data: Dataset, theirs: Reference | None) -> str:
+    """Return whose figures ours are held against, or why there are none."""
+    origin = data.origin
     if theirs is None:
-        return f"Nobody published figures for {dataset} to hold ours against."
-    stands = paper.stands_in_for(dataset)
-    instead = "" if stands is None else f" {dataset} is synthetic and stands in for {stands}."
+        other = "" if origin is None else "; ".join(origin.differences)
+        why = f" Its files are not those that were published: {other}." if other else ""
+        return f"Nobody published figures for {data.name} to hold ours against.{why}"
+    stands = paper.stands_in_for(origin)
+    instead = "" if stands is None else f" {data.name} is synthetic and stands in for {stands}."
     return f"Figures on {theirs.dataset} by {theirs.source}.{instead}"
 
 
@@ -108,7 +101,7 @@ def _statistics(data: Dataset, theirs: Reference) -> Section:
         for title, reference, ours, digits in figures
     ]
     remarks = {"features": "features constant over the training set are dropped here"}
-    if "×" in data.name:
+    if data.origin is not None and data.origin.scale != 1:
         remarks |= dict.fromkeys(("queries", "candidates of a query"), "a scaled set")
     return Section(
         "Table 1: the dataset after filtering",
@@ -151,7 +144,7 @@ class _Book:
         """Return what other decisions come to."""
         entries = [
             entry
-            for variant in variants(self.setup.dataset.name)
+            for variant in variants(self.setup.dataset.origin)
             for entry in self._performance(
                 variant.name, self.ranker(variant.key, variant.changes), variant.against
             )
@@ -178,13 +171,15 @@ class _Book:
         known = departures(self.setup, self.theirs, self.ranker(one.key), one.key)
         result = self._result(self.ranker(one.key))
         columns = (None, None) if result is None else table3.ratios(result).T
-        for title, reference, values in zip(
-            ("x^b", "largest other"), (told.behavior, told.other), columns, strict=True
+        theirs = ((told.behavior, told.behavior_sd), (told.other, told.other_sd))
+        for title, (reference, sd), values in zip(
+            ("x^b", "largest other"), theirs, columns, strict=True
         ):
-            yield _entry(one.label, title, reference, values, 3).remarked(known)
+            entry = _entry(one.label, title, reference, values, 3).remarked(known)
+            yield replace(entry, reference_sd=sd)
 
     def _told(self, against: Sequence[str]) -> str | None:
-        """Return the first ranker of the reference that is meant; without an ε, its is 0."""
+        """Return the first ranker of the reference that is meant, or the same with ε = 0."""
         texts = (text for one in against for text in (one, f"{one}:epsilon=0.0"))
         return next((text for text in texts if text in self.theirs.performance), None)
 
@@ -194,8 +189,7 @@ class _Book:
 
     def _section(self, title: str, experiment: str, entries: Sequence[Entry]) -> Section:
         """Return a section, or how to fill it."""
-        data = self.setup.dataset.name
-        command = f"`{_command(data)} --only {experiment}`"
+        command = f"`{as_ordered(self.setup)} --only {experiment}`"
         if all(entry.ours is None for entry in entries):
             return Section(title, f"Not run; {command} fills this.")
         absent = any(entry.ours is None for entry in entries)

@@ -1,45 +1,107 @@
 """In what our experiment is known to differ from the one behind a reference figure.
 
-Facts, from PROTOCOL and from the data at hand; whether one of them is the cause of a difference is
-for the reader and for the variants to say.
+Facts, from PROTOCOL, from the data at hand and from what the user changed; whether one of them is
+the cause of a difference is for the reader and for the variants to say. What concerns every ranker
+comes first:
+
+>>> list(_of_the_config(SimulationConfig(updates=4, entering_probability=0.5)))
+['entering_probability = 0.5 here, 1.0 by default', 'updates = 4 here, 20 by default']
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 
+from ebrank.data.origin import Origin
 from ebrank.experiments import paper
 from ebrank.experiments.paper import RELEASED_CODE, RELEASED_SESSIONS, Reference
 from ebrank.experiments.run import Setup
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
+from ebrank.simulation.config import SimulationConfig
 
+AS_RELEASED = (
+    "there BM25 serves 20·Q queries drawn at random first, here each query 20 times",
+    "there queries begin with 5 to 9 items and the last item of a query never enters, here with 5 "
+    "to 10 and all enter",
+    "there the last query of each file is lost",
+)
+"""Of the released code, whatever the ranker."""
+LEARNS_LATE = (
+    "there models are random until the first update and evaluated before the last one, here fitted "
+    "to the log before serving and evaluated after it"
+)
 ALL_PARTITIONS = "the released code learns from sessions of all partitions, ours from training ones"
 LOST_CANDIDATES = "the released code loses the candidate count and uses one, ours has 9"
 LEAK = "the released code's gradient sees x^b that the clicks it learns from have updated"
 ONCE_CLICKED = "the released code believes x^b once an item is clicked, ours once it is shown"
 OFTEN_SHOWN = "the released code trains the prior on items shown more than 20 times, ours on all"
+PLAIN_ALPHA = "there α is a linear score, which may be negative, here its exponential"
 OTHER_ESTIMATOR = "the paper's figures look like those of the exposure estimator: see the variants"
+OTHER_FEATURE = "x^b is C/n there, c/E here: see the variants"
+RELEASED_FEATURE = "x^b is c/E there, C/n here"
+DEFAULTS = SimulationConfig()
 
 
 def departures(setup: Setup, theirs: Reference, ranker: Ranker, told: str) -> list[str]:
     """Return in what a run of a ranker is known to differ from the reference's ranker, `told`."""
     released = theirs.source == RELEASED_CODE
     return [
-        *_of_the_data(setup, theirs, released),
+        *_of_the_data(setup.dataset.origin, theirs),
+        *_of_the_sessions(setup, released),
+        *_of_the_config(setup.config),
+        *_of_the_simulation(ranker, released),
+        *_of_the_feature(ranker, released),
         *_of_epsilon(ranker, told, released),
         *_of_the_ranker(ranker, released),
     ]
 
 
-def _of_the_data(setup: Setup, theirs: Reference, released: bool) -> Iterator[str]:
-    name, _, scale = setup.dataset.name.partition("×")
-    if paper.stands_in_for(name) is not None:
-        share = f" with {scale} of its queries" if scale else ""
+def _of_the_data(origin: Origin | None, theirs: Reference) -> Iterator[str]:
+    if origin is None:
+        return
+    if paper.stands_in_for(origin) is not None:
+        share = f" with {origin.scale:g} of its queries" if origin.scale != 1 else ""
         yield f"synthetic data{share} in place of {theirs.dataset}"
+    elif origin.fold != 1:
+        fold = "an unknown fold" if origin.fold is None else f"fold {origin.fold}"
+        yield f"{fold} here, fold 1 in the protocol"
+    for name, value in origin.options:
+        yield f"{name} = {value} here"
+
+
+def _of_the_sessions(setup: Setup, released: bool) -> Iterator[str]:
     ours = setup.config.session_count(setup.dataset)
-    if released and ours != RELEASED_SESSIONS:
-        yield f"{RELEASED_SESSIONS:,} sessions there, {ours:,} here"
+    if released:
+        if ours != RELEASED_SESSIONS:
+            yield f"{RELEASED_SESSIONS:,} sessions there, {ours:,} here"
+    elif setup.config.sessions is not None:
+        yield f"{ours:,} sessions here, by a formula there"
+
+
+def _of_the_config(config: SimulationConfig) -> Iterator[str]:
+    """Yield what the user changed, but for the number of sessions."""
+    for field in fields(config):
+        ours, usual = getattr(config, field.name), getattr(DEFAULTS, field.name)
+        if ours != usual and field.name != "sessions":
+            yield f"{field.name} = {ours} here, {usual} by default"
+
+
+def _of_the_simulation(ranker: Ranker, released: bool) -> Iterator[str]:
+    if released:
+        yield from AS_RELEASED
+        if ranker.name != "bm25":
+            yield LEARNS_LATE
+
+
+def _of_the_feature(ranker: Ranker, released: bool) -> Iterator[str]:
+    """Yield whose x^b it is, of a ranker that uses it."""
+    behavior = getattr(ranker, "behavior", None) if ranker.setting != "none" else None
+    if behavior == "exposure" and not released:
+        yield OTHER_FEATURE
+    if behavior == "ips" and released:
+        yield RELEASED_FEATURE
 
 
 def _of_epsilon(ranker: Ranker, told: str, released: bool) -> Iterator[str]:
@@ -65,8 +127,16 @@ def _of_the_ranker(ranker: Ranker, released: bool) -> Iterator[str]:
             yield ALL_PARTITIONS
         case "ucbrank" if getattr(ranker, "shown", "") == "shown":
             yield ONCE_CLICKED
-        case "ebrank" if getattr(ranker, "part", "") == "both":
-            if getattr(ranker, "estimator", "") == "ips" and not released:
-                yield OTHER_ESTIMATOR
-            if getattr(ranker, "min_impressions", 0) == 0:
-                yield OFTEN_SHOWN
+        case "ebrank":
+            yield from _of_ebrank(ranker, released)
+
+
+def _of_ebrank(ranker: Ranker, released: bool) -> Iterator[str]:
+    part = getattr(ranker, "part", "")
+    if part == "both" and getattr(ranker, "estimator", "") == "ips" and not released:
+        yield OTHER_ESTIMATOR
+    if part != "behavior":
+        if getattr(ranker, "min_impressions", 0) == 0:
+            yield OFTEN_SHOWN
+        if released:
+            yield PLAIN_ALPHA

@@ -15,6 +15,8 @@ CAPTION = (
     "Mean NDCG of the lists served to validation queries in the second half of the run, under "
     "seeds that no report uses. The best of each column, which is chosen, is bold."
 )
+EDGE = "‡"
+AT_THE_EDGE = f" {EDGE} : the choice lies at the end of what was tried; a wider grid may do better."
 DIGITS = 4
 
 
@@ -28,7 +30,8 @@ def table(records: Sequence[TuningRecord]) -> Table | None:
         own = {record.entering_probability: record for record in records if record.label == label}
         rows += _rows(label, own, etas)
     columns = (Column("ε"), *(Column(f"η = {eta:g}") for eta in etas))
-    return Table("tuning", "Tuning of ε", CAPTION, columns, tuple(rows))
+    edge = AT_THE_EDGE if any(record.at_the_edge for record in records) else ""
+    return Table("tuning", "Tuning of ε", CAPTION + edge, columns, tuple(rows))
 
 
 def _rows(label: str, own: dict[float, TuningRecord], etas: Sequence[float]) -> list[Row]:
@@ -49,4 +52,6 @@ def _cell(record: TuningRecord | None, epsilon: float) -> Cell:
     if record is None or trials is None:
         return Cell(None)
     mean = cell(np.array(trials), DIGITS)
-    return Cell(mean.value, mean.sd, DIGITS, best=epsilon == record.epsilon)
+    chosen = epsilon == record.epsilon
+    marks = EDGE if chosen and record.at_the_edge else ""
+    return Cell(mean.value, mean.sd, DIGITS, best=chosen, marks=marks)

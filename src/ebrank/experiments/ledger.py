@@ -40,6 +40,7 @@ class Entry:
         digits: after the point.
         group: the setting it stands under.
         remark: why they differ, or that nobody knows.
+        reference_sd: their standard deviation, None where they told none.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Entry:
     digits: int = 3
     group: str = ""
     remark: str = ""
+    reference_sd: float | None = None
 
     @property
     def difference(self) -> float | None:

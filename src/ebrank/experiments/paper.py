@@ -1,14 +1,15 @@
 """The figures that ours stand beside: the paper's tables, and what its released code measures.
 
 Rankers have the texts that `registry.parse` reads; datasets the names that the paper gives them.
-The embedded datasets stand in for those of the paper, whole or scaled:
+Which figures a dataset is held against follows from where it came from, not from its name. The
+embedded datasets stand in for those of the paper, whole or scaled:
 
->>> paper = reference("mq2007-like×0.1")
+>>> paper = reference(Origin("mq2007-like", preset=True, scale=0.1))
 >>> paper.dataset, paper.performance["ebrank"].warm
 ('MQ2007', 0.849)
->>> reference("MQ2008").source == RELEASED_CODE
+>>> reference(Origin("MQ2008", fold=1)).source == RELEASED_CODE
 True
->>> reference("something else") is None
+>>> reference(None) is None  # files of one's own
 True
 """
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ebrank.data import catalog
+from ebrank.data.origin import Origin
 
 CITATION = (
     "Tao Yang, Cuize Han, Chen Luo, Parth Gupta, Jeff M. Phillips, and Qingyao Ai: "
@@ -45,7 +47,6 @@ class Statistics:
     candidates: int
     features: int
     max_label: int
-    baseline_feature: int
 
 
 @dataclass(frozen=True)
@@ -91,30 +92,36 @@ class Reference:
     statistics: Statistics | None = None
 
 
-def reference(dataset: str) -> Reference | None:
-    """Return the figures to hold results on a dataset against; None if nobody published any."""
-    entry = catalog.find(dataset)
-    if entry is None:
-        return REFERENCES.get(stands_in_for(dataset) or "")
-    return next((REFERENCES[name] for name in REFERENCES if catalog.find(name) is entry), None)
+def reference(origin: Origin | None) -> Reference | None:
+    """Return the figures to hold results on a dataset against; None if nobody published any.
+
+    Files that differ from the published ones have none, whatever they are called.
+    """
+    if origin is None:
+        return None
+    if origin.preset:
+        return REFERENCES.get(stands_in_for(origin) or "")
+    entry = catalog.find(origin.name) if origin.published else None
+    known = (name for name in REFERENCES if catalog.find(name) is entry)
+    return None if entry is None else next((REFERENCES[name] for name in known), None)
 
 
-def stands_in_for(dataset: str) -> str | None:
+def stands_in_for(origin: Origin | None) -> str | None:
     """Return which of the paper's datasets an embedded one, whole or scaled, takes the place of.
 
-    >>> stands_in_for("mslr10k-like×0.2"), stands_in_for("MQ2007")
+    >>> stands_in_for(Origin("mslr10k-like", preset=True)), stands_in_for(Origin("MQ2007"))
     ('MSLR-10K', None)
     """
-    return STAND_INS.get(dataset.partition("×")[0])
+    return STAND_INS.get(origin.name) if origin is not None and origin.preset else None
 
 
 DATASETS = ("MQ2007", "MSLR-10K", "MSLR-30K")
 """The paper's datasets, in its order."""
 
 STATISTICS = {
-    "MQ2007": Statistics(1643, 41, 46, 2, 25),
-    "MSLR-10K": Statistics(9835, 122, 133, 4, 110),
-    "MSLR-30K": Statistics(30995, 121, 133, 4, 110),
+    "MQ2007": Statistics(1643, 41, 46, 2),
+    "MSLR-10K": Statistics(9835, 122, 133, 4),
+    "MSLR-30K": Statistics(30995, 121, 133, 4),
 }
 
 PERFORMANCE = """

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from ebrank.experiments.contest import in_words, lead, pairwise
+from ebrank.experiments.contest import LEVEL, in_words, lead, pairwise
 from ebrank.experiments.lineup import (
     CONCATENATING,
     EBRANK,
@@ -52,7 +52,7 @@ CAPTION = (
 def runs(setup: Setup) -> list[Run]:
     """Return all entrants, and the variants that the ledger speaks of."""
     entrants = [setup.run(one.key) for one in ENTRANTS]
-    return entrants + [variant.run(setup) for variant in variants(setup.dataset.name)]
+    return entrants + [variant.run(setup) for variant in variants(setup.dataset.origin)]
 
 
 def outcome(setup: Setup, results: Results) -> Outcome:
@@ -125,7 +125,7 @@ def exploitation_bias(results: ByKey) -> Iterator[Finding]:
         yield Finding(
             f"exploitation-bias-{one.style}",
             f"{one.label} with x^b concatenated is significantly worse in Cold-NDCG than without",
-            loss > 0 and p_value < 0.05,
+            loss > 0 and p_value < LEVEL,
             f"{COLD.text(-loss, '+')} in Cold-NDCG, adjusted {in_words(p_value)}",
             BIAS,
             one.label,
@@ -137,14 +137,18 @@ def degeneration(results: ByKey) -> Iterator[Finding]:
     without, with_behavior = (results[f"cftopk:features={which}"] for which in ("none", "concate"))
     for measure in (WARM, CUM):
         gain, p_value = pairwise({"": (with_behavior, without)}, measure)[""]
-        yield Finding(
-            f"cftopk-degenerates-{measure.name}",
-            f"CFTopK with x^b concatenated is worse in {measure.title} than without",
-            gain < 0,
-            f"{measure.text(gain, '+')} in {measure.title}, {in_words(p_value)}",
-            DEGENERATION,
-            measure.title,
-        )
+        told = f"{measure.text(gain, '+')} in {measure.title}, {in_words(p_value)}"
+        worse = gain < 0
+        for surely, holds in (("", worse), ("significantly", worse and p_value < LEVEL)):
+            yield Finding(
+                "-".join(filter(None, ("cftopk-degenerates", measure.name, surely))),
+                f"CFTopK with x^b concatenated is {f'{surely} worse'.strip()} in {measure.title} "
+                "than without",
+                holds,
+                told,
+                DEGENERATION,
+                ", ".join(filter(None, (measure.title, surely))),
+            )
 
 
 def kept_cold(results: ByKey) -> Iterator[Finding]:
@@ -165,17 +169,20 @@ def kept_cold(results: ByKey) -> Iterator[Finding]:
 
 
 def first(results: ByKey, key: str, measure: Measure) -> Iterator[Finding]:
-    """Yield whether EBRank, by one of its estimators, is ahead of all others, and surely so."""
+    """Yield whether EBRank, by one of its estimators, is ahead of all other methods, surely or not.
+
+    Its other estimator is no other method, and no rival.
+    """
     one = entrant(key)
     rivals = [other for other in PAPER if other.key != EBRANK]
     ahead = lead(results[key], _labeled(results, rivals, one), measure)
-    claim = f"{one.label} is first in {measure.title}"
+    claim = f"{one.label} is ahead of all other methods in {measure.title}"
     name = f"{one.style}-first-{measure.name}"
     subject = f"{one.label}, {measure.name.capitalize()}"
     yield Finding(name, claim, ahead.difference > 0, str(ahead), FIRST, subject)
     yield Finding(
         f"{name}-significantly",
-        f"{claim}, significantly ahead of all others",
+        f"{one.label} is significantly ahead of all other methods in {measure.title}",
         ahead.significant,
         str(ahead),
         FIRST,

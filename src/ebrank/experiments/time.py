@@ -1,32 +1,47 @@
-"""Figure: ranking performance over time, of BM25 and all rankers that use behavior."""
+"""Figures: ranking performance over time.
+
+The first has BM25 and all rankers that use behavior, as in the paper; the second everybody else:
+the rankers without behavior, and those set apart.
+"""
 
 from __future__ import annotations
 
-from ebrank.experiments.lineup import FIGURES, TUNED
+from ebrank.experiments.lineup import ENTRANTS, FIGURES, TUNED, Entrant
 from ebrank.experiments.measures import MEASURES, Measure, over_time, panels
 from ebrank.experiments.outcome import Figure, Outcome, Series
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 
+OTHERS = tuple(one for one in ENTRANTS if one.key == "bm25" or one not in FIGURES)
+"""Who is in the second figure; BM25 is in both."""
+HOW = "Mean of the trials at each model update; bands are one standard deviation."
+
 
 def runs(setup: Setup) -> list[Run]:
-    """Return the entrants that are drawn."""
-    return [setup.run(one.key) for one in FIGURES]
+    """Return all entrants."""
+    return [setup.run(one.key) for one in ENTRANTS]
 
 
 def outcome(setup: Setup, results: Results) -> Outcome:
-    """Return the figure: a panel for each measure, a line for each ranker."""
+    """Return the figures: a panel for each measure, a line for each ranker."""
 
-    def lines(measure: Measure) -> tuple[Series, ...]:
-        return tuple(over_time(one, results[setup.run(one.key)], measure) for one in FIGURES)
+    def drawn(entrants: tuple[Entrant, ...], name: str, title: str, caption: str) -> Figure:
+        def lines(measure: Measure) -> tuple[Series, ...]:
+            return tuple(over_time(one, results[setup.run(one.key)], measure) for one in entrants)
 
-    figure = Figure(
-        "time",
-        "Performance over time",
-        "Mean of the trials at each model update; bands are one standard deviation. All rankers "
-        "but BM25 use behavior.",
-        panels("sessions", lines, MEASURES),
+        return Figure(name, title, f"{HOW} {caption}", panels("sessions", lines, MEASURES))
+
+    title = "Performance over time"
+    return Outcome(
+        figures=(
+            drawn(FIGURES, "time", title, "All rankers but BM25 use behavior."),
+            drawn(
+                OTHERS,
+                "time-others",
+                f"{title}: rankers without behavior, and bounds",
+                "Of these, Thompson alone uses behavior; Oracle knows the true relevance.",
+            ),
+        )
     )
-    return Outcome(figures=(figure,))
 
 
-EXPERIMENT = Experiment("time", "Figure: performance over time", outcome, runs, tuned=TUNED)
+EXPERIMENT = Experiment("time", "Figures: performance over time", outcome, runs, tuned=TUNED)

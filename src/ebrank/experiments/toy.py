@@ -60,7 +60,7 @@ CAPTION = (
     f"Means over {QUERIES['test']} test queries. G has the features and the relevance of A, and no "
     "clicks yet; CFTopK has clicks for a feature. Left: relevance as the models estimate it, "
     "exploration left out, when G enters. Right: the place of G in the lists that are made, "
-    "exploration included; users see five items."
+    "exploration included; users see five items. EBRank has its default ε, not a tuned one."
 )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ebrank.data.origin import Origin
 from ebrank.experiments.lineup import EBRANK, EXPOSURE, UCBRANK
 from ebrank.experiments.paper import RELEASED_CODE, reference
 from ebrank.experiments.run import Run, Setup
@@ -25,7 +26,8 @@ class Variant:
     Attributes:
         name: what is otherwise.
         key: an entrant's key, whose chosen ε it shares, or any other ranker's text.
-        against: whose reference figures it is held against: the first that there are.
+        against: whose reference figures it is held against: the first that there are. Where the
+            reference has a ranker with ε = 0 only, a name without an ε means that one.
         changes: its parameters that differ from the key's.
     """
 
@@ -45,11 +47,14 @@ OFTEN = "prior trained on n > 20"
 
 VARIANTS = (
     Variant("EBRank, exposure", EXPOSURE, (EXPOSURE, EBRANK)),
-    Variant(f"EBRank, {OFTEN}", EBRANK, (EBRANK, "ebrank:epsilon=0.0"), OFTEN_SHOWN),
+    Variant(f"EBRank, {OFTEN}", EBRANK, (EBRANK,), OFTEN_SHOWN),
     Variant(f"EBRank, exposure, {OFTEN}", EXPOSURE, (EXPOSURE, EBRANK), OFTEN_SHOWN),
     *(
-        Variant(f"{label}, x^b = C/n", key, (key, f"{key}:epsilon=0.0"), IPS)
+        Variant(f"{label}, x^b = C/n", key, (key,), IPS)
         for label, key in (
+            ("DBGD (Concate)", "dbgd:features=concate"),
+            ("MGD (Concate)", "mgd:features=concate"),
+            ("PDGD (Concate)", "pdgd:features=concate"),
             ("CFTopK (Concate)", "cftopk:features=concate"),
             ("CFRandomK (Concate)", "cfrandomk:features=concate"),
             ("CFEpsilon (Concate)", "cfepsilon:features=concate"),
@@ -87,13 +92,13 @@ AS_RELEASED = (
 """Held against the released code's own figures, with its own parameters."""
 
 
-def variants(dataset: str) -> tuple[Variant, ...]:
+def variants(origin: Origin | None) -> tuple[Variant, ...]:
     """Return those that there are reference figures for.
 
-    >>> [len(variants(name)) for name in ("mq2007-like", "MQ2008", "something else")]
-    [8, 14, 0]
+    >>> [len(variants(one)) for one in (Origin("mq2007-like", preset=True), Origin("MQ2008"), None)]
+    [11, 17, 0]
     """
-    theirs = reference(dataset)
+    theirs = reference(origin)
     if theirs is None:
         return ()
     return VARIANTS + (AS_RELEASED if theirs.source == RELEASED_CODE else ())

@@ -34,8 +34,8 @@ def outcome(setup: Setup, results: Results) -> Outcome:
     found = {one: calibrated(results[setup.run(one.key)]) for one in WITH_PRIOR}
     title = "Calibration of the prior"
     caption = (
-        f"{NOTE} On the diagonal predictions are right. Clicks per exposure lie higher than "
-        "relevance, for what does well is shown more; bars are their standard error."
+        f"{NOTE} On the diagonal predictions are right. Clicks per exposure may lie higher "
+        "than relevance, since what does well is shown more; bars are their standard error."
     )
     panels = tuple(_panel(one, each) for one, each in found.items())
     return Outcome(
