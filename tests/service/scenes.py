@@ -40,11 +40,13 @@ def play(
     *,
     store: Store | None = None,
     clock: Callable[[], float] | None = None,
+    timer: Callable[[], float] | None = None,
 ) -> T:
-    """Return what a scene returns, played with an engine of its own."""
+    """Return what a scene returns, played with an engine of its own; the timer is the clock."""
 
     async def whole() -> T:
-        engine = Engine(store or MemoryStore(), chosen or Settings(), clock=clock or Clock())
+        now = clock or Clock()
+        engine = Engine(store or MemoryStore(), chosen or Settings(), clock=now, timer=timer or now)
         try:
             return await scene(engine)
         finally:

@@ -48,7 +48,7 @@ def test_the_engine_rolls_up_saves_and_trains_by_itself(monkeypatch: pytest.Monk
     clock, store = Clock(), MemoryStore()
 
     async def scene(engine: Engine) -> None:
-        engine._chores = Housekeeping(engine._now, tick=0.01)
+        engine._chores = Housekeeping(engine._timer, tick=0.01)
         await engine.start()
         await engine.put_items("q", items(3))
         answer = await engine.rank(RankRequest("q"))

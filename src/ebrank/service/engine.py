@@ -30,10 +30,10 @@ from msgspec import UNSET
 
 from ebrank.service import api, counting, insights, lists, serving
 from ebrank.service.candidacy import Candidacy
-from ebrank.service.clock import MonotoneClock
+from ebrank.service.clock import MonotoneClock, log
 from ebrank.service.committer import Committer
 from ebrank.service.feedback import RecentLists, Served
-from ebrank.service.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping, log
+from ebrank.service.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping
 from ebrank.service.inbox import Inbox
 from ebrank.service.models import Model, warm_up
 from ebrank.service.problems import unavailable
@@ -62,11 +62,18 @@ class Engine:
     """
 
     def __init__(
-        self, store: Store, settings: Settings, *, clock: Callable[[], float] = time.time
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Take a clock that tells times of the log, and a timer for all that must go on anyway."""
         self._store = store
         self._settings = settings
         self._now = MonotoneClock(clock, store.last_time())
+        self._timer = timer
         self._ids = RankingIds(store.last_time())
         self._salt = _salt(store)
         self._versions = Versions(store, settings, self._now)
@@ -83,12 +90,15 @@ class Engine:
         self._inbox = Inbox(
             store, settings, self._queries, self._recent, self.committer, self._watch
         )
-        self._training = Training(settings, self._versions.fitted, self._versions.adopt, self._now)
-        self._chores = Housekeeping(self._now)
-        self._surveyor = insights.Surveyor(settings, self._queries)
+        self._training = Training(
+            settings, self._versions.fitted, self._versions.adopt, self._now, timer
+        )
+        self._chores = Housekeeping(timer)
+        self._surveyor = insights.Surveyor(settings, self._queries, timer)
 
     async def start(self) -> None:
         """Compile what ranks, and start the chores; before the first request."""
+        self._now()  # tells if the clock is behind the log
         await asyncio.to_thread(warm_up)
         self._chores.add(SAVE_SECONDS, self._watch.save)
         self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
@@ -108,6 +118,11 @@ class Engine:
     def version(self) -> int:
         """The version of the prior in use."""
         return self._model.version
+
+    @property
+    def clock_lag(self) -> float:
+        """How many seconds the machine's clock is behind the log; 0 if it is right."""
+        return self._now.lag
 
     async def check(self) -> None:
         """Write to the store and flush it; raise `Unavailable` if it cannot."""
@@ -132,7 +147,7 @@ class Engine:
         with unavailable():
             live = self._live(request, now)
             user = None if request.user is None else serving.hashed(request.user, self._salt)
-            choice = self._chooser.choose(request, live, self._model, user, now)
+            choice = self._chooser.choose(request, live, self._model, user, self._timer())
             answer = self._served(live, choice, user, now, explain=request.explain)
             if self._settings.store.durability == "disk":
                 await self._flushed()

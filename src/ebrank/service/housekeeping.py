@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from ebrank.service.clock import log
 from ebrank.service.store.base import StoreError
 
 TICK_SECONDS = 1.0
 SAVE_SECONDS = 5.0
 
-log = logging.getLogger("ebrank.service")
-
 
 class Housekeeping:
     """Chores, each done again and again at its interval, until closed."""
 
-    def __init__(self, clock: Callable[[], float], tick: float = TICK_SECONDS) -> None:
-        self._clock = clock
+    def __init__(self, timer: Callable[[], float], tick: float = TICK_SECONDS) -> None:
+        """Take a timer that nobody sets, such as `time.monotonic`."""
+        self._timer = timer
         self._tick = tick
         self._chores: list[asyncio.Task[None]] = []
 
     def add(self, seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
-        """Do a chore every so many seconds by the clock."""
+        """Do a chore every so many seconds by the timer."""
         self._chores.append(asyncio.create_task(self._repeat(seconds, chore)))
 
     async def close(self) -> None:
@@ -36,11 +35,11 @@ class Housekeeping:
         self._chores = []
 
     async def _repeat(self, seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
-        last = self._clock()
+        last = self._timer()
         while True:
             await asyncio.sleep(min(self._tick, seconds))
-            if self._clock() - last >= seconds:
-                last = self._clock()
+            if self._timer() - last >= seconds:
+                last = self._timer()
                 try:
                     await chore()
                 except StoreError as problem:  # requests are told too; the next time may do

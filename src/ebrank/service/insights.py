@@ -7,7 +7,7 @@ used last, a bounded number of them, and kept for some seconds. The loop gets a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,22 +72,23 @@ class Survey:
 class Surveyor:
     """Looks at the queries used last, now and then."""
 
-    def __init__(self, settings: Settings, queries: Queries) -> None:
+    def __init__(self, settings: Settings, queries: Queries, timer: Callable[[], float]) -> None:
         self._k = settings.ranking.k
         self._seconds = settings.insights.refresh_seconds
         self._queries = queries
+        self._timer = timer
         self._last: tuple[float, Survey] | None = None
 
     async def survey(self, model: Model, now: float) -> Survey:
         """Return a look at these queries: the last one, unless it is too old."""
-        if self._last is None or now - self._last[0] > self._seconds:
+        if self._last is None or self._timer() - self._last[0] > self._seconds:
             found = Survey()
             for live in self._queries.recent(MOST_QUERIES):
                 found.look(live, model, self._k, now)
                 await asyncio.sleep(0)
             found.buried.sort(key=lambda item: -item.prior / (1.0 + item.exposure))
             del found.buried[MOST_BURIED:]
-            self._last = now, found
+            self._last = self._timer(), found
         return self._last[1]
 
 

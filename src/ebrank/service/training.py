@@ -79,19 +79,26 @@ class Training:
     """Starts runs: on demand, on a schedule, after so many events; one at a time."""
 
     def __init__(
-        self, settings: Settings, run: Run, adopt: Adopt, clock: Callable[[], float]
+        self,
+        settings: Settings,
+        run: Run,
+        adopt: Adopt,
+        clock: Callable[[], float],
+        timer: Callable[[], float],
     ) -> None:
-        """Take what runs a job, what takes in its result and says what became of it, and a clock.
+        """Take what runs a job, and what takes in its result and says what became of it.
 
-        The first scheduled run is one interval from now.
+        The clock tells when runs were, the timer when the next one is due, even if the clock is
+        set back. The first scheduled run is one interval from now.
         """
         self._settings = settings
         self._run = run
         self._adopt = adopt
         self._clock = clock
+        self._timer = timer
         self._task: asyncio.Task[None] | None = None
         self._events = 0
-        self._last = clock()
+        self._last = timer()
         self._started: float | None = None
         self._finished: float | None = None
         self._outcome = ""
@@ -109,8 +116,8 @@ class Training:
         """Start a run against the active version, unless one is under way."""
         if self.running:
             return False
-        self._events, self._last = 0, self._clock()
-        self._started, self._finished = self._last, None
+        self._events, self._last = 0, self._timer()
+        self._started, self._finished = self._clock(), None
         self._task = asyncio.create_task(self._train(job(self._settings, active)))
         return True
 
@@ -118,7 +125,7 @@ class Training:
         """Return whether it is time for a run; without new events it never is."""
         after, every = self._settings.training.after_events, self._settings.training.every_seconds
         by_events = after > 0 and self._events >= after
-        by_time = every > 0 and self._events > 0 and self._clock() - self._last >= every
+        by_time = every > 0 and self._events > 0 and self._waited() >= every
         return not self.running and (by_events or by_time)
 
     def out(self) -> api.TrainingOut:
@@ -130,8 +137,12 @@ class Training:
             finished=self._finished,
             outcome=self._outcome,
             next_events=max(after - self._events, 0) if after else None,
-            next_time=self._last + every if every else None,
+            next_time=self._clock() + max(every - self._waited(), 0.0) if every else None,
         )
+
+    def _waited(self) -> float:
+        """Return the seconds since the last run began."""
+        return self._timer() - self._last
 
     async def finished(self) -> None:
         """Return when no run is under way."""
