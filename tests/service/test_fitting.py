@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import math
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 from scipy.special import betaln
 
 from ebrank import EBRanker, LinearPrior, model_file
 from ebrank.features import Scaling
+from ebrank.priors.base import BetaParameters
 from ebrank.service.fitting import FEW_QUERIES, Job, _fraction, fit, gather
+from ebrank.service.models import Model
+from ebrank.service.queries import Queries
 from ebrank.service.records import EventEntry, ModelRecord, NewItem, Operation, RankingEntry
 from ebrank.service.store.memory import MemoryStore
 
@@ -87,16 +93,54 @@ def test_few_queries_are_split_by_items(queries: int) -> None:
     assert 0 < table.judges.sum() < len(table.judges)
 
 
-def test_rows_are_scaled_among_all_items_of_their_query() -> None:
+class Seen(EBRanker):
+    """Remembers the features that ranking gives to the prior."""
+
+    def predict_prior(self, features: Any) -> BetaParameters:  # noqa: ANN401 (as its base)
+        assert self.scaling is not None
+        self.features = self.scaling(features)
+        return super().predict_prior(features)
+
+
+@pytest.mark.parametrize("kind", ["query", "global", "none"])
+@pytest.mark.parametrize("by_mean", [True, False])
+def test_training_sees_candidates_as_ranking_does(
+    kind: Literal["query", "global", "none"], by_mean: bool
+) -> None:
+    """A withdrawn item, however far away, changes nothing of how others are scaled and filled."""
     store = lived_in(3)
-    store.withdraw("q1", "i0", 3.0)
-    table = gather(store, Job(active=0))
+    store.put_items("q1", [NewItem("far", (1000.0, -9.0)), NewItem("hole", (math.nan, 0.5))], 3.0)
+    store.withdraw("q1", "far", 4.0)
+    store.withdraw("q1", "i0", 4.0)
+    table = gather(store, Job(active=0, fill_by_mean=by_mean))
     assert table is not None
-    scaled, stats = table.part(Scaling("query"), np.ones(18, np.bool_))
-    blocks = scaled.reshape(3, 6, 2)
-    assert (blocks.min(axis=1) == 0).all()
-    assert (blocks.max(axis=1) == 1).all()
-    assert len(stats) == 18
+    scaling = Scaling.learn(kind, table.features)
+    scaled, stats = table.part(scaling, np.ones(20, np.bool_))
+    assert len(stats) == 20
+    ranker = Seen(LinearPrior.from_state({"parameters": {}, "weights": [1.0, 1.0], "intercept": 0}))
+    ranker.prior_, ranker.scaling = ranker.prior, scaling
+    for query, rows in (("q0", slice(0, 6)), ("q1", slice(6, 14)), ("q2", slice(14, 20))):
+        live = Queries(store, seed=0, most_items=99).get(query, 5.0)
+        assert live is not None
+        live.prior(Model(1, ranker, fill_by_mean=by_mean))
+        np.testing.assert_array_equal(scaled[rows][live.state.active], ranker.features)
+    if kind == "query":
+        assert scaled[12].tolist() == [1.0, 0.0]  # as far as candidates reach
+
+
+def test_a_query_whose_items_were_all_withdrawn_teaches_as_it_was() -> None:
+    store, before = lived_in(1), gather(lived_in(1), Job(active=0))
+    for item in range(6):
+        store.withdraw("q0", f"i{item}", 3.0)
+    after = gather(store, Job(active=0))
+    assert before is not None
+    assert after is not None
+    rows = np.ones(6, np.bool_)
+    for table in (before, after):
+        assert table.part(Scaling("query"), rows)[0].max() == 1.0
+    np.testing.assert_array_equal(
+        before.part(Scaling("query"), rows)[0], after.part(Scaling("query"), rows)[0]
+    )
 
 
 def test_a_tolerance_lets_a_model_be_a_little_worse() -> None:

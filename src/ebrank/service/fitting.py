@@ -3,10 +3,14 @@
 Queries are split by a hash of their names: some train, the others judge. Where there are few
 queries, items are split instead. A new version is better if its mean loss on the rows that judge
 is not higher than that of the version in use on the same rows.
+
+Ranking knows the candidates of a query alone, so their ranges and means are what training scales
+and fills by. Withdrawn items teach too, with features moved into the range of the candidates.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -72,17 +76,38 @@ class Fitted(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All items of all queries; `judges` marks the rows that judge, `seen` those ever shown."""
+    """All items of all queries.
+
+    `active` marks candidates, `judges` the rows that judge, `seen` those ever shown. A query
+    without candidates is taken as it was, with all of its items.
+    """
 
     features: Features
     stats: BehaviorStats
     pointers: npt.NDArray[np.int64]
+    active: Bools
     judges: Bools
     seen: Bools
 
     def part(self, scaling: Scaling, rows: Bools) -> tuple[Features, BehaviorStats]:
-        """Return some rows, scaled among all items of their query."""
-        return scaling(self.features, self.pointers)[rows], self.stats[np.flatnonzero(rows)]
+        """Return some rows, scaled as ranking would, namely by the candidates of their query."""
+        features = self._among_candidates() if scaling.kind == "query" else self.features
+        return scaling(features, self.pointers)[rows], self.stats[np.flatnonzero(rows)]
+
+    def _among_candidates(self) -> Features:
+        """Return the features, those of withdrawn items moved into the range of the candidates."""
+        if self.active.all():
+            return self.features
+        moved = self.features.copy()
+        for begin, end in itertools.pairwise(self.pointers.tolist()):
+            candidates = moved[begin:end][self.active[begin:end]]
+            np.clip(
+                moved[begin:end],
+                candidates.min(axis=0),
+                candidates.max(axis=0),
+                out=moved[begin:end],
+            )
+        return moved
 
 
 def fit(store: Source, job: Job) -> Fitted:
@@ -114,16 +139,21 @@ def gather(store: Source, job: Job) -> Table | None:
     states = [state for query in store.queries() if (state := store.load(query)) is not None]
     if not states:
         return None
+    active = [state.active if state.active.any() else ~state.active for state in states]
     by_query = sum(bool(state.stats.shown.any()) for state in states) >= FEW_QUERIES
     stats = BehaviorStats.from_arrays(
         {name: np.concatenate([getattr(state.stats, name) for state in states]) for name in FIELDS}
     )
     return Table(
         features=np.concatenate(
-            [filled(state.features, by_mean=job.fill_by_mean) for state in states]
+            [
+                filled(state.features, by_mean=job.fill_by_mean, among=among)
+                for state, among in zip(states, active, strict=True)
+            ]
         ),
         stats=stats,
         pointers=np.cumsum([0, *(len(state.ids) for state in states)]),
+        active=np.concatenate(active),
         judges=np.concatenate(
             [_judges(state, job.validation_share, by_query=by_query) for state in states]
         ),

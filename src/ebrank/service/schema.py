@@ -105,8 +105,15 @@ class Schema:
         return f"feature {place + 1}" if self.names is None else f"feature {self.names[place]!r}"
 
 
-def filled(features: npt.NDArray[np.float32], *, by_mean: bool) -> npt.NDArray[np.float32]:
+def filled(
+    features: npt.NDArray[np.float32],
+    *,
+    by_mean: bool,
+    among: npt.NDArray[np.bool_] | None = None,
+) -> npt.NDArray[np.float32]:
     """Return a query's features with its missing values filled: by 0, or by its items' mean.
+
+    `among` marks the items whose mean it is, such as those that are candidates now.
 
     >>> filled(np.array([[1.0], [np.nan], [3.0]], dtype=np.float32), by_mean=True).ravel()
     array([1., 2., 3.], dtype=float32)
@@ -114,7 +121,8 @@ def filled(features: npt.NDArray[np.float32], *, by_mean: bool) -> npt.NDArray[n
     missing = np.isnan(features)
     if not missing.any():
         return features
-    known = (~missing).sum(axis=0)
-    sums = np.where(missing, 0.0, features).sum(axis=0, dtype=np.float64)
+    counted = slice(None) if among is None else among
+    known = (~missing[counted]).sum(axis=0)
+    sums = np.where(missing, 0.0, features)[counted].sum(axis=0, dtype=np.float64)
     means = sums / np.maximum(known, 1) if by_mean else np.zeros(features.shape[1])
     return np.where(missing, means, features).astype(np.float32)
