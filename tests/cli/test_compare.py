@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from PIL import Image
 
-from ebrank.cli import root
+from tests.cli.comparing import SHORT, TINY, ebrank, simulated
 
-TINY = ("--dataset", "mq2007-like", "--scale", "0.01")
-SHORT = (*TINY, "--sessions", "80", "--updates", "4", "--trials", "2", "--seed", "1")
 PATIENCE = 120
 
 
@@ -25,10 +23,6 @@ PATIENCE = 120
 def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
-
-
-def ebrank(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(root, [*map(str, arguments)], prog_name="ebrank")
 
 
 def told(done: Result) -> dict[str, Any]:
@@ -42,11 +36,6 @@ def figures(document: dict[str, Any]) -> Any:  # noqa: ANN401 (JSON)
     for ranker in document["rankers"]:
         del ranker["seconds"]
     return document
-
-
-def simulated(folder: str, *rankers: str, options: tuple[str, ...] = SHORT) -> None:
-    words = [word for ranker in rankers for word in ("--ranker", ranker)]
-    assert ebrank("simulate", *words, *options, "--out", folder).exit_code == 0
 
 
 def test_a_table_for_people() -> None:
@@ -103,6 +92,34 @@ def test_a_researchers_own_ranker() -> None:
     bm25, mine = json.loads(done.stdout)["rankers"]
     assert (bm25["ranker"], mine["ranker"]) == ("bm25", "mine:Backwards")
     assert bm25["cum_ndcg"]["mean"] > mine["cum_ndcg"]["mean"]
+
+
+def in_a_process(*words: str) -> None:
+    """Run ebrank where no module is imported yet."""
+    command = [sys.executable, "-m", "ebrank", *words]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+
+
+def test_the_same_ranker_before_and_after_a_change_is_two() -> None:
+    simulate = ("simulate", "--ranker", "mine:Backwards", *SHORT, "--out")
+    Path("mine.py").write_text(OWN_RANKER)
+    in_a_process(*simulate, "before")
+    in_a_process(*simulate, "same")
+    Path("mine.py").write_text(OWN_RANKER.replace("(-trial", "(trial"))
+    in_a_process(*simulate, "after")
+    document = told(ebrank("compare", "before", "after", "same", "--json"))
+    before, after = document["rankers"]
+    assert before["ranker"] == "mine:Backwards (before)", "the first folder of the same code"
+    assert after["ranker"] == "mine:Backwards (after)"
+    assert after["cum_ndcg"]["mean"] > before["cum_ndcg"]["mean"]
+    assert {(pair["a"], pair["b"]) for pair in document["pairs"]} == {
+        (before["ranker"], after["ranker"])
+    }
+    lines = ebrank("compare", "before", "after").stdout.splitlines()
+    assert [" ".join(line.split()[:2]) for line in lines[3:5]] == [
+        "mine:Backwards (before)",
+        "mine:Backwards (after)",
+    ]
 
 
 def test_rankers_and_folders_and_both_give_the_same() -> None:
@@ -167,75 +184,6 @@ def test_other_users_are_refused_with_the_reason(options: tuple[str, ...], reaso
         done = ebrank("compare", *runs)
         assert (done.exit_code, done.stdout) == (2, "")
         assert f"they differ in {reason}" in done.stderr
-
-
-def test_another_version_of_the_code_is_refused() -> None:
-    simulated("one", "bm25")
-    path = Path("one/results.json")
-    document = json.loads(path.read_text())
-    document["versions"]["source"] = "0123456789abcdef"
-    path.write_text(json.dumps(document))
-    done = ebrank("compare", "one", "ebrank", *SHORT)
-    assert done.exit_code == 2
-    assert "they differ in version of the code (0.1.0 01234567, 0.1.0 " in done.stderr
-
-
-def test_trials_of_something_else_are_refused() -> None:
-    simulated("one", "bm25", "random")
-    path = Path("one/results.json")
-    document = json.loads(path.read_text())
-    first, second = document["rankers"]
-    first["files"], second["files"] = second["files"], first["files"]
-    path.write_text(json.dumps(document))
-    done = ebrank("compare", "one")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "a trial of something else. Run ebrank simulate there again." in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("other", None, "other: no results.json in this folder. Give a folder written by"),
-        ("other", "{}", "other/results.json: no results of a simulation"),
-        ("other", '{"kind": "ebrank simulate"}', "other/results.json: not as ebrank simulate"),
-    ],
-)
-def test_folders_that_hold_something_else(name: str, content: str | None, problem: str) -> None:
-    Path(name).mkdir()
-    if content is not None:
-        Path(name, "results.json").write_text(content)
-    done = ebrank("compare", name, "bm25", *SHORT)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: {problem}")
-
-
-@pytest.mark.parametrize(
-    ("left", "problem"),
-    [
-        ([2, 1], "2 finished trials of bm25, 1 of others"),
-        ([0, 2], "no finished trial of bm25"),
-    ],
-)
-def test_a_run_that_was_stopped_is_to_be_finished(left: list[int], problem: str) -> None:
-    simulated("one", "bm25", "random")
-    path = Path("one/results.json")
-    document = json.loads(path.read_text())
-    for ranker, count in zip(document["rankers"], left, strict=True):
-        del ranker["files"][count:]
-    path.write_text(json.dumps(document))
-    done = ebrank("compare", "one")
-    assert done.exit_code == 2
-    assert done.stderr == f"error: one: {problem}. Run ebrank simulate there again.\n"
-
-
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"PK")])
-def test_a_lost_or_damaged_trial_is_named(damage: Any) -> None:  # noqa: ANN401
-    simulated("one", "bm25", "random")
-    path = next(Path("one").glob("random_trial1_*.npz"))
-    damage(path)
-    done = ebrank("compare", "one")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: {path}: ")
 
 
 @pytest.mark.parametrize(

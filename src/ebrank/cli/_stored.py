@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 REMEDY = "Give a folder written by ebrank simulate --out."
 AGAIN = "Run ebrank simulate there again."
+NOW = "now"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,28 @@ class Meeting:
             yield f"version of the code ({_release(self.versions)}, {_release(other.versions)})"
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A ranker's part in a comparison: the same text may stand for other code elsewhere.
+
+    Attributes:
+        ranker: its text.
+        engine: stamp of the code that made its trials, or will.
+        where: the folder they are in, `NOW` if it is yet to be run.
+        result: of its trials, None if it is yet to be run.
+    """
+
+    ranker: str
+    engine: str
+    where: str
+    result: Result | None = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What makes two the same."""
+        return self.ranker, self.engine
+
+
 def _release(versions: dict[str, str]) -> str:
     return f"{versions['ebrank']} {versions['source'][:8]}"
 
@@ -77,7 +100,7 @@ def meeting_of(told: Experiment) -> Meeting:
     return Meeting(where, data.name, fingerprint(data), config, told.seed, told.trials, versions())
 
 
-def read_folder(folder: Path) -> tuple[Meeting, list[Result]]:
+def read_folder(folder: Path) -> tuple[Meeting, list[Entry]]:
     """Return what a folder of `ebrank simulate` holds, and whom its rankers met.
 
     Raises:
@@ -99,7 +122,7 @@ def read_folder(folder: Path) -> tuple[Meeting, list[Result]]:
     except (KeyError, IndexError, TypeError, ValueError):
         path = folder / "results.json"
         raise DataError("not as ebrank simulate writes it", path=path, remedy=AGAIN) from None
-    return meeting, [_result(folder, meeting, config, *entry) for entry in entries]
+    return meeting, [_entry(folder, meeting, config, *entry) for entry in entries]
 
 
 def _document(folder: Path) -> dict[str, Any]:
@@ -116,9 +139,9 @@ def _document(folder: Path) -> dict[str, Any]:
     return document
 
 
-def _result(
+def _entry(
     folder: Path, meeting: Meeting, config: SimulationConfig, ranker: str, files: list[str]
-) -> Result:
+) -> Entry:
     from ebrank.simulation.result import Result
     from ebrank.simulation.storage import read_trial
 
@@ -127,7 +150,7 @@ def _result(
         if files:
             problem = f"{len(files)} finished trials of {ranker}, {meeting.trials} of others"
         raise DataError(problem, path=folder, remedy=AGAIN)
-    trials = []
+    trials, engines = [], set()
     for number, name in enumerate(files):
         try:
             trial, identity = read_trial(folder / name)
@@ -137,7 +160,11 @@ def _result(
         if told != [meeting.fingerprint, meeting.seed, ranker, number]:
             raise DataError("a trial of something else", path=folder / name, remedy=AGAIN)
         trials.append(trial)
-    return Result(meeting.dataset, ranker, config, meeting.seed, tuple(trials))
+        engines.add(str(identity.get("engine")))
+    if len(engines) > 1:
+        raise DataError(f"trials of {ranker} made by different code", path=folder, remedy=AGAIN)
+    result = Result(meeting.dataset, ranker, config, meeting.seed, tuple(trials))
+    return Entry(ranker, engines.pop(), str(folder), result)
 
 
 def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from ebrank.cli._experiment import (
     one_interrupt_at_a_time,
     say_stopped,
 )
-from ebrank.cli._stored import Meeting, check_same, meeting_of, read_folder
+from ebrank.cli._stored import NOW, Entry, Meeting, check_same, meeting_of, read_folder
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
 from ebrank.errors import MissingExtraError, ParameterError
@@ -73,7 +74,8 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
 
     A run is a folder that `ebrank simulate --out` wrote, with all rankers in it, or a ranker, which
     is run on --dataset. All must have met the same users. Those that share a letter do not differ
-    significantly.
+    significantly. A ranker whose code was changed between two runs is compared with itself, by
+    folder.
 
     Ctrl-C stops; finished trials are kept in --out for the next time.
     """
@@ -103,27 +105,51 @@ def printed(found: Comparison, width: int) -> str:
 
 
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
-    """Return the results of all runs, in their order, each ranker once."""
+    """Return the results of all runs, in their order, each ranker once.
+
+    Rankers of the same text whose code differs are different ones; each is then called by its text
+    and where it is from.
+    """
+    from ebrank.simulation.storage import engine_stamp
+
     meetings: list[Meeting] = []
-    done: dict[str, Result | None] = {}
-    rankers: dict[str, Ranker] = {}
+    found: dict[tuple[str, str], Entry] = {}
+    rankers: dict[tuple[str, str], Ranker] = {}
     for run in runs:
         if is_folder(run):
-            meeting, results = read_folder(Path(run))
+            meeting, stored = read_folder(Path(run))
             meetings.append(meeting)
-            done |= {result.ranker: result for result in results}
+            for entry in stored:
+                known = found.get(entry.identity)
+                if known is None or known.result is None:
+                    found[entry.identity] = entry
         else:
             ranker = parsed(run)
-            rankers[str(ranker)] = ranker
-            done.setdefault(str(ranker), None)
+            entry = Entry(str(ranker), engine_stamp(ranker), NOW)
+            rankers[entry.identity] = ranker
+            found.setdefault(entry.identity, entry)
     for meeting in meetings[1:]:
         check_same(meetings[0], meeting)
-    if len(done) < 2:
+    if len(found) < 2:
         raise ParameterError("a comparison needs two rankers or more")
-    new = [rankers[text] for text, result in done.items() if result is None]
+    new = [identity for identity, entry in found.items() if entry.result is None]
     if new:
-        done |= {result.ranker: result for result in run_now(new, meetings, options)}
-    return [result for result in done.values() if result is not None]
+        results = run_now([rankers[identity] for identity in new], meetings, options)
+        for identity, result in zip(new, results, strict=True):
+            found[identity] = replace(found[identity], result=result)
+    return called_apart(list(found.values()))
+
+
+def called_apart(entries: Sequence[Entry]) -> list[Result]:
+    """Return the results, those of the same text called by where they are from as well."""
+    times = Counter(entry.ranker for entry in entries)
+    return [
+        replace(entry.result, ranker=f"{entry.ranker} ({entry.where})")
+        if times[entry.ranker] > 1
+        else entry.result
+        for entry in entries
+        if entry.result is not None
+    ]
 
 
 def is_folder(run: str) -> bool:
