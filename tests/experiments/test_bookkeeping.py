@@ -12,7 +12,8 @@ import ebrank
 from ebrank.data.origin import Origin
 from ebrank.evaluation.exploitation import exploitation_ratio
 from ebrank.experiments import paper
-from ebrank.experiments.bookkeeping import ledger, missing
+from ebrank.experiments.bookkeeping import AND_ALL, ledger, missing
+from ebrank.experiments.departures import OTHER_FEATURE
 from ebrank.experiments.ledger import Entry, Section
 from ebrank.experiments.outcome import Finding, read, written
 from ebrank.experiments.run import Results, Run, Setup
@@ -121,7 +122,22 @@ def test_table_1_tells_the_dataset(sections: dict[str, Section], setup: Setup) -
 def test_whose_figures_they_are_is_told(sections: dict[str, Section]) -> None:
     told = sections["Reference"].note
     assert told.startswith("Figures on MQ2007 by Tao Yang, ")
-    assert told.endswith("mq2007-like×0.01 is synthetic and stands in for MQ2007.")
+    assert "mq2007-like×0.01 is synthetic and stands in for MQ2007. Known differences" in told
+    assert told.endswith(
+        "every figure: synthetic data with 0.01 of its queries in place of MQ2007; 120 sessions "
+        "here, by a formula there; warmup_sessions = 5 here, 20 by default; updates = 2 here, 20 "
+        "by default."
+    )
+
+
+def test_a_remark_tells_what_is_known_of_the_ranker_and_where_the_rest_is(
+    sections: dict[str, Section],
+) -> None:
+    cum = figures(sections["Table 2"], "CFTopK", "W/-Behav (Concate)")["Cum-NDCG"]
+    assert cum.remark == f"beyond the spread; {OTHER_FEATURE}; {AND_ALL}"
+    assert figures(sections["Table 2"], "BM25")["Cum-NDCG"].remark == (
+        f"beyond the spread; {AND_ALL}"
+    )
 
 
 def test_findings_are_part_of_it(sections: dict[str, Section]) -> None:

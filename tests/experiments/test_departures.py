@@ -8,12 +8,10 @@ import ebrank
 from ebrank.data.origin import Origin
 from ebrank.experiments import departures as known
 from ebrank.experiments import paper
-from ebrank.experiments.departures import departures
+from ebrank.experiments.paper import Reference
 from ebrank.experiments.run import Setup
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
-
-SYNTHETIC = "synthetic data with 0.01 of its queries in place of MQ2007"
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +23,18 @@ def of(setup: Setup, origin: Origin) -> Setup:
     return replace(setup, dataset=replace(setup.dataset, name="any", origin=origin))
 
 
-def told(setup: Setup, ranker: str, against: str) -> list[str]:
+def reference(setup: Setup) -> Reference:
     theirs = paper.reference(setup.dataset.origin)
     assert theirs is not None
-    return departures(setup, theirs, registry.parse(ranker), against)
+    return theirs
+
+
+def told(setup: Setup, ranker: str, against: str) -> list[str]:
+    return known.of_a_ranker(reference(setup), registry.parse(ranker), against)
+
+
+def told_of_all(setup: Setup) -> list[str]:
+    return known.of_every_figure(setup, reference(setup))
 
 
 @pytest.mark.parametrize(
@@ -61,28 +67,31 @@ def told(setup: Setup, ranker: str, against: str) -> list[str]:
     ],
 )
 def test_what_is_known_of_a_ranker(stand_in: Setup, ranker: str, expected: list[str]) -> None:
-    assert told(stand_in, ranker, ranker) == [SYNTHETIC, *expected]
+    assert told(stand_in, ranker, ranker) == expected
     assert told(of(stand_in, Origin("MQ2007", fold=1)), ranker, ranker) == expected
-    whole = "synthetic data in place of MQ2007"
-    preset = Origin("mq2007-like", preset=True)
-    assert told(of(stand_in, preset), ranker, ranker) == [whole, *expected]
+
+
+def test_what_is_known_of_the_data(stand_in: Setup) -> None:
+    assert told_of_all(stand_in) == ["synthetic data with 0.01 of its queries in place of MQ2007"]
+    whole = of(stand_in, Origin("mq2007-like", preset=True))
+    assert told_of_all(whole) == ["synthetic data in place of MQ2007"]
+    assert told_of_all(of(stand_in, Origin("MQ2007", fold=1))) == []
 
 
 def test_the_released_code_had_another_simulation_and_a_known_epsilon(stand_in: Setup) -> None:
     setup = of(stand_in, Origin("MQ2008", fold=1))
     ours = setup.config.session_count(setup.dataset)
     sessions = f"14,560 sessions there, {ours:,} here"
-    assert told(setup, "bm25", "bm25") == [sessions, *known.AS_RELEASED]
+    assert told_of_all(setup) == [sessions, *known.AS_RELEASED]
     as_many = replace(setup, config=replace(setup.config, sessions=14_560))
-    assert told(as_many, "bm25", "bm25") == [*known.AS_RELEASED]
-    learning = [*known.AS_RELEASED, known.LEARNS_LATE]
-    assert told(as_many, "prior", "prior") == learning
-    assert told(as_many, "prior:behavior=ips", "prior") == [*learning, known.RELEASED_FEATURE]
+    assert told_of_all(as_many) == [*known.AS_RELEASED]
+    assert told(setup, "bm25", "bm25") == told(setup, "prior", "prior") == []
+    assert told(setup, "prior:behavior=ips", "prior") == [known.RELEASED_FEATURE]
     zero = "ebrank:epsilon=0.0"
-    different = told(as_many, "ebrank:epsilon=30", zero)
-    assert different == [*learning, "ε = 0 there, 30 here", known.OFTEN_SHOWN, known.PLAIN_ALPHA]
-    same = told(as_many, "ebrank:epsilon=0,min_impressions=20", zero)
-    assert same == [*learning, known.PLAIN_ALPHA]
+    different = told(setup, "ebrank:epsilon=30", zero)
+    assert different == ["ε = 0 there, 30 here", known.OFTEN_SHOWN, known.PLAIN_ALPHA]
+    assert told(setup, "ebrank:epsilon=0,min_impressions=20", zero) == [known.PLAIN_ALPHA]
+    assert told(setup, "ebrank:part=behavior", "ebrank:part=behavior") == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +103,7 @@ def test_the_released_code_had_another_simulation_and_a_known_epsilon(stand_in: 
     ],
 )
 def test_other_data_is_told(stand_in: Setup, origin: Origin, expected: str) -> None:
-    assert told(of(stand_in, origin), "bm25", "bm25") == [expected]
+    assert told_of_all(of(stand_in, origin)) == [expected]
 
 
 def test_everything_the_user_changed_is_told(stand_in: Setup) -> None:
@@ -103,7 +112,7 @@ def test_everything_the_user_changed_is_told(stand_in: Setup) -> None:
     )
     for origin in (Origin("MQ2007", fold=1), Origin("MQ2008", fold=1)):
         setup = replace(of(stand_in, origin), config=config)
-        assert set(told(setup, "bm25", "bm25")) - set(known.AS_RELEASED) == {
+        assert set(told_of_all(setup)) - set(known.AS_RELEASED) == {
             "400 sessions here, by a formula there"
             if origin.name == "MQ2007"
             else "14,560 sessions there, 400 here",

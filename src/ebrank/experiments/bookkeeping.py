@@ -14,7 +14,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.data.origin import Origin
 from ebrank.experiments import paper, table3
 from ebrank.experiments.commands import again, as_ordered
-from ebrank.experiments.departures import departures
+from ebrank.experiments.departures import of_a_ranker, of_every_figure
 from ebrank.experiments.ledger import Entry, Section
 from ebrank.experiments.lineup import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.measures import MEASURES
@@ -27,12 +27,15 @@ from ebrank.rankers.base import Ranker
 from ebrank.simulation.result import Floats, Result
 from ebrank.simulation.summary import spread
 
+REFERENCE = "Reference"
+AND_ALL = f"what concerns every figure: see {REFERENCE}"
+
 
 def ledger(setup: Setup, results: Results, findings: Sequence[Finding]) -> tuple[Section, ...]:
     """Return the sections for one dataset."""
     sections = [_findings(findings)] if findings else []
     theirs = paper.reference(setup.dataset.origin)
-    sections.append(Section("Reference", _about(setup.dataset, theirs)))
+    sections.append(Section(REFERENCE, _about(setup, theirs)))
     if theirs is None:
         return tuple(sections)
     if theirs.statistics is not None:
@@ -68,16 +71,18 @@ def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -
     )
 
 
-def _about(data: Dataset, theirs: Reference | None) -> str:
-    """Return whose figures ours are held against, or why there are none."""
-    origin = data.origin
+def _about(setup: Setup, theirs: Reference | None) -> str:
+    """Return whose figures ours are held against and how these differ, or why there are none."""
+    data, origin = setup.dataset, setup.dataset.origin
     if theirs is None:
         other = "" if origin is None else "; ".join(origin.differences)
         why = f" Its files are not those that were published: {other}." if other else ""
         return f"Nobody published figures for {data.name} to hold ours against.{why}"
     stands = paper.stands_in_for(origin)
     instead = "" if stands is None else f" {data.name} is synthetic and stands in for {stands}."
-    return f"Figures on {theirs.dataset} by {theirs.source}.{instead}"
+    known = "; ".join(of_every_figure(setup, theirs))
+    differ = f" Known differences that concern every figure: {known}." if known else ""
+    return f"Figures on {theirs.dataset} by {theirs.source}.{instead}{differ}"
 
 
 def _findings(findings: Sequence[Finding]) -> Section:
@@ -159,7 +164,7 @@ class _Book:
 
     def _performance(self, name: str, ranker: Ranker, against: Sequence[str]) -> Iterator[Entry]:
         told = self._told(against)
-        known = departures(self.setup, self.theirs, ranker, told) if told else []
+        known = self._known(ranker, told) if told else []
         result = self._result(ranker)
         for measure in MEASURES:
             reference = getattr(self.theirs.performance[told], measure.name) if told else None
@@ -168,7 +173,7 @@ class _Book:
 
     def _ratios(self, one: Entrant) -> Iterator[Entry]:
         told = self.theirs.ratios[one.key]
-        known = departures(self.setup, self.theirs, self.ranker(one.key), one.key)
+        known = self._known(self.ranker(one.key), one.key)
         result = self._result(self.ranker(one.key))
         columns = (None, None) if result is None else table3.ratios(result).T
         theirs = ((told.behavior, told.behavior_sd), (told.other, told.other_sd))
@@ -177,6 +182,11 @@ class _Book:
         ):
             entry = _entry(one.label, title, reference, values, 3).remarked(known)
             yield replace(entry, reference_sd=sd)
+
+    def _known(self, ranker: Ranker, told: str) -> list[str]:
+        """Return in what a ranker's figures are known to differ, last what all have in common."""
+        shared = [AND_ALL] if of_every_figure(self.setup, self.theirs) else []
+        return of_a_ranker(self.theirs, ranker, told) + shared
 
     def _told(self, against: Sequence[str]) -> str | None:
         """Return the first ranker of the reference that is meant, or the same with ε = 0."""

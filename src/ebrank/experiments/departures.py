@@ -1,8 +1,8 @@
 """In what our experiment is known to differ from the one behind a reference figure.
 
 Facts, from PROTOCOL, from the data at hand and from what the user changed; whether one of them is
-the cause of a difference is for the reader and for the variants to say. What concerns every ranker
-comes first:
+the cause of a difference is for the reader and for the variants to say. What concerns every figure,
+`of_every_figure`, is told once; `of_a_ranker` is told where that ranker's figures differ.
 
 >>> list(_of_the_config(SimulationConfig(updates=4, entering_probability=0.5)))
 ['entering_probability = 0.5 here, 1.0 by default', 'updates = 4 here, 20 by default']
@@ -26,12 +26,10 @@ AS_RELEASED = (
     "there queries begin with 5 to 9 items and the last item of a query never enters, here with 5 "
     "to 10 and all enter",
     "there the last query of each file is lost",
+    "there models are random until the first update and evaluated before the last one, here fitted "
+    "to the log before serving and evaluated after it",
 )
 """Of the released code, whatever the ranker."""
-LEARNS_LATE = (
-    "there models are random until the first update and evaluated before the last one, here fitted "
-    "to the log before serving and evaluated after it"
-)
 ALL_PARTITIONS = "the released code learns from sessions of all partitions, ours from training ones"
 LOST_CANDIDATES = "the released code loses the candidate count and uses one, ours has 9"
 LEAK = "the released code's gradient sees x^b that the clicks it learns from have updated"
@@ -44,14 +42,21 @@ RELEASED_FEATURE = "x^b is c/E there, C/n here"
 DEFAULTS = SimulationConfig()
 
 
-def departures(setup: Setup, theirs: Reference, ranker: Ranker, told: str) -> list[str]:
-    """Return in what a run of a ranker is known to differ from the reference's ranker, `told`."""
+def of_every_figure(setup: Setup, theirs: Reference) -> list[str]:
+    """Return in what our experiment differs from the reference's, whatever the ranker."""
     released = theirs.source == RELEASED_CODE
     return [
         *_of_the_data(setup.dataset.origin, theirs),
         *_of_the_sessions(setup, released),
         *_of_the_config(setup.config),
-        *_of_the_simulation(ranker, released),
+        *(AS_RELEASED if released else ()),
+    ]
+
+
+def of_a_ranker(theirs: Reference, ranker: Ranker, told: str) -> list[str]:
+    """Return in what a ranker is known to differ from the reference's, which is `told`."""
+    released = theirs.source == RELEASED_CODE
+    return [
         *_of_the_feature(ranker, released),
         *_of_epsilon(ranker, told, released),
         *_of_the_ranker(ranker, released),
@@ -86,13 +91,6 @@ def _of_the_config(config: SimulationConfig) -> Iterator[str]:
         ours, usual = getattr(config, field.name), getattr(DEFAULTS, field.name)
         if ours != usual and field.name != "sessions":
             yield f"{field.name} = {ours} here, {usual} by default"
-
-
-def _of_the_simulation(ranker: Ranker, released: bool) -> Iterator[str]:
-    if released:
-        yield from AS_RELEASED
-        if ranker.name != "bm25":
-            yield LEARNS_LATE
 
 
 def _of_the_feature(ranker: Ranker, released: bool) -> Iterator[str]:
