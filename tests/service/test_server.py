@@ -10,20 +10,24 @@ import subprocess
 import threading
 import time
 import urllib.request
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
+from ebrank.service.http import messages
 from ebrank.service.server import ServerError, check, free_port, run
 from ebrank.service.settings import ServerSettings, Settings, Token
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.sqlite import SqliteStore
 from tests.serving import Server, serving
 
 ITEMS = {f"item {place}": [float(place)] for place in range(20)}
 ONCE = Retries(attempts=1)
+LOCAL = Settings(server=ServerSettings(port=0))
 
 
 def test_a_server_that_others_can_reach_needs_tokens() -> None:
@@ -58,9 +62,8 @@ def test_trouble_at_the_start_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) 
         raise StoreError("the store has no model 7")
 
     monkeypatch.setattr("ebrank.service.engine.Engine.start", failing)
-    settings = Settings(server=ServerSettings(port=0))
     with pytest.raises(StoreError, match="no model 7"):
-        run(MemoryStore, settings, announce=lambda address: None)
+        run(MemoryStore, LOCAL, announce=lambda address: None)
 
 
 def test_what_runs_beside_the_server_ends_with_it() -> None:
@@ -74,10 +77,50 @@ def test_what_runs_beside_the_server_ends_with_it() -> None:
         finally:
             heard.append("gone")
 
-    settings = Settings(server=ServerSettings(port=0))
-    run(MemoryStore, settings, announce=heard.append, companion=companion)
+    run(MemoryStore, LOCAL, announce=heard.append, companion=companion)
     assert heard == [heard[0], heard[0], "gone"]
     assert heard[0].startswith("http://127.0.0.1:")
+
+
+HALF = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+LARGE = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n{"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"), [(HALF, b"408"), (LARGE, b"413")], ids=["half", "large"]
+)
+def test_who_does_not_send_its_body_is_told_and_cut_off(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes, status: bytes
+) -> None:
+    monkeypatch.setattr(messages, "BODY_SECONDS", 0.2)
+    answers: list[bytes] = []
+
+    async def companion(address: str) -> None:
+        port = int(address.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        with suppress(TimeoutError):
+            answers.append(await asyncio.wait_for(reader.read(), 10.0))  # until it is closed
+        writer.close()
+        signal.raise_signal(signal.SIGTERM)
+
+    run(MemoryStore, LOCAL, announce=lambda address: None, companion=companion)
+    assert answers[0].split()[1] == status
+    assert b"connection: close" in answers[0].lower()
+
+
+def test_half_a_request_does_not_keep_it_from_closing(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as started:
+        with ebrank.Client(started.address) as client:
+            client.put_items("tea", ITEMS)
+            client.rank("tea")
+        with socket.create_connection(("127.0.0.1", started.port), timeout=5) as connection:
+            connection.sendall(HALF)  # and the caller stays
+            time.sleep(0.2)
+            assert started.stop() == (0, "")
+    with closing(SqliteStore(tmp_path / "store")) as store:
+        # Sums of the minutes are saved when the engine closes.
+        assert [minute.values["rankings"] for minute in store.minutes(0.0)] == [1]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])

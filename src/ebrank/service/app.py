@@ -13,7 +13,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from ebrank.service.http.admission import Admission
-from ebrank.service.http.messages import Gone, Receive, Scope, Send, page, read_body, send_page
+from ebrank.service.http.messages import Bodies, Gone, Receive, Scope, Send, page, send_page
 from ebrank.service.http.problems import Bug, HttpProblem, told
 from ebrank.service.http.route import Call, Page, Router
 from ebrank.service.http.routes import API
@@ -42,7 +42,7 @@ class App:
         self.traffic = Traffic(log, engine)
         self._engine = engine
         self._admission = Admission(settings)
-        self._limit = settings.limits.body_bytes
+        self._bodies = Bodies(settings.limits.body_bytes)
         documented = [
             *API,
             *health_routes(self.readiness),
@@ -70,6 +70,7 @@ class App:
     async def drained(self, seconds: float) -> None:
         """Return when no request is being served any more, or after so many seconds."""
         self.readiness.started = False
+        self._bodies.give_up()
         deadline = time.monotonic() + seconds
         while self.traffic.in_flight and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
@@ -79,9 +80,9 @@ class App:
             route, parts = self.router.find(scope["method"], _raw_path(scope))
             seen.route = route.path
             seen.caller = self._admission.admit(scope, route)
-            if route.waits:
+            names, body = route.names(parts), await self._bodies.read(scope, receive)
+            if route.waits:  # asked now: the server may have begun to close since
                 self.readiness.check_started()
-            names, body = route.names(parts), await read_body(scope, receive, self._limit)
             answer = await route.handle(Call(self._engine, names, route.data(body)))
         except Problem as problem:
             return _error(problem)

@@ -2,7 +2,8 @@
 
 The server listens before the engine has started, so that `/healthz` answers at once and `/readyz`
 says when the rest does. On SIGTERM or Ctrl-C it takes nothing new, finishes what it is doing,
-flushes and leaves; a second signal ends it at once.
+flushes and leaves; callers that never send the rest of a request, or never take its answer, are not
+waited for. A second signal ends it at once.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from ebrank.service.settings import Settings
 if TYPE_CHECKING:
     from ebrank.service.store.base import Store
 
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 5.0
 """How long requests under way may take when the server closes."""
+LEAVE_SECONDS = 2.0
+"""How long the web server may then take to let go of its connections."""
 
 Companion = Callable[[str], Awaitable[None]]
 """What runs beside the server while it serves, given its address; cancelled when it closes."""
@@ -116,7 +119,8 @@ async def _serve(
             await asyncio.wait([beside])
         await app.drained(GRACE_SECONDS)
         web.stop()
-        await asyncio.wait([serving])
+        # It waits for its callers, of whom one may never take its answer.
+        await asyncio.wait([serving], timeout=LEAVE_SECONDS)
         await engine.close()
 
 

@@ -78,7 +78,7 @@ def statuses(route: Route) -> list[int]:
     if route.scopes:
         found |= {401, 403, 429, 503}
     if route.reads is not None:
-        found |= {413}
+        found |= {408, 413}
     return sorted(found)
 
 

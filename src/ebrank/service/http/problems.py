@@ -86,6 +86,13 @@ class WrongMethod(HttpProblem):
     code = "method_not_allowed"
 
 
+class TooSlow(HttpProblem):
+    """The body did not come."""
+
+    status = 408
+    code = "timeout"
+
+
 class TooLarge(HttpProblem):
     """More bytes than the limit."""
 
