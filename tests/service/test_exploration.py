@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ebrank.service import exploration
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.exploration import Windows, explored, guarded, resumed
+from ebrank.service.exploration import Page, Windows, explored, guarded, resumed
 from tests.service.scenes import Clock, click, ids, items, play, settings
 
 LIMITS = st.none() | st.integers(0, 6)
@@ -71,22 +71,50 @@ def test_a_resumed_list_keeps_its_order(
     assert again[len(still) :] == rest[: k - len(still)]
 
 
-def test_windows_end_and_are_forgotten_when_there_are_too_many(
+def test_windows_end() -> None:
+    windows, page = Windows(seconds=10.0), Page("q", "u")
+    windows.keep(page, np.array([1, 2]), k=2, now=0.0)
+    windows.keep(page, np.array([2, 3]), k=5, now=9.0)  # a longer list, still of the same window
+    kept = windows.get(page, 9.9)
+    assert kept is not None
+    assert (kept.rows.tolist(), kept.k) == ([1, 2, 3], 2)
+    assert windows.get(page, 10.0) is None
+    assert windows.get(Page("q", "other"), 1.0) is None
+    windows.keep(page, np.array([4]), k=1, now=10.0)
+    again = windows.get(page, 10.0)
+    assert again is not None
+    assert again.rows.tolist() == [4]
+
+
+def test_windows_are_forgotten_when_they_hold_too_many_slots(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    windows = Windows(seconds=10.0)
-    windows.keep("q", "u", np.array([1, 2]), now=0.0)
-    windows.keep("q", "u", np.array([2, 3]), now=9.0)  # a longer list, still of the same window
-    kept = windows.get("q", "u", 9.9)
-    assert kept is not None
-    assert kept.tolist() == [1, 2, 3]
-    assert windows.get("q", "u", 10.0) is None
-    assert windows.get("q", "other", 1.0) is None
-    monkeypatch.setattr(exploration, "MOST_WINDOWS", 2)
-    for user in ("a", "b", "c"):
-        windows.keep("q", user, np.array([1]), now=20.0)
-    forgotten = [user for user in ("a", "b", "c") if windows.get("q", user, 20.0) is None]
-    assert forgotten == ["a"]
+    monkeypatch.setattr(exploration, "MOST_SLOTS", 2 * exploration.SLOTS_OF_A_WINDOW + 10)
+
+    def forgotten(slots: int) -> list[str]:
+        windows = Windows(seconds=10.0)
+        for user in ("a", "b", "c"):
+            windows.keep(Page("q", user), np.arange(slots), k=slots, now=0.0)
+        return [user for user in ("a", "b", "c") if windows.get(Page("q", user), 1.0) is None]
+
+    assert forgotten(5) == ["a"]
+    assert forgotten(6) == ["a", "b"]
+
+
+def test_a_list_of_some_candidates_is_another_page() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(12))
+        some = await engine.rank(RankRequest("q", k=2, user="u", items=["i7", "i3"]))
+        everything = ids(await engine.rank(RankRequest("q", k=4, user="u")))
+        assert not {"i7", "i3"} & set(everything)  # others have more to teach
+        for number in range(20):
+            await engine.rank(RankRequest("q", k=2, items=["i3", f"i{8 + number % 4}"]))
+        # neither their order in the request nor other pages change what was seen
+        again = await engine.rank(RankRequest("q", k=2, user="u", items=["i3", "i7"]))
+        assert ids(again) == ids(some)
+        assert ids(await engine.rank(RankRequest("q", k=4, user="u"))) == everything
+
+    play(scene)
 
 
 def test_a_user_sees_the_same_order_for_a_while() -> None:

@@ -13,14 +13,19 @@ Guardrails are off by default. Here the best by score is the worst by relevance:
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ebrank.service.bounded import Bounded
+
 Order = npt.NDArray[np.int64]
-MOST_WINDOWS = 100_000
+MOST_SLOTS = 3_000_000
+"""Of all windows together: some 100,000 of ten items, and about 40 MB."""
+SLOTS_OF_A_WINDOW = 20
+"""What a window takes beside its slots."""
 
 
 def guarded(
@@ -81,35 +86,43 @@ def resumed(kept: Order, relevance_order: Order, k: int) -> Order:
     return np.concatenate([still, others[: k - len(still)]])
 
 
-@dataclass
-class _Window:
-    until: float
+class Page(NamedTuple):
+    """Whose list it is: a user's of a query, among all candidates (None) or some (their hash)."""
+
+    query: str
+    user: str
+    among: int | None = None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An order that a user has seen, by rows, and the k it was made for."""
+
     rows: Order
+    k: int
+    until: float
 
 
-@dataclass
 class Windows:
     """The orders that users have seen lately, in memory; the least recently used ones go first."""
 
-    seconds: float
-    _kept: OrderedDict[tuple[str, str], _Window] = field(default_factory=OrderedDict)
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._kept = Bounded[Page, Kept](
+            MOST_SLOTS, lambda kept: len(kept.rows) + SLOTS_OF_A_WINDOW
+        )
 
-    def get(self, query: str, user: str, now: float) -> Order | None:
+    def get(self, page: Page, now: float) -> Kept | None:
         """Return the order a user has seen within the window."""
-        window = self._kept.get((query, user))
-        if window is None or now >= window.until:
-            return None
-        self._kept.move_to_end((query, user))
-        return window.rows
+        kept = self._kept.get(page)
+        return None if kept is None or now >= kept.until else kept
 
-    def keep(self, query: str, user: str, rows: Order, now: float) -> None:
+    def keep(self, page: Page, rows: Order, k: int, now: float) -> None:
         """Remember an order; seen again within its window, it still ends when it was to end."""
-        window = self._kept.get((query, user))
-        if window is None or now >= window.until:
-            self._kept[query, user] = _Window(now + self.seconds, rows)
-            self._kept.move_to_end((query, user))
-        else:
-            unseen = rows[~np.isin(rows, window.rows)]
-            window.rows = np.concatenate([window.rows, unseen])
-        while len(self._kept) > MOST_WINDOWS:
-            self._kept.popitem(last=False)
+        kept = self.get(page, now)
+        if kept is None:
+            self._kept.put(page, Kept(rows, k, now + self._seconds))
+            return
+        unseen = rows[~np.isin(rows, kept.rows)]
+        if len(unseen):
+            self._kept.put(page, replace(kept, rows=np.concatenate([kept.rows, unseen])))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import xxhash
 
 from ebrank.service import api, lists
-from ebrank.service.exploration import Windows
+from ebrank.service.exploration import Page, Windows
 from ebrank.service.lists import Contest, Listing
 from ebrank.service.models import Model
 from ebrank.service.names import encode
@@ -51,19 +52,20 @@ class Chooser:
             return Choice(lists.relevance_list(of, k, self._examination))
         if user is None or not self._settings.window:
             return Choice(self._explored(of, k))
-        return Choice(self._stable(of, live.state.query, user, k, now))
+        page = Page(live.state.query, user, None if only is None else _hash(only))
+        return Choice(self._stable(of, page, k, now))
 
     def _explored(self, of: Contest, k: int) -> Listing:
         return lists.explored_list(of, k, self._settings, self._examination)
 
-    def _stable(self, of: Contest, query: str, user: str, k: int, now: float) -> Listing:
-        kept = self._windows.get(query, user, now)
+    def _stable(self, of: Contest, page: Page, k: int, now: float) -> Listing:
+        kept = self._windows.get(page, now)
         chosen = (
             self._explored(of, k)
             if kept is None
-            else lists.resumed_list(of, kept, k, self._examination)
+            else lists.resumed_list(of, kept.rows, k, self._examination)
         )
-        self._windows.keep(query, user, chosen.rows, now)
+        self._windows.keep(page, chosen.rows, k, now)
         return chosen
 
     def _shadow(self, request: api.RankRequest, live: LiveQuery, model: Model, k: int) -> Choice:
@@ -100,6 +102,11 @@ def check_known(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> No
     if unknown:
         others = f" and {len(unknown) - 10} others" if len(unknown) > 10 else ""
         raise Problem(f"no candidates of this query: {', '.join(unknown[:10])}{others}", "items")
+
+
+def _hash(rows: Rows) -> int:
+    """Return a number for a set of rows, whatever their order."""
+    return xxhash.xxh3_64_intdigest(np.sort(rows).tobytes())
 
 
 def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Rows:
