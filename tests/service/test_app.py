@@ -125,6 +125,14 @@ def test_a_bad_request_is_told_where(
         assert error["field"] == field
 
 
+def test_a_body_that_is_nested_deeply_is_refused(local: Local) -> None:
+    deep = b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}"
+    status, error = local.error("POST", "/v1/feedback", content=b'{"events": [' + deep + b"]}")
+    assert (status, error["message"]) == (400, "the body is nested too deeply to be read")
+    for path in ("/v1/rank", "/v1/feedback"):
+        assert local.error("POST", path, content=deep)[0] == 422
+
+
 def test_addresses_that_are_not_served(local: Local) -> None:
     assert local.error("GET", "/v1/nothing")[0] == 404
     assert local.error("GET", "/v1/queries//items")[0] == 404

@@ -226,6 +226,7 @@ def read_events(body: bytes) -> list[EventIn | Malformed]:
 
     Raises:
         msgspec.DecodeError: if the body is no batch at all.
+        RecursionError: if an event is nested so deeply that its end cannot be found.
     """
     try:
         return list(_read_request(body).events)

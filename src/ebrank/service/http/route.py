@@ -127,7 +127,7 @@ class Route:
         """Return the body as `handle` gets it.
 
         Raises:
-            BadRequest: if it is not JSON.
+            BadRequest: if it is not JSON, or too deep.
             Invalid: if it is not what the type says.
         """
         if self.reads is None:
@@ -136,6 +136,8 @@ class Route:
             return self.decode(body)
         except msgspec.DecodeError as problem:
             raise unreadable(problem) from None
+        except RecursionError:
+            raise BadRequest("the body is nested too deeply to be read") from None
 
 
 class Router:
