@@ -7,8 +7,8 @@ about, and stands below the table once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from string import ascii_lowercase
 
+from ebrank.evaluation.letters import letter
 from ebrank.experiments.document import Document
 from ebrank.experiments.ledger import RULE, Entry, Section
 from ebrank.experiments.outcome import Cell, Column, Finding, Row, Table
@@ -25,7 +25,7 @@ def remarks(section: Section) -> dict[str, str]:
     {'odd': 'a'}
     """
     said = dict.fromkeys(entry.remark for entry in section.entries if entry.remark)
-    return {remark: _letters(place) for place, remark in enumerate(said)}
+    return {remark: letter(place) for place, remark in enumerate(said)}
 
 
 def ledger_table(section: Section) -> Table:
@@ -61,16 +61,6 @@ def _compared(entry: Entry | None, letters: Mapping[str, str]) -> list[Cell]:
         Cell(entry.ours, sd=entry.sd, digits=entry.digits),
         Cell(entry.difference, digits=entry.digits, marks=letter, signed=True),
     ]
-
-
-def _letters(place: int) -> str:
-    """Return a, b, ..., z, aa, ab, ...
-
-    >>> _letters(0), _letters(25), _letters(26)
-    ('a', 'z', 'aa')
-    """
-    before, last = divmod(place, len(ascii_lowercase))
-    return (_letters(before - 1) if before else "") + ascii_lowercase[last]
 
 
 def ledger_markdown(document: Document) -> str:
