@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,27 @@ def test_more_than_twenty_six_letters() -> None:
     assert given[25:] == ["z", "aa", "ab", "ac"]
     chain = letters([-float(i) for i in range(29)], [(i, j) for i, j in everything if j - i > 1])
     assert chain[25:] == ["y z", "z aa", "aa ab", "ab"]
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=15), st.integers(0, 10))
+def test_where_distance_decides_there_is_a_letter_for_each_run_of_neighbors(
+    means: list[int], near: int
+) -> None:
+    pairs = itertools.combinations(range(len(means)), 2)
+    given = letters(means, [(i, j) for i, j in pairs if abs(means[i] - means[j]) > near])
+    runs = {frozenset(mean for mean in means if low <= mean <= low + near) for low in means}
+    largest = [run for run in runs if not any(run < other for other in runs)]
+    assert len(set("".join(given))) == len(largest)
+
+
+def test_many_rankers_take_no_time() -> None:
+    """All largest sets without a differing pair would be 2³⁰."""
+    partners = [(i, i + 1) for i in range(0, 60, 2)]
+    started = time.perf_counter()
+    given = [set(own.split()) for own in letters([float(i) for i in range(60)], partners)]
+    assert time.perf_counter() - started < 5
+    for i, j in itertools.combinations(range(60), 2):
+        assert given[i].isdisjoint(given[j]) == ((i, j) in partners)
 
 
 @pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 0)])

@@ -209,13 +209,3 @@ def test_the_fingerprint_is_of_the_content(dataset: Dataset) -> None:
         changed.flat[-1] += 1
         seen.add(fingerprint(dataclasses.replace(dataset, **{name: changed})))
     assert len(seen) == 7
-
-
-def test_a_rankers_own_file_matters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = tmp_path / "mine.py"
-    monkeypatch.setattr("inspect.getfile", lambda cls: str(source))
-    stamps = set()
-    for text in ("x = 1", "x = 2"):
-        source.write_text(text)
-        stamps.add(storage.engine_stamp(BM25))
-    assert len(stamps) == 2

@@ -1,0 +1,202 @@
+"""A model that is none is refused before compiled code reads it, and failures name the ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ebrank.data.dataset import Dataset
+from ebrank.errors import DataError, ParameterError
+from ebrank.priors.base import BetaParameters
+from ebrank.rankers import registry
+from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.bm25 import BM25, FIXED, fixed_model
+from ebrank.rankers.dbgd import DBGD, DuelModel
+from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.rankers.online import OnlineModel
+from ebrank.simulation import parallel
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial, simulate
+from ebrank.simulation.supervision import check_model
+from tests.simulation.tiny import tiny
+
+SHORT = SimulationConfig(updates=2, sessions=60)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return tiny()
+
+
+@pytest.fixture
+def model(dataset: Dataset) -> ScoreModel:
+    ones = np.ones(dataset.n_rows)
+    return replace(fixed_model(ones), prior=BetaParameters(ones, ones), weights=np.ones(3))
+
+
+@dataclass(frozen=True)
+class Mine(Ranker):
+    """Does whatever a test wants at its second update."""
+
+    name = "mine"
+    help = "A test's."
+    settings = ("none",)
+
+    act: Callable[[], Any] = field(default=lambda: None, metadata={"help": ""})
+
+    def __post_init__(self) -> None: ...
+
+    def __str__(self) -> str:
+        return "mine:Mine"
+
+    def learner(self, trial: Trial) -> Learner:
+        return MyLearner(self, trial)
+
+
+@dataclass
+class MyLearner:
+    ranker: Mine
+    trial: Trial
+    updates: int = 0
+
+    def update(self) -> ScoreModel:
+        self.updates += 1
+        if self.updates == 2:
+            return self.ranker.act()  # type: ignore[no-any-return]
+        return fixed_model(np.ones(self.trial.dataset.n_rows))
+
+
+def fail(problem: Exception) -> Callable[[], None]:
+    def act() -> None:
+        raise problem
+
+    return act
+
+
+def test_every_model_is_checked_and_the_ranker_named(dataset: Dataset) -> None:
+    ranker = Mine(lambda: fixed_model(np.ones(3)))
+    with pytest.raises(ParameterError, match=f"^mine:Mine: 3 scores for {dataset.n_rows} rows$"):
+        simulate(dataset, ranker, SHORT)
+    with pytest.raises(ParameterError, match=r"^mine:Mine: update returns NoneType, not a"):
+        simulate(dataset, Mine(), SHORT)
+
+
+def test_a_failure_names_the_ranker_and_keeps_its_cause(dataset: Dataset) -> None:
+    problem = ValueError("no good")
+    with pytest.raises(ParameterError) as caught:
+        simulate(dataset, Mine(fail(problem)), SHORT)
+    assert str(caught.value) == "mine:Mine failed while learning: ValueError: no good"
+    assert caught.value.__cause__ is problem
+
+
+def test_what_is_told_already_is_not_told_again(dataset: Dataset) -> None:
+    problem = DataError("no such file", path="mine.csv")
+    with pytest.raises(DataError) as caught:
+        simulate(dataset, Mine(fail(problem)), SHORT)
+    assert caught.value is problem
+
+
+def test_a_bug_of_our_own_is_left_as_it_is(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BM25, "learner", lambda self, trial: None)
+    with pytest.raises(AttributeError):
+        simulate(dataset, BM25(), SHORT)
+
+
+def test_a_ranker_may_know_one_dataset_only(dataset: Dataset) -> None:
+    @dataclass(frozen=True)
+    class Known(Mine):
+        def learner(self, trial: Trial) -> Learner:
+            return FixedTo(np.arange(float(dataset.n_rows)))
+
+    @dataclass
+    class FixedTo:
+        scores: np.ndarray[Any, np.dtype[np.float64]]
+
+        def update(self) -> ScoreModel:
+            return fixed_model(self.scores)
+
+    (result,) = parallel.run(dataset, [Known()], SHORT, trials=1)
+    alone = run_trial(dataset, Known(), SHORT, seed=0, trial=0)
+    assert result.trials[0].test_ndcg.tolist() == alone.test_ndcg.tolist()
+
+
+def unusual(a: float) -> float:
+    print(globals())
+    return a
+
+
+N = 7
+CASES: list[tuple[dict[str, Any], str]] = [
+    ({"a": [1.0]}, "a must be a NumPy array of float64, with one axis"),
+    ({"a": np.ones(N, np.float32)}, "a must be a NumPy array of float64"),
+    ({"a": np.ones((N, 1))}, "a must be a NumPy array of float64"),
+    ({"a": np.empty(0)}, "0 scores for "),
+    ({"b": np.empty(0)}, "0 second numbers for "),
+    ({"b": np.ones(2)}, "2 second numbers for "),
+    ({"b": np.array([np.inf])}, r"b\[0\] is inf, not a finite number"),
+    ({"prior": BetaParameters(np.ones(2), np.ones(2))}, "2 α for "),
+    ({"weights": [1.0]}, "weights must be a NumPy array"),
+    ({"weights": np.array([1.0, np.nan])}, r"weights\[1\] is nan, not a finite number"),
+    ({"serve_parameters": (1.0, 2.0)}, r"serve_parameters must be .* not \(1.0, 2.0\)"),
+    ({"offline_parameters": [1.0, 2.0, 3.0]}, "offline_parameters must be a tuple of three"),
+    ({"offline_parameters": (1.0, np.nan, 3.0)}, "offline_parameters must be a tuple of three"),
+    ({"serve": lambda a: a}, "serve must be a Formula, not function"),
+    ({"cold": 3}, "cold must be a Formula, not int"),
+    ({"offline": Formula(unusual)}, "its formula offline cannot be compiled: Untyped .*'globals'"),
+    ({"offline": Formula(np.tanh)}, "its formula offline cannot be compiled: 'numpy.ufunc'"),
+    ({"serve": Formula(lambda a, c: a)}, "takes 'c', which is neither of an item"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), CASES, ids=[case[1][:30] for case in CASES])
+def test_what_kernels_index_is_checked(
+    dataset: Dataset, model: ScoreModel, changes: dict[str, Any], said: str
+) -> None:
+    check_model(model, dataset)
+    with pytest.raises(ParameterError, match=said):
+        check_model(replace(model, **changes), dataset)
+
+
+def test_b_may_be_one_for_all_or_one_each(dataset: Dataset, model: ScoreModel) -> None:
+    check_model(replace(model, b=np.ones(dataset.n_rows)), dataset)
+    check_model(replace(model, cold=FIXED, prior=None, weights=None), dataset)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("scores", np.ones(3), "3 scores of the logging model for "),
+        ("features", np.ones((3, 4), np.float32), r"linear.features has shape \(3, 4\) for "),
+        ("learns", np.ones(1, np.bool_), r"linear.learns has shape \(1,\) for "),
+    ],
+)
+def test_logging_models_are_checked(dataset: Dataset, name: str, value: Any, said: str) -> None:  # noqa: ANN401
+    model = online_model(dataset)
+    check_model(model, dataset)
+    with pytest.raises(ParameterError, match=said):
+        check_model(replace(model, linear=model.linear._replace(**{name: value})), dataset)
+
+
+def test_somebody_must_duel(dataset: Dataset) -> None:
+    model = online_model(dataset)
+    assert isinstance(model, DuelModel)
+    with pytest.raises(ParameterError, match="candidates must be 1 or more"):
+        check_model(replace(model, candidates=0), dataset)
+
+
+def online_model(dataset: Dataset) -> OnlineModel:
+    trial = Trial(dataset, np.zeros(dataset.n_rows), None, np.uint64(1))  # type: ignore[arg-type]
+    model = DBGD().learner(trial).update()
+    assert isinstance(model, OnlineModel)
+    return model
+
+
+@pytest.mark.parametrize("name", sorted(registry.known()))
+def test_our_own_rankers_pass(dataset: Dataset, name: str) -> None:
+    simulate(dataset, registry.parse(name), SHORT)
