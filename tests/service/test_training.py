@@ -224,7 +224,7 @@ def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
 
         monkeypatch.setattr(models, "model", killed)
         with pytest.raises(Killed):
-            engine._versions.adopt(fitted)
+            engine._versions.adopt(fitted, against=0)
         monkeypatch.undo()
 
     play(scene, QUICK, store=store)
@@ -264,7 +264,7 @@ def test_training_starts_by_itself_after_events_or_time() -> None:
 
 def test_a_result_that_learned_nothing_makes_no_version() -> None:
     async def scene(engine: Engine) -> None:
-        told = engine._versions.adopt(Fitted(rows=3, better=False, reason="too few"))
+        told = engine._versions.adopt(Fitted(rows=3, better=False, reason="too few"), against=0)
         assert told == "no new version: too few"
         assert (await engine.models()).models == []
 

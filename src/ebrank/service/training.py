@@ -22,7 +22,8 @@ from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 
 Run = Callable[[Job], Awaitable[Fitted]]
-Adopt = Callable[[Fitted], str]
+Adopt = Callable[[Fitted, int], str]
+"""Takes in what a run made, and the version it was judged against."""
 
 
 class TrainerError(EBRankError):
@@ -158,7 +159,7 @@ class Training:
 
     async def _train(self, task: Job) -> None:
         try:
-            self._outcome = self._adopt(await self._run(task))
+            self._outcome = self._adopt(await self._run(task), task.active)
         except EBRankError as problem:
             self._outcome = str(problem)
         finally:

@@ -56,10 +56,18 @@ class Versions:
         path = getattr(self._store, "path", None)
         return await (in_thread(self._store, job) if path is None else in_process(path, job))
 
-    def adopt(self, fitted: Fitted) -> str:
-        """Keep a new version, go live with it if it is better, and say what became of it."""
+    def adopt(self, fitted: Fitted, against: int) -> str:
+        """Keep a new version, go live with it if it is better, and say what became of it.
+
+        It does not go live if somebody has replaced the version it was judged against: it would
+        undo a decision it knows nothing of.
+        """
         if fitted.document is None:
             return f"no new version: {fitted.reason}"
+        live, reason = fitted.better, fitted.reason
+        if live and against != self.model.version:
+            live = False
+            reason += f"; but version {self.model.version} was made active during the run"
         version = 1 + max((one.version for one in self._store.models()), default=0)
         record = ModelRecord(
             version=version,
@@ -67,10 +75,10 @@ class Versions:
             rows=fitted.rows,
             validation_loss=fitted.validation_loss,
             previous_loss=fitted.previous_loss,
-            activated=fitted.better,
-            reason=fitted.reason,
+            activated=live,
+            reason=reason,
         )
         self._store.add_model(record, fitted.document.encode())
-        if fitted.better:
+        if live:
             self.model = models.model(self._store, version, self._settings)
-        return f"version {version} {'went live' if fitted.better else 'stays off'}: {fitted.reason}"
+        return f"version {version} {'went live' if live else 'stays off'}: {reason}"
