@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 WITHOUT = "W/o-Behav"
 APART = "for comparison"
+"""The heading of rows that are not the paper's."""
 CONCATE = "W/-Behav (Concate)"
 NON_CONCATE = "W/-Behav (non-Concate)"
 NAMES = {

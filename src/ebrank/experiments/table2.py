@@ -32,8 +32,6 @@ from ebrank.simulation.result import Result
 
 ByKey: TypeAlias = Mapping[str, Result]
 
-APART = "for comparison"
-"""The group of rows that are not the paper's."""
 BIAS = "Behavior concatenated as a feature costs Cold-NDCG"
 DEGENERATION = "CFTopK gets worse by behavior"
 COLD_KEPT = "Rankers made for new items keep their Cold-NDCG"
@@ -71,7 +69,7 @@ def table(setup: Setup, results: ByKey) -> Table:
         for index, own in enumerate(cells(results[one.key])):
             mark = marked[index].get(one.key)
             row.append(own if mark is None else replace(own, best=True, marks=mark))
-        rows.append(Row(tuple(row), _row_group(one), one.apart))
+        rows.append(Row(tuple(row), one.heading, one.apart))
     title = "Ranking performance"
     return Table("table2", title, CAPTION, (Column("ranker"), *columns), tuple(rows))
 
@@ -99,10 +97,6 @@ def _labeled(
 ) -> dict[str, Result]:
     """Return the results of all but one, by label and setting."""
     return {f"{one.label}, {one.setting}": results[one.key] for one in members if one is not but}
-
-
-def _row_group(one: Entrant) -> str:
-    return APART if one.apart and one.key != EXPOSURE else one.setting
 
 
 def findings(results: ByKey) -> Iterator[Finding]:
