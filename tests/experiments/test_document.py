@@ -56,7 +56,10 @@ def test_a_document_that_lacks_something_is_refused(document: Document, tmp_path
     plain = json.loads(path.read_text())
     del plain["datasets"][0]["runs"][0]["warm"]
     path.write_text(json.dumps(plain))
-    with pytest.raises(DataError, match="warm"):
+    with pytest.raises(DataError, match=r"datasets\[0\].runs\[0\].warm is missing"):
+        read_document(tmp_path)
+    path.write_text(json.dumps(plain | {"datasets": []}))
+    with pytest.raises(DataError, match=r"results.json: datasets is empty"):
         read_document(tmp_path)
 
 

@@ -136,9 +136,12 @@ def read_document(folder: Path) -> Document:
         again = "Run ebrank reproduce again."
         raise DataError(f"written in format {form}, not {FORMAT}", path=path, remedy=again)
     try:
-        return read(Document, plain)
+        document = read(Document, plain)
     except DataError as problem:
         raise DataError(str(problem), path=path, remedy=remedy) from None
+    if not document.datasets:
+        raise DataError("datasets is empty", path=path, remedy=remedy)
+    return document
 
 
 def read_times(folder: Path) -> dict[str, Any] | None:

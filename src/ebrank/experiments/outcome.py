@@ -19,6 +19,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 from ebrank.errors import DataError
 
 T = TypeVar("T")
+SHORT = 60
+"""Longer values are not repeated in an error."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,13 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
+    def __post_init__(self) -> None:
+        """Refuse rows that do not fit the columns."""
+        for place, row in enumerate(self.rows):
+            if len(row.cells) != len(self.columns):
+                found = f"{len(row.cells)} cells for {len(self.columns)} columns"
+                raise ValueError(f"rows[{place}]: {found}")
+
 
 Kind: TypeAlias = Literal["lines", "steps", "bars", "points"]
 
@@ -93,6 +102,13 @@ class Series:
     x: tuple[float | str, ...]
     y: tuple[float, ...]
     error: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse heights without a position, and errors without a height."""
+        if len(self.y) != len(self.x):
+            raise ValueError(f"y: {len(self.y)} values for {len(self.x)} of x")
+        if len(self.error) not in (0, len(self.y)):
+            raise ValueError(f"error: {len(self.error)} values for {len(self.y)} of y")
 
 
 @dataclass(frozen=True)
@@ -169,48 +185,78 @@ def written(value: object) -> Any:  # noqa: ANN401 (whatever JSON has)
 
 
 def read(kind: type[T], plain: object) -> T:
-    """Return what `written` wrote of this kind; raise where it is something else."""
+    """Return what `written` wrote of this kind; where it is something else, say in which field.
+
+    >>> read(Table, written(Table("t", "", "", (), ())) | {"rows": [{}]})
+    Traceback (most recent call last):
+    ebrank.errors.DataError: not a Table: rows[0].cells is missing
+    """
     try:
-        return _read(kind, plain)  # type: ignore[no-any-return]
-    except (TypeError, ValueError, KeyError, AttributeError) as problem:
+        return _read(kind, plain, "")  # type: ignore[no-any-return]
+    except ValueError as problem:
         raise DataError(f"not a {kind.__name__}: {problem}") from problem
 
 
-def _read(kind: Any, plain: Any) -> Any:  # noqa: ANN401 (a type, and what JSON has)
-    origin = get_origin(kind)
+def _read(kind: Any, plain: Any, where: str) -> Any:  # noqa: ANN401 (a type, and what JSON has)
+    """Return a value of a kind; `where` is the field it stands in.
+
+    Raises:
+        ValueError: naming the field.
+    """
+    origin, inner = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind):
-        hints = get_type_hints(kind)
-        unknown = plain.keys() - hints.keys()
-        if unknown:
-            raise KeyError(f"{sorted(unknown)}")
-        return kind(**{name: _read(hints[name], item) for name, item in plain.items()})  # type: ignore[operator]
+        return _read_dataclass(kind, _checked(dict, plain, where), where)
     if kind is Any:
         return plain
     if origin is dict:
-        return {name: _read(get_args(kind)[1], item) for name, item in plain.items()}
+        items = _checked(dict, plain, where).items()
+        return {name: _read(inner[1], item, f"{where}.{name}") for name, item in items}
     if origin is tuple:
-        return tuple(_read(get_args(kind)[0], item) for item in plain)
+        places = enumerate(_checked(list, plain, where))
+        return tuple(_read(inner[0], item, f"{where}[{place}]") for place, item in places)
     if origin is Literal:
-        if plain not in get_args(kind):
-            raise ValueError(f"{plain!r} is none of {get_args(kind)}")
+        if plain not in inner:
+            raise ValueError(f"{where}: {plain!r} is none of {inner}")
         return plain
     if origin in (Union, types.UnionType):
-        return _read_union(get_args(kind), plain)
+        return _read_union(inner, plain, where)
     if kind is float and isinstance(plain, int) and not isinstance(plain, bool):
         return float(plain)
-    if not isinstance(plain, kind):
-        raise TypeError(f"{plain!r} is no {kind.__name__}")
+    return _checked(kind, plain, where)
+
+
+def _checked(kind: type, plain: Any, where: str) -> Any:  # noqa: ANN401
+    if not isinstance(plain, kind) or (isinstance(plain, bool) and kind is not bool):
+        told = repr(plain) if len(repr(plain)) < SHORT else f"a {type(plain).__name__}"
+        raise ValueError(f"{where}: {told} is no {kind.__name__}".removeprefix(": "))
     return plain
 
 
-def _read_union(kinds: tuple[Any, ...], plain: Any) -> Any:  # noqa: ANN401
+def _read_dataclass(kind: Any, plain: dict[str, Any], where: str) -> Any:  # noqa: ANN401
+    hints, path = get_type_hints(kind), f"{where}." if where else ""
+    for name in plain.keys() - hints.keys():
+        raise ValueError(f"{path}{name} is unknown")
+    for field in dataclasses.fields(kind):
+        if field.name not in plain and field.default is dataclasses.MISSING:
+            raise ValueError(f"{path}{field.name} is missing")
+    values = {name: _read(hints[name], item, f"{path}{name}") for name, item in plain.items()}
+    try:
+        return kind(**values)
+    except ValueError as problem:  # its parts do not fit together
+        raise ValueError(f"{path}{problem}") from None
+
+
+def _read_union(kinds: tuple[Any, ...], plain: Any, where: str) -> Any:  # noqa: ANN401
+    """Return a value of the first kind that it is of; else tell why it is not what it looks like."""
+    problem = ValueError(f"{where}: null is not allowed")
     for kind in kinds:
         if kind is type(None):
             if plain is None:
                 return None
-        else:
-            try:
-                return _read(kind, plain)
-            except (TypeError, ValueError, KeyError, AttributeError):
-                continue
-    raise TypeError(f"{plain!r} is none of {kinds}")
+            continue
+        try:
+            return _read(kind, plain, where)
+        except ValueError as found:
+            if not isinstance(plain, dict) or dataclasses.is_dataclass(kind):
+                problem = found
+    raise problem
