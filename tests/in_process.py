@@ -24,7 +24,7 @@ class Local:
         self.app = app
         self._runner = runner
         transport = httpx.ASGITransport(app=app, client=("192.0.2.7", 1))
-        self._http = httpx.AsyncClient(transport=transport, base_url="http://test")
+        self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401
         """Send a request."""

@@ -257,13 +257,6 @@ def test_a_bug_is_500_without_details(
     assert "secret details" in capsys.readouterr().err
 
 
-def test_pages_of_other_sites_may_not_call(local: Local) -> None:
-    foreign = {"origin": "https://elsewhere.example"}
-    assert local.error("POST", "/v1/train", headers=foreign)[0] == 403
-    own = {"origin": "http://test"}
-    assert local.request("GET", "/v1/models", headers=own).status_code == 200
-
-
 def test_settings_reach_the_application() -> None:
     settings = replace(Settings(), ranking=RankingSettings(k=2))
     with in_process(settings) as local:

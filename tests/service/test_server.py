@@ -182,9 +182,8 @@ def test_raw_requests_that_are_no_http_do_not_hurt(tmp_path: Path) -> None:
         for junk in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"POST /v1/rank HTTP/1.1\r\n", b""):
             with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
                 connection.sendall(junk)
-        head = b"POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
-            connection.sendall(head)  # and leaves before the rest
+            connection.sendall(HALF)  # and leaves before the rest
         with ebrank.Client(server.address) as client:
             assert client.models().active == 0
         assert server.stop() == (0, "")

@@ -106,3 +106,44 @@ def test_guessing_is_limited_by_address_and_callers_by_token() -> None:
 def test_routes_are_closed_unless_they_say_otherwise() -> None:
     """An endpoint of the API without scopes would be open to everybody."""
     assert all(isinstance(one, Route) and one.scopes for one in API)
+
+
+OURS = ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:8000", "127.8.9.1", "[::1]:8000"]
+FOREIGN = ["evil.example:8000", "127.0.0.1.evil.example", "localhost@evil.example", "192.0.2.1"]
+
+
+@pytest.fixture(scope="module")
+def open_to_all() -> Iterator[Local]:
+    with in_process() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("host", OURS)
+def test_without_tokens_pages_of_our_own_may_call(open_to_all: Local, host: str) -> None:
+    headers = {"host": host, "origin": f"http://{host}"}
+    assert open_to_all.request("GET", "/v1/models", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://elsewhere.example", "null", "http://[", "", "localhost"]
+)
+def test_without_tokens_pages_of_other_sites_may_not(open_to_all: Local, origin: str) -> None:
+    assert open_to_all.error("POST", "/v1/train", headers={"origin": origin})[0] == 403
+
+
+@pytest.mark.parametrize("host", [*FOREIGN, "[", ""])
+def test_without_tokens_another_name_for_this_machine_is_refused(
+    open_to_all: Local, host: str
+) -> None:
+    """DNS rebinding: a site makes its own name mean 127.0.0.1, so that its pages are of it."""
+    headers = {"host": host, "origin": f"http://{host}"}
+    status, error = open_to_all.error("POST", "/v1/train", headers=headers)
+    assert (status, error["code"]) == (403, "forbidden")
+    assert "Host" in error["message"]
+    assert open_to_all.request("GET", "/healthz", headers={"host": host}).status_code == 200
+
+
+def test_with_tokens_any_name_is_fine(local: Local) -> None:
+    """A page of another site has no token, and a server for others has a name."""
+    headers = {"host": "search.example", "authorization": f"Bearer {SECRET['rank']}"}
+    assert local.request("GET", "/v1/models", headers=headers).status_code == 200

@@ -40,7 +40,7 @@ def local() -> Iterator[Local]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_answers_are_what_the_document_says(case: schemathesis.Case[Any], local: Local) -> None:
-    sent = case.as_transport_kwargs(base_url="http://test")
+    sent = case.as_transport_kwargs(base_url="http://localhost")
     body = {"json": sent["json"]} if "json" in sent else {"content": sent.get("data") or b""}
     answer = local.request(
         case.method, sent["url"], headers=sent["headers"], params=sent.get("params"), **body

@@ -1,15 +1,15 @@
 """Who is let in: known tokens with the right scope, at a bearable rate.
 
 Without tokens everybody is let in, which is why such a server is bound to a loopback address. Pages
-of other sites, which a browser on the same machine may show, are not.
+of other sites, which a browser on the same machine may show, are not let in.
 """
 
 from __future__ import annotations
 
 import math
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from ebrank.service.auth import Guard
+from ebrank.service.auth import Guard, is_loopback
 from ebrank.service.http.messages import Scope, header
 from ebrank.service.http.problems import Forbidden, TooMany, Unauthorized
 from ebrank.service.http.route import Route
@@ -63,7 +63,23 @@ class Admission:
 
 
 def _same_site(scope: Scope) -> None:
-    """Refuse what the page of another site makes a browser send."""
-    origin = header(scope, b"origin")
-    if origin is not None and urlsplit(origin).netloc != header(scope, b"host"):
+    """Refuse what the page of another site makes a browser send.
+
+    Such a page names itself as the origin. If its own name was made to mean this machine, the
+    browser takes the server for a part of that site, and only `host` still tells.
+    """
+    host, origin = header(scope, b"host"), header(scope, b"origin")
+    if host is None or not is_loopback(_parts(f"//{host}").hostname or ""):
+        raise Forbidden(
+            "a server without tokens answers only at localhost or a loopback address, not at the "
+            "name in the header Host"
+        )
+    if origin is not None and _parts(origin).netloc != host:
         raise Forbidden("pages of other sites may not call a server without tokens")
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return SplitResult("", "", "", "", "")  # no address at all: of no site

@@ -66,7 +66,7 @@ class Unauthorized(HttpProblem):
 
 
 class Forbidden(HttpProblem):
-    """A known token without the scope."""
+    """A known token without the scope, or a page of another site."""
 
     status = 403
     code = "forbidden"
