@@ -36,13 +36,6 @@ class NotFound(Problem):
     code = "not_found"
 
 
-class Conflict(Problem):
-    """The request contradicts the present state."""
-
-    status = 409
-    code = "conflict"
-
-
 class Unavailable(Problem):
     """The store cannot write now: nothing was changed, and the request may be sent again."""
 

@@ -85,7 +85,6 @@ API = [
         scopes=("admin",),
         reads=api.PutItemsRequest,
         gives=api.PutItemsResponse,
-        errors=(409,),
         example=_ITEMS,
     ),
     Route(
@@ -94,7 +93,7 @@ API = [
         withdraw,
         scopes=("admin",),
         gives=api.WithdrawResponse,
-        errors=(404, 409),
+        errors=(404,),
     ),
     Route(
         "POST",
@@ -103,7 +102,7 @@ API = [
         scopes=("rank",),
         reads=api.RankRequest,
         gives=api.RankResponse,
-        errors=(404, 409),
+        errors=(404,),
         example={"query": "tea", "k": 10, "explain": True},
     ),
     Route(
@@ -124,7 +123,7 @@ API = [
         gives=api.QueryResponse,
         errors=(404,),
     ),
-    Route("POST", "/v1/train", train, scopes=("admin",), gives=api.TrainResponse, errors=(409,)),
+    Route("POST", "/v1/train", train, scopes=("admin",), gives=api.TrainResponse),
     Route("GET", "/v1/models", list_models, scopes=READERS, gives=api.ModelsResponse),
     Route(
         "POST",
@@ -132,7 +131,7 @@ API = [
         activate_model,
         scopes=("admin",),
         gives=api.ModelsResponse,
-        errors=(404, 409),
+        errors=(404,),
     ),
     Route("GET", "/v1/insights", insights, scopes=READERS, gives=api.Insights),
 ]
