@@ -247,7 +247,7 @@ def _read_dataclass(kind: Any, plain: dict[str, Any], where: str) -> Any:  # noq
 
 
 def _read_union(kinds: tuple[Any, ...], plain: Any, where: str) -> Any:  # noqa: ANN401
-    """Return a value of the first kind that it is of; else tell why it is not what it looks like."""
+    """Return a value of the first kind that it is of; else tell why it is not what it seems."""
     problem = ValueError(f"{where}: null is not allowed")
     for kind in kinds:
         if kind is type(None):
