@@ -6,6 +6,7 @@ b'{"query":"tea","k":3}'
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import msgspec
 
 from ebrank.client.errors import ServiceError
 from ebrank.client.retries import Again
+from ebrank.errors import ParameterError
 from ebrank.service import api
 
 if TYPE_CHECKING:
@@ -81,6 +83,9 @@ def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (
 def feedback(events: Iterable[api.EventIn]) -> Call[api.FeedbackResponse]:
     """Tell what users did."""
     body = api.FeedbackRequest(list(events))
+    for one in body.events:
+        if isinstance(one.time, float) and not math.isfinite(one.time):
+            raise ParameterError(f"event {one.event_id!r}: its time is {one.time}")
     return Call("POST", "/v1/feedback", api.FeedbackResponse, content=_json(body))
 
 
@@ -164,12 +169,19 @@ def _candidates(items: Candidates) -> list[str | api.ItemIn]:
 
 def _item(name: str, features: Features) -> api.ItemIn:
     if isinstance(features, Mapping):
-        return api.ItemIn(name, {key: _number(value) for key, value in features.items()})
-    return api.ItemIn(name, [_number(value) for value in features])
+        return api.ItemIn(name, {key: _number(value, name, key) for key, value in features.items()})
+    return api.ItemIn(name, [_number(value, name, at) for at, value in enumerate(features)])
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)  # NumPy's numbers too
+def _number(value: float | None, item: str, feature: str | int) -> float | None:
+    number = None if value is None else float(value)  # NumPy's numbers too
+    if number is not None and not math.isfinite(number):
+        # JSON has no such number; it would become null, which means something else.
+        raise ParameterError(
+            f"item {item!r}, feature {feature!r}: {number} is no number that can be sent. "
+            "Send None for a missing value"
+        )
+    return number
 
 
 def _json(body: object) -> bytes:

@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from ebrank.client import calls
-from ebrank.client.retries import Retries
-from ebrank.extras import import_extra
+from ebrank.client.connection import Connection
 
 if TYPE_CHECKING:
     from ebrank.service import api
@@ -17,29 +16,10 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class Client:
-    """Calls a server; methods raise `ServiceError`. Threads may share one.
+class Client(Connection):
+    """Calls a server. Threads may share one."""
 
-    Args:
-        base_url: where the server listens.
-        token: a bearer token, if the server needs one.
-        timeout: seconds to wait for an answer.
-        retries: what to do when none comes.
-    """
-
-    def __init__(
-        self,
-        base_url: str = "http://127.0.0.1:8000",
-        *,
-        token: str | None = None,
-        timeout: float = 5.0,
-        retries: Retries | None = None,
-    ) -> None:
-        httpx = import_extra("httpx", extra="service", purpose="to call a server")
-        self._url = base_url.rstrip("/")
-        self._retries = retries or Retries()
-        self._errors = httpx.TransportError
-        self._http = httpx.Client(timeout=timeout, headers=calls.headers(token))
+    _transport = "Client"
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,38 @@
+"""What both clients are made of: an address, a token, a patience."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ebrank.client import calls
+from ebrank.client.retries import Retries
+from ebrank.extras import import_extra
+
+
+class Connection:
+    """Where a server is and how it is asked; methods raise `ServiceError`."""
+
+    _transport: ClassVar[str]  # the class of httpx that carries requests
+
+    def __init__(
+        self,
+        base_url: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        timeout: float = 5.0,
+        retries: Retries | None = None,
+    ) -> None:
+        """Connect when first asked.
+
+        Args:
+            base_url: where the server listens.
+            token: a bearer token, if the server needs one.
+            timeout: seconds to wait for an answer.
+            retries: what to do when none comes.
+        """
+        httpx = import_extra("httpx", extra="service", purpose="to call a server")
+        self._url = base_url.rstrip("/")
+        self._retries = retries or Retries()
+        self._errors = httpx.TransportError
+        transport = getattr(httpx, self._transport)
+        self._http: Any = transport(timeout=timeout, headers=calls.headers(token))

@@ -1,0 +1,36 @@
+"""What is sent: numbers that JSON has, missing values as null, and nothing else in their place."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+from ebrank.client import calls
+from ebrank.errors import ParameterError
+
+
+def test_numbers_and_missing_values_are_sent_as_they_are() -> None:
+    sent = calls.put_items("tea", {"a": np.array([1, 2], np.float32), "b": {"price": None}})
+    assert msgspec.json.decode(sent.content or b"") == {
+        "items": [
+            {"id": "a", "features": [1.0, 2.0]},
+            {"id": "b", "features": {"price": None}},
+        ]
+    }
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan")])
+def test_what_json_has_no_number_for_is_refused(value: float) -> None:
+    with pytest.raises(ParameterError, match=r"item 'a', feature 'price': -?(nan|inf)"):
+        calls.put_items("tea", {"a": {"price": value}})
+    with pytest.raises(ParameterError, match=r"item 'a', feature 1: .* Send None"):
+        calls.rank("tea", items={"a": [0.0, value]})
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf])
+def test_a_time_that_is_no_number_is_refused(time: float) -> None:
+    with pytest.raises(ParameterError, match="event 'e': its time is"):
+        calls.feedback([calls.event("r1", "a", "click", "e", time)])
