@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from ebrank.service.logs import AccessLog
+from ebrank.service.store.memory import MemoryStore
 from tests.in_process import Local, in_process
 
 ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enumerate("abcde")]}
@@ -56,6 +58,25 @@ def test_metrics_count_what_happened(local: Local) -> None:
     ):
         assert line + "\n" in page
     assert "ebrank_flush_seconds_count 2\n" in page  # the items, and the click
+
+
+class Ahead(MemoryStore):
+    """A store whose log ends in the future, as after a clock was set back."""
+
+    def last_time(self) -> float:
+        """Return a time 100 s from now."""
+        return time.time() + 100.0
+
+
+def test_metrics_tell_a_clock_that_is_behind_the_log() -> None:
+    def lag(local: Local) -> float:
+        page = local.request("GET", "/metrics").text
+        return float(page.partition("\nebrank_clock_lag_seconds ")[2].partition("\n")[0])
+
+    with in_process() as local:
+        assert lag(local) == 0.0
+    with in_process(store=Ahead()) as local:
+        assert 90.0 < lag(local) <= 100.0
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])

@@ -73,6 +73,11 @@ def _engine_metrics(engine: Engine) -> list[Metric]:
         flushes,
         Gauge("ebrank_flush_waiting", "Who waits for a flush.", lambda: engine.committer.waiting),
         Gauge("ebrank_model_version", "Version of the prior in use.", lambda: engine.version),
+        Gauge(
+            "ebrank_clock_lag_seconds",
+            "How far the clock is behind the log, whose times then stand still.",
+            lambda: engine.clock_lag,
+        ),
     ]
 
 
