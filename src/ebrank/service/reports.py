@@ -15,7 +15,8 @@ class ItemState(Struct, frozen=True):
         prior: α/(α + β), what its features promise.
         alpha: α of its prior.
         beta: β of its prior.
-        interval: central 90 % credible interval of its relevance.
+        interval: central 90 % credible interval of its relevance, by plain clicks over exposure
+            whichever estimator ranks; an estimate by `ips`, which varies more, may lie outside.
         bonus: ε·MC, what showing it would teach.
         score: relevance plus bonus, the key of the list.
         rank: its place by score.
