@@ -136,10 +136,33 @@ def test_events_count_by_what_was_logged(store: Store) -> None:
         "b": (2, 1, 1.0 / p[1], p[1] + p[1], 10.0),
         "c": (1, 1, 2.0, 0.5, 10.0),
     }
-    assert store.shown_by_event("r2", "a")
-    assert store.shown_by_event("r2", "b")
-    assert not store.shown_by_event("r2", "c")
-    assert not store.shown_by_event("r1", "c")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_an_item_of_a_list_is_shown_once(store: Store, together: bool) -> None:
+    """By the first event that counts: a duplicate shows nothing, what follows one that does too."""
+    store.put_items("q", new_items(*"abc"), 1.0)
+    one, two = ranking("r1", "abc", counted=False), ranking("r2", "abc", counted=False)
+    write(store, [one, two])
+    entries = [
+        event("e1", one, "a", "impression", shows=True),
+        event("e2", one, "a", "click", shows=True),
+        event("e3", one, "b", "click", shows=True),
+        event("e4", one, "b", "impression", shows=True),
+        event("e1", one, "c", "impression", shows=True),
+        event("e5", one, "c", "click", shows=True),
+        event("e6", two, "a", "bookmark"),
+        event("e7", two, "a", "click", shows=True),
+    ]
+    batches = [entries] if together else [[entry] for entry in entries]
+    written = [one for batch in batches for one in store.write(batch, flush=False)]
+    assert [one.status for one in written] == ["accepted"] * 4 + ["duplicate"] + ["accepted"] * 3
+    expected = [True, False, True, False, False, True, False, True]
+    assert [one.shows for one in written] == expected
+    logged = [entry for entry in store.log() if isinstance(entry, EventEntry)]
+    assert [entry.shows for entry in logged] == expected[:4] + expected[5:]
+    counts = {item: row[:2] for item, row in sums(store.load("q")).items()}
+    assert counts == {"a": (2, 2), "b": (1, 1), "c": (1, 1)}
 
 
 @pytest.mark.parametrize("together", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from ebrank.service import api
 from ebrank.service.api import EventIn, RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.records import EventEntry
+from ebrank.service.problems import Unavailable
+from ebrank.service.records import EventEntry, Operation, Written
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.scenes import START, Clock, click, ids, items, play, settings, statuses
 
@@ -170,6 +173,44 @@ def test_times_are_numbers_or_dates() -> None:
     play(scene, store=store)
     logged = [entry.time for entry in store.log() if isinstance(entry, EventEntry)]
     assert logged == [noon.timestamp(), 12.5, START]
+
+
+class Counting(MemoryStore):
+    """Counts transactions, and fails when told to."""
+
+    writes, broken = 0, False
+
+    def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
+        self.writes += 1
+        if self.broken:
+            raise StoreError("the disk is full")
+        return super().write(operations, flush=flush)
+
+
+@pytest.mark.parametrize("impressions", ["served", "confirmed"])
+def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: str) -> None:
+    store = Counting()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(5))
+        answer = await engine.rank(RankRequest("q"))
+        batch = [
+            click(f"{kind} {item}", answer.ranking_id, item, kind)
+            for item in ids(answer)
+            for kind in ("impression", "click")
+        ]
+        before, store.writes = await engine.query("q"), 0
+        store.broken = True
+        with pytest.raises(Unavailable):
+            await engine.feedback(batch)
+        assert await engine.query("q") == before
+        store.broken = False
+        assert (await engine.feedback(batch)).accepted == 10
+        assert store.writes == 2
+        view = (await engine.query("q")).items
+        assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
+
+    play(scene, settings(events={"impressions": impressions}), store=store)
 
 
 @pytest.mark.parametrize("batched", [True, False])

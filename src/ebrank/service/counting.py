@@ -10,10 +10,11 @@ shown now, its clicks arrive later. Whoever adds the steps of a log in its order
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ebrank.behavior import BehaviorStats
-from ebrank.service.records import EventEntry, Operation, RankingEntry
+from ebrank.service.records import EventEntry, Operation, RankingEntry, Written
 
 CLICK, IMPRESSION = "click", "impression"
 
@@ -34,6 +35,13 @@ def steps(entry: Operation) -> list[Step]:
     if isinstance(entry, RankingEntry):
         return _steps_of_ranking(entry) if entry.counted else []
     return _steps_of_event(entry)
+
+
+def as_written(entry: Operation, written: Written) -> Operation:
+    """Return an entry as it was logged: no impression, if an earlier event was that."""
+    if isinstance(entry, EventEntry) and entry.shows and not written.shows:
+        return replace(entry, shows=False)
+    return entry
 
 
 def _steps_of_ranking(entry: RankingEntry) -> list[Step]:

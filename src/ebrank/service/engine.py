@@ -87,9 +87,7 @@ class Engine:
         self._candidacy = Candidacy(store, settings, self._queries, self._watch)
         self._chooser = serving.Chooser(settings)
         self.committer = Committer(store)
-        self._inbox = Inbox(
-            store, settings, self._queries, self._recent, self.committer, self._watch
-        )
+        self._inbox = Inbox(settings, self._queries, self._recent, self.committer, self._watch)
         self._training = Training(
             settings, self._versions.fitted, self._versions.adopt, self._now, timer
         )

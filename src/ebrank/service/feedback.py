@@ -53,19 +53,13 @@ class RecentLists:
 
 
 class Counted(NamedTuple):
-    """An event that may count, and the row of its item; `unconfirmed` if it may be an impression.
+    """An event that may count, and the row of its item.
 
-    Whether it is one depends on what was counted before; see `confirming`.
+    The store decides whether it does: it may be a duplicate, or its item be shown already.
     """
 
     entry: EventEntry
     row: int
-    unconfirmed: bool
-
-    @property
-    def slot(self) -> tuple[str, str]:
-        """The ranking and the item."""
-        return self.entry.ranking_id, self.entry.item
 
 
 class Rules:
@@ -127,7 +121,7 @@ def _resolved(event: api.EventIn, served: Served, time: float, now: float) -> Co
     p = entry.examination[place]
     if event.type == CLICK and p == 0.0:
         return f"unexamined: users never examine rank {place + 1}, so a click there cannot count"
-    unconfirmed = not entry.counted and p > 0.0 and event.type in (CLICK, IMPRESSION)
+    shows = not entry.counted and p > 0.0 and event.type in (CLICK, IMPRESSION)
     logged = EventEntry(
         event_id=event.event_id,
         ranking_id=event.ranking_id,
@@ -136,11 +130,11 @@ def _resolved(event: api.EventIn, served: Served, time: float, now: float) -> Co
         type=event.type,
         rank=place + 1,
         examination=p,
-        shows=False,
+        shows=shows,
         time=time,
         received=now,
     )
-    return Counted(logged, served.rows[place], unconfirmed)
+    return Counted(logged, served.rows[place])
 
 
 def _seconds(time: float | datetime | None, now: float) -> float:

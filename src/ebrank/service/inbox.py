@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from ebrank.service import api, counting
 from ebrank.service.committer import Committer
 from ebrank.service.feedback import Counted, RecentLists, Rules
 from ebrank.service.queries import Queries
-from ebrank.service.records import RankingEntry
+from ebrank.service.records import RankingEntry, Written
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store
 from ebrank.service.watch import Watch
-
-
-class _Numbered(NamedTuple):
-    place: int
-    event: Counted
 
 
 class Inbox:
@@ -26,14 +18,12 @@ class Inbox:
 
     def __init__(
         self,
-        store: Store,
         settings: Settings,
         queries: Queries,
         recent: RecentLists,
         committer: Committer,
         watch: Watch,
     ) -> None:
-        self._store = store
         self._queries = queries
         self._committer = committer
         self._watch = watch
@@ -42,50 +32,39 @@ class Inbox:
     def take(
         self, events: Sequence[api.EventIn | api.Malformed], now: float
     ) -> list[api.EventResult]:
-        """Write and count a batch; what was accepted is on disk after the next flush.
+        """Write and count a batch in one transaction; it is on disk after the next flush."""
+        verdicts = [self._rules.judge(event, now) for event in events]
+        written = self._written([one for one in verdicts if isinstance(one, Counted)], now)
+        return [
+            api.EventResult(index, "rejected", verdict)
+            if isinstance(verdict, str)
+            else _result(index, next(written))
+            for index, verdict in enumerate(verdicts)
+        ]
 
-        Whether an event is the impression of its item depends on those counted before it, so one
-        that follows another of the same item in the same list waits until that one is written.
-        """
-        results: dict[int, api.EventResult] = {}
-        waiting: list[_Numbered] = []
-        slots: set[tuple[str, str]] = set()
-        for index, event in enumerate(events):
-            verdict = self._rules.judge(event, now)
-            if isinstance(verdict, str):
-                results[index] = api.EventResult(index, "rejected", verdict)
-                continue
-            if verdict.unconfirmed:
-                if verdict.slot in slots:
-                    self._write(waiting, results)
-                    waiting, slots = [], set()
-                slots.add(verdict.slot)
-                if not self._store.shown_by_event(*verdict.slot):
-                    verdict = verdict._replace(entry=replace(verdict.entry, shows=True))
-            waiting.append(_Numbered(index, verdict))
-        self._write(waiting, results)
-        return [results[index] for index in range(len(events))]
-
-    def _write(self, batch: Sequence[_Numbered], results: dict[int, api.EventResult]) -> None:
-        """Write events in one transaction, and add the accepted ones to the counters in memory."""
+    def _written(self, batch: Sequence[Counted], now: float) -> Iterator[Written]:
+        """Write events, add the accepted ones to the counters, and return what became of each."""
         if not batch:
-            return
+            return iter(())
         # In memory before they are written: read afterwards, they would be counted already.
-        live = {
-            query: self._queries.get(query, batch[0].event.entry.received)
-            for query in {one.event.entry.query for one in batch}
-        }
-        commit = self._committer.submit([one.event.entry for one in batch], flush=False)
-        for (index, (entry, row, _)), written in zip(batch, commit.written, strict=True):
-            results[index] = api.EventResult(index, written.status, written.reason or None)
-            owner = live[entry.query]
+        queries = {one.entry.query for one in batch}
+        live = {query: self._queries.get(query, now) for query in queries}
+        commit = self._committer.submit([one.entry for one in batch], flush=False)
+        for (event, row), written in zip(batch, commit.written, strict=True):
+            owner = live[event.query]
             if written.status == "accepted" and owner is not None:
-                self._watch.event(owner, row, entry)
+                entry = counting.as_written(event, written)
                 steps = counting.steps(entry)
+                self._watch.event(owner, row, event, shows=written.shows)
                 owner.add(steps, [row] * len(steps))
+        return iter(commit.written)
 
     def _rows_of(self, entry: RankingEntry) -> list[int]:
         """Return the rows of a list's items; all are known, since items are never forgotten."""
         live = self._queries.get(entry.query, entry.time)
         rows = [] if live is None else live.rows_of(entry.items)
         return [-1 if row is None else row for row in rows]
+
+
+def _result(index: int, written: Written) -> api.EventResult:
+    return api.EventResult(index, written.status, written.reason or None)

@@ -94,8 +94,9 @@ class EventEntry:
         event_id: the same event sent twice has the same.
         rank: from 1, as logged with the ranking.
         examination: p of that rank.
-        shows: whether this event is the item's impression too: it confirms one, or is a click on an
-            item whose impression nobody has confirmed.
+        shows: whether this event is the item's impression too, which one event of an item of a list
+            is at most: a store takes it back if an earlier one was. It confirms an impression, or
+            is a click on an item whose impression nobody has confirmed.
         time: when it happened, by the client's clock.
         received: when it arrived; never earlier than the entry before.
     """
@@ -117,10 +118,14 @@ Operation: TypeAlias = RankingEntry | EventEntry
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of an operation: rankings are always accepted."""
+    """What became of an operation: rankings are always accepted.
+
+    `shows` says whether an event was counted as the impression of its item.
+    """
 
     status: Status
     reason: str = ""
+    shows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

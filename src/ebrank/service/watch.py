@@ -61,8 +61,8 @@ class Watch:
             explored=int(of.explored.sum()),
         )
 
-    def event(self, live: LiveQuery, row: int, entry: EventEntry) -> None:
-        """Count an event that was accepted."""
+    def event(self, live: LiveQuery, row: int, entry: EventEntry, *, shows: bool) -> None:
+        """Count an event that was accepted, and whether it was its item's impression."""
         new = live.state.entered[row] > entry.received - self._new_seconds
         age = "new" if new else "old"
         clicked = entry.type == counting.CLICK
@@ -70,7 +70,7 @@ class Watch:
         values = {"events": 1.0}
         if clicked:
             values |= {"clicks": 1.0, f"clicks_{age}": 1.0}
-        if entry.shows:
+        if shows:
             values[f"exposure_{age}"] = entry.examination
         self._book.add(entry.received, **values)
 

@@ -7,6 +7,7 @@ history for ever, and adds it up from the start each time it is asked.
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ class Histories(RuleBasedStateMachine):
         self.history: list[Operation] = []
         self.rankings: list[RankingEntry] = []
         self.seen: set[tuple[str, ...]] = set()
+        self.shown: set[tuple[str, ...]] = set()
         self.time = 100.0
         for query in QUERIES:
             self.put(query, [NewItem(name, (0.5,)) for name in ITEMS])
@@ -104,8 +106,7 @@ class Histories(RuleBasedStateMachine):
         p, item = of.examination[place], of.items[place]
         if self.memory.ranking(of.id) is None or (kind == "click" and p == 0.0):
             return None
-        shown = of.counted or self.memory.shown_by_event(of.id, item)
-        shows = kind != "bookmark" and p > 0.0 and not shown
+        shows = kind != "bookmark" and p > 0.0 and not of.counted
         self.time += 0.25
         return EventEntry(
             f"e{number}", of.id, of.query, item, kind, place + 1, p, shows, 1.0, self.time
@@ -129,7 +130,10 @@ class Histories(RuleBasedStateMachine):
         ]
         if new:
             self.seen |= {slot, (entry.event_id,)}
-            self.history.append(entry)
+            shown = entry.shows and slot[:2] not in self.shown
+            self.history.append(replace(entry, shows=shown))
+            if shown:
+                self.shown.add(slot[:2])
 
     @rule(ago=st.floats(0.0, 10.0))
     def roll_up(self, ago: float) -> None:

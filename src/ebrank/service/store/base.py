@@ -46,10 +46,6 @@ class Readable(Protocol):
         """Return a list that is still in the log."""
         ...
 
-    def shown_by_event(self, ranking_id: str, item: str) -> bool:
-        """Return whether an event was counted as the impression of an item of a ranking."""
-        ...
-
     def log(self) -> Iterator[Operation]:
         """Yield the log in its order."""
         ...
@@ -115,7 +111,8 @@ class Store(Readable, Protocol):
         """Log operations and add them to the counters, in order, in one transaction.
 
         An event is a duplicate if its id was seen before, or if an event of its type was counted
-        for the same item of the same ranking. With `flush`, this and all earlier writes are on disk
+        for the same item of the same ranking. It `shows` its item only if no event before it did,
+        in this list of operations or earlier. With `flush`, this and all earlier writes are on disk
         when it returns; without, they survive the end of the process.
         """
         ...

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ebrank.service.counting import steps, time_of
+from ebrank.service.counting import as_written, steps, time_of
 from ebrank.service.records import (
     EventEntry,
     Minute,
@@ -153,6 +153,7 @@ class MemoryStore:
             raise StoreError(f"there is a ranking {entry.id!r} already")
 
     def _write(self, entry: Operation) -> Written:
+        written = Written("accepted")
         if isinstance(entry, RankingEntry):
             self._rankings[entry.id] = entry
         else:
@@ -161,23 +162,20 @@ class MemoryStore:
             counted = self._events.setdefault((entry.ranking_id, entry.item), {})
             if entry.type in counted:
                 return Written("duplicate", ALREADY_COUNTED)
-            counted[entry.type] = entry.shows
+            written = Written("accepted", shows=entry.shows and not any(counted.values()))
+            counted[entry.type] = written.shows
             self._event_ids.add(entry.event_id)
+            entry = as_written(entry, written)
         self._log.append(entry)
         for step in steps(entry):
             self._items[entry.query][step.item].now.add(step)
         self._last_time = max(self._last_time, time_of(entry))
-        return Written("accepted")
+        return written
 
     def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
         with self._lock:
             return self._rankings.get(ranking_id)
-
-    def shown_by_event(self, ranking_id: str, item: str) -> bool:
-        """Return whether an event was counted as the impression of an item of a ranking."""
-        with self._lock:
-            return any(self._events.get((ranking_id, item), {}).values())
 
     def log(self) -> Iterator[Operation]:
         """Yield the log in its order, as it is now."""

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ebrank.service.counting import steps
+from ebrank.service.counting import as_written, steps
 from ebrank.service.records import EventEntry, Operation, RankingEntry, Written
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
@@ -29,7 +29,11 @@ _ADD = (
     "first_shown = coalesce(first_shown, ?) WHERE query = ? AND id = ?"
 )
 _RANKING = "INSERT INTO rankings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_EVENT = (
+    "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 AND NOT EXISTS ("
+    "SELECT 1 FROM events WHERE ranking_id = ?3 AND item = ?5 AND shows), ?10, ?11) "
+    "ON CONFLICT DO NOTHING"
+)
 _RANKINGS = (
     "SELECT seq, id, name, time, model, items, examination, counted, explored, relevance, cost, "
     "user, would_rank FROM rankings JOIN queries ON query = number"
@@ -60,17 +64,18 @@ def write(
     rankings = [(seq, entry) for seq, entry in numbered if isinstance(entry, RankingEntry)]
     events = [(seq, entry) for seq, entry in numbered if isinstance(entry, EventEntry)]
     _insert_rankings(connection, rankings, numbers)
-    duplicates = _insert_events(connection, events, numbers, begin)
+    odd = _insert_events(connection, events, numbers, begin)
+    written = [odd.get(seq, Written("accepted")) for seq, _ in numbered]
     added = [
         (*step[1:], numbers[entry.query], step.item)
-        for seq, entry in numbered
-        if seq not in duplicates
-        for step in steps(entry)
+        for entry, outcome in zip(operations, written, strict=True)
+        if outcome.status == "accepted"
+        for step in steps(as_written(entry, outcome))
     ]
     # In the order of the log: sums of floats depend on it.
     if connection.executemany(_ADD, added).rowcount < len(added):
         raise StoreError("an entry names an item that its query does not have; nothing was stored")
-    return [duplicates.get(seq, Written("accepted")) for seq, _ in numbered]
+    return written
 
 
 def _query_numbers(
@@ -104,17 +109,18 @@ def _insert_events(
     numbers: dict[str, int],
     begin: int,
 ) -> dict[int, Written]:
-    """Insert those that are new, and return what the others are, by their numbers."""
+    """Insert those that are new, and return by their numbers what the others are, or those show."""
     rows = [_event_row(seq, event, numbers[event.query]) for seq, event in events]
-    if connection.executemany(_EVENT, rows).rowcount == len(rows):
+    all_new = connection.executemany(_EVENT, rows).rowcount == len(rows)
+    if all_new and not any(event.shows for _, event in events):
         return {}
-    inserted = {
-        seq for (seq,) in connection.execute("SELECT seq FROM events WHERE seq >= ?", (begin,))
-    }
+    sql = "SELECT seq, shows FROM events WHERE seq >= ?"
+    inserted = dict(connection.execute(sql, (begin,)).fetchall())
     return {
-        seq: Written("duplicate", _why(connection, event))
+        seq: Written("accepted", shows=bool(inserted[seq]))
+        if seq in inserted
+        else Written("duplicate", _why(connection, event))
         for seq, event in events
-        if seq not in inserted
     }
 
 
@@ -128,12 +134,6 @@ def ranking(connection: sqlite3.Connection, ranking_id: str) -> RankingEntry | N
     """Return a list that is still in the log."""
     row = connection.execute(f"{_RANKINGS} WHERE id = ?", (ranking_id,)).fetchone()
     return None if row is None else _ranking(row)
-
-
-def shown_by_event(connection: sqlite3.Connection, ranking_id: str, item: str) -> bool:
-    """Return whether an event was counted as the impression of an item of a ranking."""
-    sql = "SELECT 1 FROM events WHERE ranking_id = ? AND item = ? AND shows"
-    return connection.execute(sql, (ranking_id, item)).fetchone() is not None
 
 
 def entries(fetch: Fetch, end: int) -> Iterator[Entry]:

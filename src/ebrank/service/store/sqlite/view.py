@@ -72,11 +72,6 @@ class Reader:
         with self._read() as connection:
             return journal.ranking(connection, ranking_id)
 
-    def shown_by_event(self, ranking_id: str, item: str) -> bool:
-        """Return whether an event was counted as the impression of an item of a ranking."""
-        with self._read() as connection:
-            return journal.shown_by_event(connection, ranking_id, item)
-
     def log(self) -> Iterator[Operation]:
         """Yield the log in its order, up to what is its end now."""
         with self._read() as connection:
