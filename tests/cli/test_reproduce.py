@@ -156,6 +156,19 @@ def test_several_datasets_share_tables(tmp_path: Path) -> None:
     assert names == ["table3-mq2007-like-0.004", "table3-mslr10k-like-0.004"]
 
 
+def test_what_an_order_leaves_out_of_an_earlier_report_is_told(tmp_path: Path) -> None:
+    order = (*TINY, "--trials", "1", "--out", tmp_path / "here", "--only")
+    first = run(*order, "table1,table3")
+    assert (first.exit_code, first.stderr.count("note: ")) == (0, first.stderr.count("compiling"))
+    kept = trials(tmp_path / "here")
+    second = run(*order, "table1")
+    assert second.exit_code == 0, second.output
+    assert f"note: {tmp_path / 'here'} has results of table3 too, " in second.stderr
+    assert "--only table1,table3 shows them again" in second.stderr
+    assert trials(tmp_path / "here") == kept
+    assert not (tmp_path / "here" / "tables" / "table3.md").exists()
+
+
 # --- golden -------------------------------------------------------------------------------------
 
 
@@ -221,13 +234,15 @@ def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem
     assert not Path("reproduction").exists()
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "photos").mkdir()
+@pytest.mark.parametrize("inner", ["", "trials"])
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, inner: str) -> None:
+    (tmp_path / "photos" / inner).mkdir(parents=True)
     (tmp_path / "photos" / "cat.jpg").write_text("a cat")
     done = run(*ORDER, "--out", tmp_path / "photos")
     assert done.exit_code == 2
     assert "photos: the folder holds something else. Give another --out." in done.stderr
-    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
+    left = {path.name for path in (tmp_path / "photos").iterdir()}
+    assert left == {"cat.jpg", inner} - {""}
 
 
 def test_results_of_another_command_are_left_alone(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
+MARKER = ".reproduction.json"
+"""Says that a folder is ours before it has any results."""
 NOT_OF_THE_RESULT = {"jobs", "out", "as_json"}
 """Options that the results do not depend on."""
 
@@ -104,23 +107,14 @@ def command(
 
     Ctrl-C stops; the same command goes on where it was.
     """
-    from ebrank.experiments import catalog, choice
-    from ebrank.experiments.runner import Order
-    from ebrank.simulation.config import SimulationConfig
-
     for module in ("matplotlib", "jinja2"):  # told at once rather than when all is done
         import_extra(module, extra="report", purpose="for the report")
-    order = Order(
-        catalog.selected(only),
-        SimulationConfig(updates=options.pop("updates"), sessions=options.pop("sessions")),
-        options.pop("seed"),
-        options.pop("trials"),
-        choice.read_given(given),
-    )
+    order = ordered(only, given, options)
     jobs = options.pop("jobs")
     with one_interrupt_at_a_time(), note_of_compilation():
         loaded = load(datasets, order, options)
         folder = prepared_folder(out, loaded)
+        note_what_is_left_out(folder, order)
         try:
             document = run(order, loaded, folder, jobs)
         except KeyboardInterrupt:
@@ -131,6 +125,21 @@ def command(
         console.print_json(as_plain(document, folder))
     else:
         print_summary(document, folder)
+
+
+def ordered(only: str | None, given: Sequence[str], options: dict[str, Any]) -> Order:
+    """Return what is to be done, and take the options that say so."""
+    from ebrank.experiments import catalog, choice
+    from ebrank.experiments.runner import Order
+    from ebrank.simulation.config import SimulationConfig
+
+    return Order(
+        catalog.selected(only),
+        SimulationConfig(updates=options.pop("updates"), sessions=options.pop("sessions")),
+        options.pop("seed"),
+        options.pop("trials"),
+        choice.read_given(given),
+    )
 
 
 def load(sources: Sequence[str], order: Order, options: dict[str, Any]) -> list[Dataset]:
@@ -150,18 +159,35 @@ def load(sources: Sequence[str], order: Order, options: dict[str, Any]) -> list[
 
 
 def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
-    """Return the folder for the results; refuse one that holds something else."""
+    """Return the folder for the results, marked as ours; refuse one that holds something else."""
     from ebrank.experiments.document import KIND, RESULTS
+    from ebrank.files import write_whole
 
     names = "+".join(re.sub(r"[^\w.-]+", "-", data.name) for data in loaded)
     folder = Path("reproduction", names) if out is None else Path(out)
-    ours = read_own(folder / RESULTS, KIND) or (folder / TRIALS).is_dir()
+    ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
     if not ours and folder.is_dir() and any(folder.iterdir()):
         raise DataError(
             "the folder holds something else", path=folder, remedy="Give another --out."
         )
     folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / MARKER, (json.dumps({"kind": KIND}) + "\n").encode())
     return folder
+
+
+def note_what_is_left_out(folder: Path, order: Order) -> None:
+    """Say which experiments of an earlier report in the folder will not be in this one."""
+    from ebrank.experiments.document import KIND, RESULTS
+
+    earlier = read_own(folder / RESULTS, KIND).get("only", ())
+    now = [experiment.name for experiment in order.experiments]
+    gone = [str(name) for name in earlier if name not in now]
+    if gone:
+        click.echo(
+            f"note: {folder} has results of {', '.join(gone)} too, which this order leaves out of "
+            f"the report; their trials are kept: --only {','.join([*now, *gone])} shows them again",
+            err=True,
+        )
 
 
 def run(order: Order, loaded: Sequence[Dataset], folder: Path, jobs: int | None) -> Document:
