@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.experiments.document import write_document, write_times
-from tests.report.sample import TIMES, document
+from tests.report.sample import TIMES, dataset, document
 
 
 def run(*arguments: str | Path) -> Result:
@@ -43,7 +46,8 @@ def test_another_folder_and_json(results: Path, tmp_path: Path) -> None:
 
 
 def test_run_times_are_not_needed(tmp_path: Path) -> None:
-    write_document(document(datasets=()), tmp_path)
+    bare = replace(dataset("d"), figures=())
+    write_document(document(datasets=(bare,)), tmp_path)
     assert run(tmp_path).exit_code == 0
     assert "Run times" not in (tmp_path / "report.html").read_text()
 
@@ -69,3 +73,44 @@ def test_mistakes_name_the_file_and_the_remedy(
     assert problem in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "report.html").exists()
+
+
+def shorter_row(plain: dict[str, Any]) -> None:
+    plain["tables"][0]["rows"][1]["cells"].pop()
+
+
+def shorter_line(plain: dict[str, Any]) -> None:
+    plain["datasets"][0]["figures"][0]["panels"][0]["series"][2]["y"].pop()
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (shorter_row, "tables[0].rows[1]: 6 cells for 7 columns"),
+        (shorter_line, "datasets[0].figures[0].panels[0].series[2].y: 11 values for 12 of x"),
+        (lambda plain: plain.update(datasets=[]), "datasets is empty"),
+        (lambda plain: plain.pop("versions"), "versions is missing"),
+        (lambda plain: plain["datasets"][0].pop("ledger"), "datasets[0].ledger is missing"),
+    ],
+)
+def test_damage_is_told_by_file_and_field(
+    tmp_path: Path, damage: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    path = write_document(document(), tmp_path)
+    plain = json.loads(path.read_text())
+    damage(plain)
+    path.write_text(json.dumps(plain))
+    done = run(tmp_path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {path}: ")
+    assert problem in done.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_the_page_of_somebody_else_is_left_alone(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("mine")
+    done = run(results, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'report.html'}: this is no file of an earlier report" in done.stderr
+    assert "--out OTHER" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ebrank.report.bands import MANY, NOTE, banded, caption
+from ebrank.report.bands import MANY, NONE, SOME, banded, caption
 from ebrank.report.scales import y_range
 from tests.report.sample import FIGURE, POINTS, bars, over_time
 
@@ -12,7 +12,14 @@ from tests.report.sample import FIGURE, POINTS, bars, over_time
 def test_many_lines_leave_ebrank_its_band_and_say_so() -> None:
     panel = over_time()
     assert [one.style for one in panel.series if banded(panel, one)] == ["ebrank"]
-    assert caption(FIGURE) == f"Bands are deviations. {NOTE}"
+    assert caption(FIGURE) == f"Bands are deviations. {SOME}"
+
+
+def test_without_ebrank_no_band_is_drawn_and_the_caption_says_so() -> None:
+    panel = over_time()
+    others = replace(panel, series=tuple(one for one in panel.series if one.style != "ebrank"))
+    assert not any(banded(others, one) for one in others.series)
+    assert caption(replace(FIGURE, panels=(others,))) == f"Bands are deviations. {NONE}"
 
 
 def test_few_lines_bars_and_points_keep_theirs() -> None:

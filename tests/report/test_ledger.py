@@ -22,6 +22,11 @@ def test_a_row_for_each_ranker_with_all_its_figures() -> None:
     assert nasty[4:] == (Cell(None),) * 3, "it has no such figure"
 
 
+def test_their_deviations_stand_beside_their_figures() -> None:
+    entries = tuple(Entry(name, "x^b", 0.5, 0.4, reference_sd=0.1) for name in "ab")
+    assert ledger_table(Section("", entries=entries)).rows[0].cells[1] == Cell(0.5, sd=0.1)
+
+
 def test_a_remark_stands_once() -> None:
     assert remarks(TABLE2) == {"odd": "a", "not run": "b"}
     same = tuple(Entry(str(number), "Warm", 1.0, 2.0, remark="odd") for number in range(30))

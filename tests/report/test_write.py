@@ -53,6 +53,17 @@ def test_what_is_no_longer_part_of_it_goes_and_what_is_not_ours_stays(tmp_path: 
     assert (tmp_path / "figures/mine.png").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["report.html", "LEDGER.md", "tables/odd.csv", "figures/time.png"])
+def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(DataError, match="no file of an earlier report") as caught:
+        write_report(small("time"), None, tmp_path)
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert files_in(tmp_path) == {name}
+    assert (tmp_path / name).read_text() == "mine"
+
+
 def test_a_report_that_was_stopped_is_cleared_up_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

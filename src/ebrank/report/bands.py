@@ -7,7 +7,8 @@ from ebrank.report.palette import looks
 
 MANY = 5
 """So many lines have no bands, but for the one that the figure is about."""
-NOTE = "Of so many lines, only EBRank's band is drawn."
+SOME = "Of so many lines, only EBRank's band is drawn."
+NONE = "Of so many lines, no band is drawn."
 
 
 def banded(panel: Panel, one: Series) -> bool:
@@ -20,7 +21,7 @@ def banded(panel: Panel, one: Series) -> bool:
 
 def caption(figure: Figure) -> str:
     """Return a figure's caption, and whose bands were left out."""
-    left_out = any(
-        one.error and not banded(panel, one) for panel in figure.panels for one in panel.series
-    )
-    return f"{figure.caption} {NOTE}".strip() if left_out else figure.caption
+    drawn = [banded(panel, one) for panel in figure.panels for one in panel.series if one.error]
+    if all(drawn):
+        return figure.caption
+    return f"{figure.caption} {SOME if any(drawn) else NONE}".strip()

@@ -57,7 +57,7 @@ def _compared(entry: Entry | None, letters: Mapping[str, str]) -> list[Cell]:
         return [Cell(None)] * len(COMPARED)
     letter = letters.get(entry.remark, "")
     return [
-        Cell(entry.reference, digits=entry.digits),
+        Cell(entry.reference, sd=entry.reference_sd, digits=entry.digits),
         Cell(entry.ours, sd=entry.sd, digits=entry.digits),
         Cell(entry.difference, digits=entry.digits, marks=letter, signed=True),
     ]

@@ -1,13 +1,13 @@
 """A report on disk: the page, the tables, the figures and the ledger, each file whole or not there.
 
 A list of the files (`.report.json`) stands beside them. It tells the next report which files are
-its own to remove; whatever else lies in the folder is left alone.
+its own to replace or remove; whatever else lies in the folder is left alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -35,11 +35,13 @@ def write_report(
     Files of an earlier report that this one does not have are removed.
 
     Raises:
+        DataError: if a file of somebody else has the name of one of ours; then nothing is written.
         MissingExtraError: if what draws figures is not installed; then nothing is written.
     """
     folder = Path(folder)
     files = dict(_files(document, times))
     earlier = _listed(folder)
+    _refuse_others(folder, files.keys() - set(earlier))
     _list(folder, [*files, *earlier])  # all that may be there, should we be stopped half-way
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -49,6 +51,17 @@ def write_report(
             (folder / name).unlink(missing_ok=True)
     _list(folder, list(files))
     return [folder / name for name in files]
+
+
+def _refuse_others(folder: Path, new: Iterable[str]) -> None:
+    """Raise if one of the files that no report wrote before is there."""
+    for name in sorted(new):
+        if (folder / name).exists():
+            raise DataError(
+                "this is no file of an earlier report, and would be overwritten",
+                path=folder / name,
+                remedy="Move it away, or write elsewhere by ebrank report DIR --out OTHER.",
+            )
 
 
 def _files(document: Document, times: Mapping[str, Any] | None) -> Iterator[tuple[str, bytes]]:
