@@ -66,13 +66,20 @@ def load(
         threads=threads,
         progress=progress,
     )
-    ready = prepare(raw, drop_features=drop_features, threads=threads)
-    if raw.origin is None:
-        return ready
-    options = told(
-        baseline_feature=baseline_feature, drop_features=drop_features, max_label=max_label
+    return _with_options(
+        prepare(raw, drop_features=drop_features, threads=threads),
+        baseline_feature=baseline_feature,
+        drop_features=drop_features,
+        max_label=max_label,
     )
-    return replace(ready, origin=replace(raw.origin, options=options))
+
+
+def _with_options(dataset: Dataset, **options: object) -> Dataset:
+    """Return a dataset whose origin, if it is known, says what the loader was told."""
+    origin = dataset.origin
+    if origin is None:
+        return dataset
+    return replace(dataset, origin=replace(origin, options=told(**options)))
 
 
 def _generated(
@@ -81,9 +88,9 @@ def _generated(
     from ebrank.data.synthetic import generate
 
     raw = generate(preset, scale=scale, seed=seed, threads=threads)
-    options = told(drop_features=drop_features)
-    origin = Origin(preset, preset=True, scale=scale, options=options)
-    return replace(prepare(raw, drop_features=drop_features, threads=threads), origin=origin)
+    known = replace(raw, origin=Origin(preset, preset=True, scale=scale))
+    ready = prepare(known, drop_features=drop_features, threads=threads)
+    return _with_options(ready, drop_features=drop_features)
 
 
 def _refuse_for_presets(**options: object) -> None:
