@@ -90,18 +90,33 @@ def hashed(user: str, salt: str) -> str:
 
 
 def check_known(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> None:
-    """Refuse names that are no candidates, unless the same request makes them candidates."""
+    """Refuse names that are no candidates, unless the same request makes them candidates.
+
+    Withdrawn items are refused in any case: who may only rank must not bring them back.
+    """
     new = {item.id for item in items if not isinstance(item, str)}
-    named = [item for item in ids_of(items) if item not in new]
-    rows = [None] * len(named) if live is None else live.rows_of(named)
-    unknown = [
-        repr(item)
-        for item, row in zip(named, rows, strict=True)
-        if row is None or live is None or not live.state.active[row]
-    ]
+    names = ids_of(items)
+    rows = [None] * len(names) if live is None else live.rows_of(names)
+    known = dict(zip(names, rows, strict=True))
+    unknown = [name for name, row in known.items() if row is None and name not in new]
     if unknown:
-        others = f" and {len(unknown) - 10} others" if len(unknown) > 10 else ""
-        raise Problem(f"no candidates of this query: {', '.join(unknown[:10])}{others}", "items")
+        raise Problem(f"no candidates of this query: {_listed(unknown)}", "items")
+    withdrawn = [
+        name
+        for name, row in known.items()
+        if live is not None and row is not None and not live.state.active[row]
+    ]
+    if withdrawn:
+        raise Problem(
+            f"withdrawn from this query: {_listed(withdrawn)}. "
+            "PUT /v1/queries/{query}/items brings them back",
+            "items",
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    others = f" and {len(names) - 10} others" if len(names) > 10 else ""
+    return ", ".join(repr(name) for name in names[:10]) + others
 
 
 def _hash(rows: Rows) -> int:

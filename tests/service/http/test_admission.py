@@ -76,6 +76,22 @@ def test_an_odd_name_is_not_judged_before_the_token(local: Local, name: str) -> 
     assert local.request("GET", f"/v1/queries/{name}").status_code == 401
 
 
+def test_who_may_only_rank_does_not_bring_back_what_was_withdrawn(local: Local) -> None:
+    admin = {"authorization": f"Bearer {SECRET['admin']}"}
+    brought = {"id": "oolong", "features": {"price": 9.0, "rating": 9.0}}
+    put = ("PUT", "/v1/queries/coffee/items")
+    local.request(*put, json={"items": [brought]}, headers=admin)
+    local.request("DELETE", "/v1/queries/coffee/items/oolong", headers=admin)
+    rank = {"authorization": f"Bearer {SECRET['rank']}"}
+    for item in ("oolong", brought):
+        body = {"query": "coffee", "items": [item]}
+        status, error = local.error("POST", "/v1/rank", json=body, headers=rank)
+        assert (status, error["field"]) == (422, "items")
+        assert "withdrawn from this query: 'oolong'" in error["message"]
+    local.request(*put, json={"items": [brought]}, headers=admin)
+    assert local.request("POST", "/v1/rank", json=body, headers=rank).status_code == 200
+
+
 def test_head_is_guarded_too(local: Local) -> None:
     assert status(local, "HEAD", "/v1/models", None) == 401
 

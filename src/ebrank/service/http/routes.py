@@ -27,7 +27,8 @@ async def withdraw(call: Call) -> api.WithdrawResponse:
 async def rank(call: Call) -> api.RankResponse:
     """Rank a query's candidates. The list is logged before the answer leaves; feedback cites its
     `ranking_id`. `items` restricts the list to some candidates, and adds or changes those that
-    come with features; in shadow mode it is your own order, which is served as it is.
+    come with features, but does not bring back withdrawn ones; in shadow mode it is your own
+    order, which is served as it is.
     """
     return await call.engine.rank(call.data)
 
