@@ -77,7 +77,7 @@ __all__ = [
 LONGEST_NAME = 256  # characters of an item's, a user's, an event's and a ranking's name
 LONGEST_QUERY = 512
 MOST_ITEMS = 10_000  # in one request
-MOST_EVENTS = 10_000
+MOST_EVENTS = 1_000  # in one transaction, during which nobody else is served
 MOST_RANKS = 1_000
 MOST_FEATURES = 10_000
 
