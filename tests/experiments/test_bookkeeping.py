@@ -167,8 +167,8 @@ def test_no_name_makes_other_data_comparable(setup: Setup, results: Results) -> 
     odd = replace(setup, dataset=replace(setup.dataset, name="MQ2007", origin=other))
     (section,) = ledger(odd, results, [])
     assert section.note == (
-        "Nobody published figures for MQ2007 to hold ours against. Its files are not those that "
-        "were published: MQ2007 (train): 2 queries, expected 1,017."
+        "The files are not those of MQ2007 as published, so that no published figure is held "
+        "against ours: MQ2007 (train): 2 queries, expected 1,017."
     )
     assert "MQ2007: not at hand" in [each.title for each in missing([other], trials=5, seed=0)]
 

@@ -74,10 +74,13 @@ def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -
 def _about(setup: Setup, theirs: Reference | None) -> str:
     """Return whose figures ours are held against and how these differ, or why there are none."""
     data, origin = setup.dataset, setup.dataset.origin
+    if origin is not None and origin.differences:
+        return (
+            f"The files are not those of {origin.name} as published, so that no published figure "
+            f"is held against ours: {'; '.join(origin.differences)}."
+        )
     if theirs is None:
-        other = "" if origin is None else "; ".join(origin.differences)
-        why = f" Its files are not those that were published: {other}." if other else ""
-        return f"Nobody published figures for {data.name} to hold ours against.{why}"
+        return f"Nobody published figures for {data.name} to hold ours against."
     stands = paper.stands_in_for(origin)
     instead = "" if stands is None else f" {data.name} is synthetic and stands in for {stands}."
     known = "; ".join(of_every_figure(setup, theirs))
