@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ebrank.service.records import Minute, ModelRecord
+from ebrank.service.records import Minute, ModelRecord, NewItem
 from ebrank.service.store.base import Store, StoreError
 
 
@@ -37,6 +37,15 @@ def test_models_are_kept_and_one_is_active(store: Store) -> None:
     with pytest.raises(StoreError, match="no model 9"):
         store.activate(9)
     assert store.active_model() == 0
+
+
+def test_settings_are_kept_with_what_they_belong_to(store: Store) -> None:
+    store.add_minutes([Minute(60.0, {"clicks": 1.0})], {"totals": "1"})
+    store.add_minutes([], {"totals": "2"})
+    store.put_items("q", [NewItem("a", (1.0,))], 5.0, meta={"features": "one"}, flush=False)
+    with pytest.raises(StoreError, match="2 features"):
+        store.put_items("q", [NewItem("b", (1.0, 2.0))], 6.0, meta={"features": "two"})
+    assert store.settings() == {"features": "one", "totals": "2"}
 
 
 def test_settings_are_kept(store: Store) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -173,10 +173,12 @@ def test_sums_the_store_does_not_take_are_kept() -> None:
     class Full(MemoryStore):
         full = True
 
-        def add_minutes(self, minutes: Sequence[Minute]) -> None:
+        def add_minutes(
+            self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None
+        ) -> None:
             if self.full:
                 raise StoreError("no room")
-            super().add_minutes(minutes)
+            super().add_minutes(minutes, meta)
 
     store = Full()
 

@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import asyncio
 
-from ebrank import EBRanker, LinearPrior, model_file
+import msgspec
+import pytest
+
 from ebrank.service.engine import Engine
 from ebrank.service.fitting import Fitted, Job
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import play
+from tests.service.scenes import better, play
 
 
-def better() -> Fitted:
-    """Return what a run makes that is better than the version it was judged against."""
-    ranker = EBRanker()
-    ranker.prior_ = LinearPrior.from_state({"parameters": {}, "weights": [1.0], "intercept": 0.0})
-    document = model_file.to_bytes(ranker).decode()
-    return Fitted(9, True, "it is better", 0.1, 0.2, document)
+@pytest.mark.parametrize("problem", [OSError("fork failed"), msgspec.DecodeError("cut short")])
+def test_a_run_that_fails_in_whatever_way_is_told_and_the_next_may_do(
+    problem: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scene(engine: Engine) -> None:
+        results: list[Exception | Fitted] = [better(), problem]
+
+        async def run(job: Job) -> Fitted:
+            result = results.pop()
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        engine._training._run = run
+        await engine.train()
+        await engine._training.finished()
+        training = (await engine.models()).training
+        assert (training.running, training.finished is None) == (False, False)
+        expected = f"the run failed: {type(problem).__name__}: {problem}"
+        assert training.outcome == expected
+        await engine.train()
+        await engine._training.finished()
+        assert engine.version == 1
+
+    play(scene)
+    assert "Traceback" in caplog.text
 
 
 def test_a_run_does_not_undo_what_somebody_decided_meanwhile() -> None:

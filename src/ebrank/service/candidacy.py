@@ -45,10 +45,10 @@ class Candidacy:
             NewItem(item.id, schema.row(item, missing_allowed=self._missing_allowed))
             for item in items
         ]
-        if not self._stored:
-            self._store.set_meta(SCHEMA, schema.to_json())
-            self._schema, self._stored = schema, True
-        self._store.put_items(query, rows, now, flush=False)
+        # The schema with the first items, or neither: it must not be that of items refused.
+        meta = None if self._stored else {SCHEMA: schema.to_json()}
+        self._store.put_items(query, rows, now, meta=meta, flush=False)
+        self._schema, self._stored = schema, True
         is_new = live is None
         live = live or self._queries.empty(query, schema.count, now)
         added = live.put(rows, now)
@@ -58,12 +58,12 @@ class Candidacy:
         return api.PutItemsResponse(query, added, changed, len(live.candidates))
 
     def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
-        """Withdraw a candidate; it is on disk when this returns."""
+        """Withdraw a candidate; on disk after the next flush."""
         live = self.query(query, now)
         [row] = live.rows_of([item])
         if row is None:
             raise NotFound(f"query {query!r} has no item {item!r}", "item")
-        withdrawn = self._store.withdraw(query, item, now)
+        withdrawn = self._store.withdraw(query, item, now, flush=False)
         live.withdraw(row)
         return api.WithdrawResponse(query, item, withdrawn)
 

@@ -33,6 +33,7 @@ from ebrank.service.candidacy import Candidacy
 from ebrank.service.clock import MonotoneClock, log
 from ebrank.service.committer import Committer
 from ebrank.service.feedback import RecentLists, Served
+from ebrank.service.fitting import Fitted
 from ebrank.service.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping
 from ebrank.service.inbox import Inbox
 from ebrank.service.models import Model, warm_up
@@ -88,9 +89,7 @@ class Engine:
         self._chooser = serving.Chooser(settings)
         self.committer = Committer(store)
         self._inbox = Inbox(settings, self._queries, self._recent, self.committer, self._watch)
-        self._training = Training(
-            settings, self._versions.fitted, self._versions.adopt, self._now, timer
-        )
+        self._training = Training(settings, self._versions.fitted, self._adopt, self._now, timer)
         self._chores = Housekeeping(timer)
         self._surveyor = insights.Surveyor(settings, self._queries, timer)
 
@@ -137,7 +136,9 @@ class Engine:
     async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
         """Withdraw a candidate; its history stays."""
         with unavailable():
-            return self._candidacy.withdraw(query, item, self._now())
+            answer = self._candidacy.withdraw(query, item, self._now())
+            await self._flushed()
+        return answer
 
     async def rank(self, request: api.RankRequest) -> api.RankResponse:
         """Return a list; it is logged when this returns."""
@@ -233,6 +234,7 @@ class Engine:
         """Make a version the active one: roll back, or forward."""
         with unavailable():
             self._versions.activate(version)
+            await self._flushed()
         return await self.models()
 
     async def insights(self) -> api.Insights:
@@ -267,6 +269,11 @@ class Engine:
     async def _train_if_due(self) -> None:
         if self._training.due():
             self._training.start(self._model.version)
+
+    async def _adopt(self, fitted: Fitted, against: int) -> str:
+        outcome = self._versions.adopt(fitted, against)
+        await self._flushed()
+        return outcome
 
     async def _roll_up(self) -> None:
         before = self._now() - self._settings.store.retention_seconds

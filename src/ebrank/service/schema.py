@@ -41,9 +41,17 @@ class Schema:
         """Return the schema that the first items ever given imply."""
         first = items[0].features
         if isinstance(first, list):
-            return cls(len(first))
-        maps = [item.features for item in items if isinstance(item.features, dict)]
-        return cls.named(list(dict.fromkeys(name for features in maps for name in features)))
+            schema = cls(len(first))
+        else:
+            maps = [item.features for item in items if isinstance(item.features, dict)]
+            schema = cls.named(list(dict.fromkeys(name for features in maps for name in features)))
+        if not schema.count:
+            raise Problem(
+                f"item {items[0].id!r} has no features, and the first items decide for all. "
+                "Give a constant, such as [1], if there are none",
+                "items",
+            )
+        return schema
 
     def to_json(self) -> str:
         """Return it as text, for the store."""

@@ -17,12 +17,13 @@ import msgspec
 
 from ebrank.errors import EBRankError
 from ebrank.service import api
+from ebrank.service.clock import log
 from ebrank.service.fitting import Fitted, Job, fit
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 
 Run = Callable[[Job], Awaitable[Fitted]]
-Adopt = Callable[[Fitted, int], str]
+Adopt = Callable[[Fitted, int], Awaitable[str]]
 """Takes in what a run made, and the version it was judged against."""
 
 
@@ -159,8 +160,11 @@ class Training:
 
     async def _train(self, task: Job) -> None:
         try:
-            self._outcome = self._adopt(await self._run(task), task.active)
+            self._outcome = await self._adopt(await self._run(task), task.active)
         except EBRankError as problem:
             self._outcome = str(problem)
+        except Exception as problem:  # no more processes, say: the next run may do better
+            log.exception("a training run failed")
+            self._outcome = f"the run failed: {type(problem).__name__}: {problem}"
         finally:
             self._finished = self._clock()

@@ -44,11 +44,11 @@ class Versions:
         ]
 
     def activate(self, version: int) -> None:
-        """Make a version the active one."""
+        """Make a version the active one; on disk after the next flush."""
         if version and self._store.model(version) is None:
             raise NotFound(f"there is no model {version}", "version")
         model = models.model(self._store, version, self._settings)
-        self._store.activate(version)
+        self._store.activate(version, flush=False)
         self.model = model
 
     async def fitted(self, job: Job) -> Fitted:
@@ -59,6 +59,7 @@ class Versions:
     def adopt(self, fitted: Fitted, against: int) -> str:
         """Keep a new version, go live with it if it is better, and say what became of it.
 
+        It is on disk after the next flush: until then a power cut brings back the last one.
         It does not go live if somebody has replaced the version it was judged against: it would
         undo a decision it knows nothing of.
         """
@@ -78,7 +79,7 @@ class Versions:
             activated=live,
             reason=reason,
         )
-        self._store.add_model(record, fitted.document.encode())
+        self._store.add_model(record, fitted.document.encode(), flush=False)
         if live:
             self.model = models.model(self._store, version, self._settings)
         return f"version {version} {'went live' if live else 'stays off'}: {reason}"

@@ -109,10 +109,8 @@ class Watch:
             raise
 
     def _write(self, minutes: list[Minute], totals: str, changed: bool) -> None:
-        if minutes:
-            self._store.add_minutes(minutes)
-        if changed:
-            self._store.set_meta(TOTALS, totals)
+        if minutes or changed:
+            self._store.add_minutes(minutes, {TOTALS: totals})
 
     def _count(self, **more: int) -> None:
         for name, value in more.items():

@@ -7,7 +7,7 @@ bit, because both are added up in the order of the log. One server writes; other
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ebrank.errors import EBRankError
@@ -87,16 +87,22 @@ class Store(Readable, Protocol):
     """Keeps what the service must not forget. Methods raise `StoreError`."""
 
     def put_items(
-        self, query: str, items: Sequence[NewItem], time: float, *, flush: bool = True
+        self,
+        query: str,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        flush: bool = True,
     ) -> None:
         """Add candidates or change their features, all or none; withdrawn ones come back.
 
-        Counters of an item that was there before stay. On disk when it returns, or after the next
-        flush.
+        Counters of an item that was there before stay. Settings in `meta` are kept in the same
+        transaction. Here and below: on disk when it returns, or after the next flush.
         """
         ...
 
-    def withdraw(self, query: str, item: str, time: float) -> bool:
+    def withdraw(self, query: str, item: str, time: float, *, flush: bool = True) -> bool:
         """Withdraw a candidate, its history stays; return whether it was one."""
         ...
 
@@ -132,15 +138,18 @@ class Store(Readable, Protocol):
         """
         ...
 
-    def add_minutes(self, minutes: Sequence[Minute]) -> None:
-        """Add the sums of some minutes to those kept; `roll_up` drops old ones."""
+    def add_minutes(self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None) -> None:
+        """Add the sums of some minutes to those kept, and keep settings, in one transaction.
+
+        Not flushed. `roll_up` drops old minutes.
+        """
         ...
 
-    def add_model(self, record: ModelRecord, document: bytes) -> None:
+    def add_model(self, record: ModelRecord, document: bytes, *, flush: bool = True) -> None:
         """Keep a version and its file; if it is `activated`, it is the active one from now on."""
         ...
 
-    def activate(self, version: int) -> None:
+    def activate(self, version: int, *, flush: bool = True) -> None:
         """Make a version the active one; 0 goes back to before any training."""
         ...
 

@@ -17,7 +17,7 @@ import dataclasses
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -99,7 +99,13 @@ class MemoryStore:
             return state_of(query, rows, features)
 
     def put_items(
-        self, query: str, items: Sequence[NewItem], time: float, *, flush: bool = True
+        self,
+        query: str,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        flush: bool = True,
     ) -> None:
         """Add candidates or change their features, all or none; withdrawn ones come back."""
         with self._lock:
@@ -108,9 +114,10 @@ class MemoryStore:
             for item in items:
                 old = self._items.setdefault(query, {}).setdefault(item.id, _Item((), time))
                 old.features, old.active = item.features, True
+            self._meta |= meta or {}
             self._last_time = max(self._last_time, time if items else 0.0)
 
-    def withdraw(self, query: str, item: str, time: float) -> bool:
+    def withdraw(self, query: str, item: str, time: float, *, flush: bool = True) -> bool:
         """Withdraw a candidate, its history stays; return whether it was one."""
         with self._lock:
             there = self._items.get(query, {}).get(item)
@@ -218,9 +225,10 @@ class MemoryStore:
 
     # --- minutes, models, settings ---------------------------------------------------------------
 
-    def add_minutes(self, minutes: Sequence[Minute]) -> None:
-        """Add the sums of some minutes to those kept."""
+    def add_minutes(self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None) -> None:
+        """Add the sums of some minutes to those kept, and keep settings."""
         with self._lock:
+            self._meta |= meta or {}
             for minute in minutes:
                 kept = self._minutes.setdefault(minute.start, {})
                 for name, value in minute.values.items():
@@ -237,7 +245,7 @@ class MemoryStore:
         with self._lock:
             return [self._models[version][0] for version in sorted(self._models)]
 
-    def add_model(self, record: ModelRecord, document: bytes) -> None:
+    def add_model(self, record: ModelRecord, document: bytes, *, flush: bool = True) -> None:
         """Keep a version and its file; if it is `activated`, it is the active one from now on."""
         with self._lock:
             if record.version in self._models or record.version < 1:
@@ -251,7 +259,7 @@ class MemoryStore:
         with self._lock:
             return self._models[version][1] if version in self._models else None
 
-    def activate(self, version: int) -> None:
+    def activate(self, version: int, *, flush: bool = True) -> None:
         """Make a version the active one; 0 goes back to before any training."""
         with self._lock:
             if version and version not in self._models:

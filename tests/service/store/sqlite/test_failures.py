@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.service.records import Minute
 from ebrank.service.replay import replay
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import SqliteStore, schema
@@ -287,3 +288,11 @@ def test_a_second_server_is_told_who_has_the_store(tmp_path: Path) -> None:
         owner.send_signal(signal.SIGKILL)
         owner.wait(timeout=10)
     SqliteStore(tmp_path / "store").close()
+
+
+def test_minutes_and_settings_are_stored_together_or_not_at_all(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store")
+    with pytest.raises(StoreError, match="not valid Unicode"):
+        store.add_minutes([Minute(60.0, {"clicks": 1.0})], {"totals": "\ud800"})
+    assert (store.minutes(0.0), store.settings()) == ([], {})
+    store.close()

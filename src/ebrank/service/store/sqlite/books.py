@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ebrank.service.records import Minute, ModelRecord
 from ebrank.service.store.base import StoreError
@@ -75,6 +75,11 @@ def activate(connection: sqlite3.Connection, version: int) -> None:
     if version and not connection.execute(sql, (version,)).rowcount:
         raise StoreError(f"there is no model {version}")
     connection.execute("UPDATE state SET active_model = ?", (version,))
+
+
+def set_meta(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+    """Keep settings of the data."""
+    connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(settings.items()))
 
 
 def settings(connection: sqlite3.Connection) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -72,16 +72,23 @@ class SqliteStore(Reader):
             self._wal.flush()
 
     def put_items(
-        self, query: str, items: Sequence[NewItem], time: float, *, flush: bool = True
+        self,
+        query: str,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        flush: bool = True,
     ) -> None:
         """Add candidates or change their features, all or none; withdrawn ones come back."""
         if items:
             with self._write(flush=flush) as connection:
                 candidates.put(connection, query, items, time)
+                books.set_meta(connection, meta or {})
 
-    def withdraw(self, query: str, item: str, time: float) -> bool:
+    def withdraw(self, query: str, item: str, time: float, *, flush: bool = True) -> bool:
         """Withdraw a candidate, its history stays; return whether it was one."""
-        with self._write() as connection:
+        with self._write(flush=flush) as connection:
             return candidates.withdraw(connection, query, item, time)
 
     def restore(self, state: QueryState, time: float) -> None:
@@ -111,25 +118,26 @@ class SqliteStore(Reader):
             finally:
                 connection.close()
 
-    def add_minutes(self, minutes: Sequence[Minute]) -> None:
-        """Add the sums of some minutes to those kept; `roll_up` drops old ones."""
+    def add_minutes(self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None) -> None:
+        """Add the sums of some minutes to those kept, and keep settings, in one transaction."""
         with self._write(flush=False) as connection:
             books.add_minutes(connection, minutes)
+            books.set_meta(connection, meta or {})
 
-    def add_model(self, record: ModelRecord, document: bytes) -> None:
+    def add_model(self, record: ModelRecord, document: bytes, *, flush: bool = True) -> None:
         """Keep a version and its file; if it is `activated`, it is the active one from now on."""
-        with self._write() as connection:
+        with self._write(flush=flush) as connection:
             books.add_model(connection, record, document)
 
-    def activate(self, version: int) -> None:
+    def activate(self, version: int, *, flush: bool = True) -> None:
         """Make a version the active one; 0 goes back to before any training."""
-        with self._write() as connection:
+        with self._write(flush=flush) as connection:
             books.activate(connection, version)
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a setting that belongs to the data."""
         with self._write() as connection:
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+            books.set_meta(connection, {key: value})
 
     def close(self) -> None:
         """Flush and let go of everything; closing twice is no trouble."""
