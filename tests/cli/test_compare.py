@@ -94,6 +94,17 @@ def test_a_researchers_own_ranker() -> None:
     assert bm25["cum_ndcg"]["mean"] > mine["cum_ndcg"]["mean"]
 
 
+def test_an_own_ranker_that_fails_is_one_line() -> None:
+    Path("failing.py").write_text(OWN_RANKER.replace("-trial.dataset", "-trial.data"))
+    words = [sys.executable, "-m", "ebrank", "compare", "bm25", "failing:Backwards", *SHORT]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: failing:Backwards failed while learning: "
+        "AttributeError: 'Trial' object has no attribute 'data'\n"
+    )
+
+
 def in_a_process(*words: str) -> None:
     """Run ebrank where no module is imported yet."""
     command = [sys.executable, "-m", "ebrank", *words]
