@@ -98,6 +98,36 @@ def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
     committer.close()
 
 
+def test_who_no_longer_waits_takes_nobody_along() -> None:
+    store = SlowDisk()
+    committer = Committer(store)
+    first = committer.flushed()
+    assert store.began.acquire(timeout=10)
+    assert not first.cancel(), "its flush is under way"
+    gone, other = committer.flushed(), committer.flushed()
+    assert gone.cancel()
+    store.sign.release()
+    store.sign.release()
+    first.result(timeout=10)
+    other.result(timeout=10)
+    committer.close()
+
+
+def test_whoever_measures_flushes_cannot_make_one_fail(caplog: pytest.LogCaptureFixture) -> None:
+    store = SlowDisk()
+    committer = Committer(store)
+
+    def fail(seconds: float) -> None:
+        raise ZeroDivisionError
+
+    committer.on_flush = fail
+    waiting = committer.flushed()
+    store.sign.release()
+    waiting.result(timeout=10)
+    committer.close()
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:
     store = SlowDisk()
     committer = Committer(store)

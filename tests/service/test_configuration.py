@@ -105,3 +105,24 @@ def test_every_setting_says_what_it_means() -> None:
 
 def test_the_table_in_the_docs_is_that_of_the_declarations() -> None:
     assert configuration.table() in DOCS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "curve", [{"curve": [1.0, 1e-310]}, {"curve": [1.0, 0.5, 1e-10]}, {"severity": 30.0}]
+)
+def test_a_curve_whose_clicks_would_outweigh_all_others_is_refused(
+    curve: dict[str, object],
+) -> None:
+    with pytest.raises(SettingsError, match=r"\[examination\]: users examine rank \d+"):
+        read(flags={"examination": curve})
+
+
+def test_a_curve_may_end() -> None:
+    chosen = read(flags={"examination": {"curve": [1.0, 1e-9, 0.0]}})
+    assert chosen.examination.examination()(2) == 1e-9
+    read(flags={"examination": {"severity": 30.0, "cutoff": 2}})
+
+
+def test_features_have_names_or_none_are_given() -> None:
+    with pytest.raises(SettingsError, match=r"features\.names: Expected `array` of length >= 1"):
+        read(flags={"features": {"names": []}})

@@ -101,6 +101,32 @@ def test_windows_are_forgotten_when_they_hold_too_many_slots(
     assert forgotten(6) == ["a", "b"]
 
 
+@pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}])
+def test_guardrails_hold_when_a_kept_list_is_cut(limits: dict[str, int]) -> None:
+    """Of ten items five earn clicks; others stand high in a list of ten, but not in one of 3."""
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(10))
+        old = [f"i{at}" for at in range(5)]
+        for number in range(40):
+            answer = await engine.rank(RankRequest("q", k=5, items=[*old], explore=False))
+            await engine.feedback(
+                [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
+            )
+        best = ids(await engine.rank(RankRequest("q", k=10, explore=False)))
+        place = {item: at for at, item in enumerate(best, start=1)}
+        whole = ids(await engine.rank(RankRequest("q", k=10, user="u")))
+        cut = ids(await engine.rank(RankRequest("q", k=3, user="u")))
+        if "max_explored" in limits:
+            assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
+        assert sum(place[item] > 3 for item in cut) <= limits.get("max_explored", 3)
+        promotions = [place[item] - at for at, item in enumerate(cut, start=1)]
+        assert max(promotions) <= limits.get("max_promotion", 10)
+        assert ids(await engine.rank(RankRequest("q", k=10, user="u"))) == whole
+
+    play(scene, settings(ranking={"epsilon": 1000.0, **limits}))
+
+
 def test_a_list_of_some_candidates_is_another_page() -> None:
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(12))

@@ -95,7 +95,7 @@ def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> N
             if rolled_up:
                 await engine._roll_up()
                 assert store.ranking(ranking) is None
-                engine._recent._recent.clear()
+                engine._recent._recent._kept.clear()
             answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
             assert (answer.results[0].reason or "").startswith("expired")
         view = (await engine.query("q")).items

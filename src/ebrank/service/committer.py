@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
+from ebrank.service.clock import log
 from ebrank.service.records import Operation, Written
 from ebrank.service.store.base import Store, StoreError
 
@@ -89,15 +90,23 @@ class Committer:
     def _run(self) -> None:
         while round_ := self._next_round():
             began = time.perf_counter()
+            # From here on nobody can cancel; those who did are not told anything.
+            told = [future for future in round_ if future.set_running_or_notify_cancel()]
             try:
                 self._store.flush()
-                self.on_flush(time.perf_counter() - began)
             except BaseException as problem:  # the thread must outlive whatever a store raises
-                for future in round_:
+                for future in told:
                     future.set_exception(problem)
             else:
-                for future in round_:
+                self._measured(time.perf_counter() - began)
+                for future in told:
                     future.set_result(None)
+
+    def _measured(self, seconds: float) -> None:
+        try:
+            self.on_flush(seconds)
+        except Exception:  # whoever measures may not stop what is measured
+            log.exception("the time of a flush was not noted")
 
     def _next_round(self) -> list[Future[None]]:
         """Return all who wait for the next flush; nobody when closed."""

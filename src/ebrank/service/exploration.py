@@ -23,7 +23,7 @@ from ebrank.service.bounded import Bounded
 
 Order = npt.NDArray[np.int64]
 MOST_SLOTS = 3_000_000
-"""Of all windows together: some 100,000 of ten items, and about 40 MB."""
+"""Of all windows together: some 100,000 of ten items, and about 60 MB."""
 SLOTS_OF_A_WINDOW = 20
 """What a window takes beside its slots."""
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ebrank.priors.base import BetaParameters
 from ebrank.ranking import Candidates, Ranking
 from ebrank.service import api, exploration
+from ebrank.service.exploration import Kept
 from ebrank.service.models import Model
 from ebrank.service.queries import LiveQuery, Rows
 from ebrank.service.settings import RankingSettings
@@ -87,21 +88,31 @@ def contest(live: LiveQuery, model: Model, only: Rows | None = None) -> Contest:
 
 def explored_list(of: Contest, k: int, settings: RankingSettings, p: Floats) -> Listing:
     """Return the list by score, within the guardrails."""
-    places = exploration.guarded(
-        of.ranking.order,
+    return listing(of, _guarded(of, of.ranking.order, k, settings), p)
+
+
+def resumed_list(of: Contest, kept: Kept, k: int, settings: RankingSettings, p: Floats) -> Listing:
+    """Return the list that a user has seen, as far as it still stands.
+
+    It was made within the guardrails for its own k; for another k they are applied again.
+    """
+    place_of = {row: place for place, row in enumerate(of.rows.tolist())}
+    seen = np.array([place_of[row] for row in kept.rows.tolist() if row in place_of], np.int64)
+    if k == kept.k:
+        return listing(of, exploration.resumed(seen, of.relevance_order, k), p)
+    order = exploration.resumed(seen, of.relevance_order, len(of.rows))
+    return listing(of, _guarded(of, order, k, settings), p)
+
+
+def _guarded(of: Contest, order: Rows, k: int, settings: RankingSettings) -> Rows:
+    """Return the first k of an order of all candidates, as far as the guardrails let it."""
+    return exploration.guarded(
+        order,
         of.relevance_order,
         k,
         max_explored=settings.max_explored,
         max_promotion=settings.max_promotion,
     )
-    return listing(of, places, p)
-
-
-def resumed_list(of: Contest, kept: Rows, k: int, p: Floats) -> Listing:
-    """Return the list that a user has seen, given by rows, as far as it still stands."""
-    place_of = {row: place for place, row in enumerate(of.rows.tolist())}
-    seen = np.array([place_of[row] for row in kept.tolist() if row in place_of], np.int64)
-    return listing(of, exploration.resumed(seen, of.relevance_order, k), p)
 
 
 def relevance_list(of: Contest, k: int, p: Floats) -> Listing:

@@ -63,7 +63,7 @@ class Chooser:
         chosen = (
             self._explored(of, k)
             if kept is None
-            else lists.resumed_list(of, kept.rows, k, self._examination)
+            else lists.resumed_list(of, kept, k, self._settings, self._examination)
         )
         self._windows.keep(page, chosen.rows, k, now)
         return chosen

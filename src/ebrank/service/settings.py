@@ -14,7 +14,12 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
+from ebrank.errors import ParameterError
 from ebrank.examination import Examination
+from ebrank.service.api import MOST_RANKS
+
+SMALLEST_P = 1e-9
+"""The lowest probability of a rank that users examine at all."""
 
 Scope: TypeAlias = Literal["rank", "feedback", "admin"]
 
@@ -61,7 +66,7 @@ class RankingSettings:
         Literal["live", "shadow"],
         _about("`shadow` serves the caller's order and reports what EBRank would have done"),
     ] = "live"
-    k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=1000)] = 10
+    k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=MOST_RANKS)] = 10
     epsilon: Annotated[float, _about("ε, what a unit of certainty gained is worth", ge=0)] = 1.0
     beta: Annotated[float, _about("β of the prior", gt=0)] = 5.0
     estimator: Annotated[
@@ -91,8 +96,19 @@ class ExaminationSettings:
     ) = None
 
     def examination(self) -> Examination:
-        """Return the library's curve; raises `ParameterError` where it is none."""
-        return Examination(self.severity, self.cutoff, self.curve)
+        """Return the library's curve; raises `ParameterError` where it is none.
+
+        A click counts 1/p: one at a rank that hardly anybody examines would outweigh all others.
+        """
+        examination = Examination(self.severity, self.cutoff, self.curve)
+        p = examination(range(1, MOST_RANKS + 1)).tolist()
+        small = [rank for rank, value in enumerate(p, start=1) if 0.0 < value < SMALLEST_P]
+        if small:
+            raise ParameterError(
+                f"users examine rank {small[0]} with a probability of {p[small[0] - 1]:g}, below "
+                f"{SMALLEST_P:g}: set a cutoff before it, or a lower severity"
+            )
+        return examination
 
 
 @dataclass(frozen=True)
@@ -100,7 +116,10 @@ class FeaturesSettings:
     """What features are."""
 
     names: (
-        Annotated[tuple[str, ...], _about("their names; without, the first items decide")] | None
+        Annotated[
+            tuple[str, ...], _about("their names; without, the first items decide", min_length=1)
+        ]
+        | None
     ) = None
     missing: Annotated[
         Literal["reject", "zero", "mean"],
