@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -198,18 +197,6 @@ def test_something_else_that_answers_is_told_apart() -> None:
             client.models()
         with pytest.raises(ServiceError, match="not an answer of this service"):
             client.models()
-
-
-def test_the_store_survives_the_clients_server(tmp_path: Path) -> None:
-    folder = tmp_path / "store"
-    with serving(folder) as first, ebrank.Client(first.address) as client:
-        client.put_items("tea", ITEMS)
-        served = client.rank("tea")
-        client.click(served, served.items[0].id, event_id="once")
-        assert first.stop() == (0, "")
-    with serving(folder) as second, ebrank.Client(second.address) as client:
-        assert client.click(served, served.items[0].id, event_id="once").duplicate == 1
-        assert sum(item.clicks for item in client.query("tea").items) == 1
 
 
 @pytest.mark.parametrize("absent", ["msgspec", "httpx"])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -31,21 +32,38 @@ class Page:
         self.wait_for_status("live")
         return self
 
-    def one(self, selector: str) -> WebElement:
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
+    def count(self, selector: str) -> int:
+        return int(self.run(f"return {_all(selector)}.length"))
 
-    def all(self, selector: str) -> list[WebElement]:
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+    def click(self, selector: str) -> None:
+        """Click the first element."""
+        self._do(lambda: self._first(selector).click(), f"a click on {selector}")
+
+    def enter(self, selector: str, *keys: str) -> None:
+        """Press keys in the first element."""
+        self._do(lambda: self._first(selector).send_keys(*keys), f"keys in {selector}")
+
+    def shows(self, selector: str) -> bool:
+        """Return whether the first element can be seen."""
+        left, top, width = self.run(
+            f"const r = {_all(selector)}[0].getBoundingClientRect(); return [r.left, r.top, r.width]"
+        )
+        return bool(width > 0 and left >= 0 and top >= 0)
+
+    def attributes(self, selector: str, name: str) -> list[str]:
+        """Return an attribute of all elements, read at once: the page redraws itself."""
+        found: list[str] = self.run(
+            f"return {_all(selector)}.map((e) => e.getAttribute({json.dumps(name)}))"
+        )
+        return found
 
     def text(self, selector: str) -> str:
         """Return the visible text of the first element, "" if there is none."""
         return next(iter(self.texts(selector)), "")
 
     def texts(self, selector: str) -> list[str]:
-        """Return the visible texts of all elements, read at once: the page redraws itself."""
-        found = self.run(
-            f"return [...document.querySelectorAll({json.dumps(selector)})].map((e) => e.innerText)"
-        )
+        """Return the visible texts of all elements, read at once."""
+        found = self.run(f"return {_all(selector)}.map((e) => e.innerText)")
         return [text.replace("\u00a0", " ") for text in found]
 
     def run(self, script: str) -> Any:  # noqa: ANN401 (JavaScript's answer)
@@ -58,10 +76,25 @@ class Page:
             f"import('/dashboard/{name}').then((m) => done({expression}));"
         )
 
+    def _first(self, selector: str) -> WebElement:
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def _do(self, act: Callable[[], object], what: str) -> None:
+        """Act on an element; again if the page replaced it meanwhile, which is no act at all."""
+
+        def done() -> bool:
+            act()
+            return True
+
+        self.wait(done, what)
+
     def wait(self, condition: Callable[[], object], what: str) -> None:
-        WebDriverWait(self.browser, PATIENCE, poll_frequency=0.1).until(
-            lambda _: condition(), f"waited for: {what}"
-        )
+        WebDriverWait(
+            self.browser,
+            PATIENCE,
+            poll_frequency=0.1,
+            ignored_exceptions=(StaleElementReferenceException,),
+        ).until(lambda _: condition(), f"waited for: {what}")
 
     def wait_for_status(self, state: str) -> None:
         self.wait(
@@ -72,8 +105,9 @@ class Page:
     def press(self, *keys: str) -> None:
         ActionChains(self.browser).send_keys(*keys).perform()
 
-    def focused(self) -> WebElement:
-        return self.browser.switch_to.active_element
+    def focused(self, attribute: str) -> str:
+        """Return an attribute of the element that has the focus."""
+        return str(self.run(f"return document.activeElement.{attribute}"))
 
     def emulate(self, *, width: int = 1280, scheme: str = "light") -> None:
         """Look through a window of this width, by day or by night."""
@@ -88,3 +122,8 @@ class Page:
 
     def complaints(self) -> list[str]:
         return console_errors(self.browser)
+
+
+def _all(selector: str) -> str:
+    """Return the JavaScript for all elements of a selector."""
+    return f"[...document.querySelectorAll({json.dumps(selector)})]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -56,7 +55,7 @@ def test_an_empty_service_says_how_to_begin_and_its_lines_work(page: Page) -> No
     for command in (put, rank):
         done = subprocess.run(["sh", "-c", f"{command} -sS --fail"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    page.wait(lambda: page.all("#panel-traffic"), "the panels")
+    page.wait(lambda: page.count("#panel-traffic"), "the panels")
     assert "2 items" in page.text("#panel-traffic .note")
     assert page.complaints() == []
 
@@ -68,11 +67,11 @@ def test_hostile_names_are_text(page: Page, server: Running) -> None:
         client.rank(HOSTILE, k=1)
     page.open()
     assert page.text("#panel-buried tbody a") == HOSTILE
-    page.one("#panel-buried tbody a").click()
-    page.wait(lambda: page.all("table.items tbody tr"), "the items")
+    page.click("#panel-buried tbody a")
+    page.wait(lambda: page.count("table.items tbody tr"), "the items")
     assert page.text("h1") == HOSTILE
     assert HOSTILE in page.texts("td.name")
-    assert page.all("img, main script") == []
+    assert page.count("img, main script") == 0
     assert page.run("return window.hacked") is None
     assert page.complaints() == []
     page.open("#/queries/%")  # a bare % is no encoding, and no mistake of ours
@@ -86,54 +85,38 @@ def test_a_server_that_leaves_is_told_and_its_return_noticed(page: Page, server:
     server.stop()
     page.wait_for_status("unreachable")
     assert "unreachable" in page.text(".status")
-    assert len(page.all("table.items tbody tr")) == 2  # what was known stays
+    assert page.count("table.items tbody tr") == 2  # what was known stays
     assert page.run("return document.querySelector('main').hasAttribute('data-stale')")
     server.start()
     page.wait_for_status("live")
     assert not page.run("return document.querySelector('main').hasAttribute('data-stale')")
 
 
-def test_a_page_nobody_sees_asks_nothing(page: Page, server: Running) -> None:
-    def asked() -> int:
-        return int(page.run("return performance.getEntriesByType('resource').length"))
-
-    page.open()
-    page.browser.minimize_window()
-    assert page.run("return document.hidden")
-    page.wait_for_status("paused")
-    before = asked()
-    time.sleep(5)
-    assert asked() == before
-    page.browser.set_window_rect(width=1280, height=900)
-    page.wait_for_status("live")
-
-
 @pytest.mark.parametrize("config", [TOKENS])
 def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: Running) -> None:
     page.browser.get("about:blank")
     page.browser.get(server.url)
-    page.wait(lambda: page.all("dialog"), "the question")
+    page.wait(lambda: page.count("dialog"), "the question")
     page.press(Keys.ESCAPE)  # not now: the page stays quiet until it is wanted
-    page.wait(lambda: not page.all("dialog"), "the dialog to close")
-    page.one("[data-action=token]").click()
+    page.wait(lambda: not page.count("dialog"), "the dialog to close")
+    page.click("[data-action=token]")
     enter(page, "wrong-secret")
-    page.wait(lambda: page.all("dialog .complaint"), "a complaint")
+    page.wait(lambda: page.count("dialog .complaint"), "a complaint")
     enter(page, "reader-secret")
     page.wait_for_status("live")
     assert page.run("return sessionStorage.getItem('ebrank-token')") == "reader-secret"
-    page.one("[data-action=train]").click()
+    page.click("[data-action=train]")
     page.wait(lambda: "admin" in page.text("dialog"), "the scope that is missing")
     page.press(Keys.ESCAPE)
-    page.wait(lambda: not page.all("dialog"), "the dialog to close")
-    page.one("[data-action=token]").click()
+    page.wait(lambda: not page.count("dialog"), "the dialog to close")
+    page.click("[data-action=token]")
     enter(page, "owner-secret")
     page.wait_for_status("live")
     page.run("sessionStorage.clear()")
 
 
 def enter(page: Page, secret: str) -> None:
-    page.wait(lambda: page.all("dialog input"), "the question")
-    page.one("dialog input").send_keys(secret, Keys.ENTER)
+    page.enter("dialog input", secret, Keys.ENTER)
 
 
 def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -> None:
@@ -145,7 +128,7 @@ def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -
                 served = client.rank(f"query {query}", k=40)
                 client.click(served, served.items[query].id)
     page.open()
-    page.one("[data-action=train]").click()
+    page.click("[data-action=train]")
     page.wait(lambda: page.texts("#panel-models tbody td:first-child") == ["1", "0"], "model 1")
     page.wait(lambda: page.text("[data-action=train]") == "Train now", "the end of training")
     [version] = activatable(page)  # the other one is active
@@ -158,16 +141,14 @@ def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -
 
 
 def activatable(page: Page) -> list[str]:
-    buttons = "[...document.querySelectorAll('[data-action=activate]')]"
-    found: list[str] = page.run(f"return {buttons}.map((button) => button.dataset.version)")
-    return found
+    return page.attributes("[data-action=activate]", "data-version")
 
 
 def choose(page: Page, version: str, key: str) -> None:
-    page.one(f"[data-action=activate][data-version='{version}']").click()
-    page.wait(lambda: page.all("dialog[open]"), "the question")
-    page.one("dialog .primary").send_keys(key)
-    page.wait(lambda: not page.all("dialog"), "the dialog to close")
+    page.click(f"[data-action=activate][data-version='{version}']")
+    page.wait(lambda: page.count("dialog[open]"), "the question")
+    page.enter("dialog .primary", key)
+    page.wait(lambda: not page.count("dialog"), "the dialog to close")
 
 
 @pytest.mark.parametrize("config", ['[ranking]\nmode = "shadow"\n'])
