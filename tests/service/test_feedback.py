@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ebrank.service import api
+from ebrank.service import api, feedback
 from ebrank.service.api import EventIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.problems import Unavailable
@@ -173,6 +173,23 @@ def test_times_are_numbers_or_dates() -> None:
     play(scene, store=store)
     logged = [entry.time for entry in store.log() if isinstance(entry, EventEntry)]
     assert logged == [noon.timestamp(), 12.5, START]
+
+
+def test_recent_lists_are_bounded_by_their_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those forgotten are read from the log again."""
+    monkeypatch.setattr(feedback, "MOST_SLOTS", 2 * (5 + feedback.SLOTS_OF_A_LIST))
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(5))
+        lists = [(await engine.rank(RankRequest("q", k=5))).ranking_id for _ in range(4)]
+        assert len(engine._recent._recent) == 2
+        answer = await engine.feedback(
+            [click(f"e{at}", name, "i0") for at, name in enumerate(lists)]
+        )
+        assert answer.accepted == 4
+        assert len(engine._recent._recent) == 2
+
+    play(scene)
 
 
 class Counting(MemoryStore):

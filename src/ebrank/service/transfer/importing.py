@@ -13,6 +13,7 @@ from ebrank.behavior import FIELDS
 from ebrank.errors import DataError
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.sqlite.folders import flush_folder
 from ebrank.service.transfer.exported import Exported
 
 ENTRIES_AT_ONCE = 1000
@@ -43,6 +44,7 @@ def import_store(
         finally:
             store.close()
         building.replace(place)
+        flush_folder(place.parent)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise

@@ -16,6 +16,7 @@ from pathlib import Path
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import schema
 from ebrank.service.store.sqlite.connection import connect, told
+from ebrank.service.store.sqlite.folders import flush_folder
 from ebrank.service.store.sqlite.view import NAME, database_of
 
 PAGES_AT_ONCE = 2000
@@ -39,6 +40,7 @@ def backup(
         with building.open("rb") as file:
             os.fsync(file.fileno())
         building.replace(place)
+        flush_folder(place.parent)
     except BaseException:
         building.unlink(missing_ok=True)
         raise

@@ -25,6 +25,7 @@ from ebrank.service.records import (
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import books, candidates, journal, rollup, schema
 from ebrank.service.store.sqlite.connection import connect, told, transaction
+from ebrank.service.store.sqlite.folders import flush_folder, make_folder
 from ebrank.service.store.sqlite.lock import Lock
 from ebrank.service.store.sqlite.view import NAME, Reader
 from ebrank.service.store.sqlite.wal import Wal
@@ -57,7 +58,7 @@ class SqliteStore(Reader):
             self._wal = Wal(path, self._writing)
             opened.callback(self._wal.close)
             self._wal.flush()
-            _flush_folder(path.parent)
+            flush_folder(path.parent)
             self._opened = opened.pop_all()
 
     @contextmanager
@@ -155,7 +156,7 @@ class SqliteStore(Reader):
 def _made(folder: Path) -> Path:
     """Return the folder of a store, made if there is none."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         foreign = [one.name for one in folder.iterdir() if not one.name.startswith((NAME, "lock"))]
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"{folder}: a file, not a folder. Name a folder for the store.") from None
@@ -176,12 +177,3 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
             f"{path}: this file system lacks what SQLite's write-ahead log needs (got {mode!r}). "
             "Name a folder on a local disk."
         )
-
-
-def _flush_folder(folder: Path) -> None:
-    """Put the names of new files on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

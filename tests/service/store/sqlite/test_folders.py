@@ -1,0 +1,49 @@
+"""What was made or renamed is on disk under its name: its folder is flushed after it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.sqlite.backup import backup
+from ebrank.service.transfer.exported import Exported
+from ebrank.service.transfer.exporting import export
+from ebrank.service.transfer.importing import import_store
+from tests.service.store.samples import fill
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> dict[Path, set[str]]:
+    """Return the names that each folder held when it was last flushed."""
+    names: dict[Path, set[str]] = {}
+    flush = os.fsync
+
+    def noted(descriptor: int) -> None:
+        flush(descriptor)
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if path.is_dir():
+            names[path] = {one.name for one in path.iterdir()}
+
+    monkeypatch.setattr(os, "fsync", noted)
+    return names
+
+
+def test_a_store_a_backup_and_an_import_have_their_names_on_disk(
+    tmp_path: Path, flushed: dict[Path, set[str]]
+) -> None:
+    store = SqliteStore(tmp_path / "new" / "deep" / "store")
+    fill(store)
+    assert "new" in flushed[tmp_path]
+    assert "deep" in flushed[tmp_path / "new"]
+    assert "store" in flushed[tmp_path / "new" / "deep"]
+    assert {"log.db", "lock"} <= flushed[tmp_path / "new" / "deep" / "store"]
+    backup(tmp_path / "new" / "deep" / "store", tmp_path / "copy.db")
+    assert "copy.db" in flushed[tmp_path]
+    export(store, tmp_path / "exported")
+    exported = Exported(tmp_path / "exported")
+    import_store(exported, tmp_path / "imported")
+    assert "imported" in flushed[tmp_path]
+    store.close()
