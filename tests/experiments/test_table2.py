@@ -83,6 +83,10 @@ def test_the_papers_findings_hold_on_results_like_the_papers() -> None:
             {"cftopk:features=concate": (0.4, 0.5, 0.7)},
             {"cftopk-degenerates-cum", "cftopk-degenerates-cum-significantly"},
         ),
+        (
+            {"cftopk:features=concate": (0.4, 0.5999, 0.5)},
+            {"cftopk-degenerates-warm-significantly"},
+        ),
         ({"prior": (0.5, 0.7, 0.7)}, {"cold-kept-prior"}),
         ({EBRANK: (0.6, 0.7, 0.9)}, {"ebrank-first-warm", "ebrank-first-warm-significantly"}),
         ({UCBRANK: (0.6, 0.8999, 0.8)}, {"ebrank-first-warm-significantly"}),
