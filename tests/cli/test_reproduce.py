@@ -131,6 +131,25 @@ def test_the_command_that_was_told_makes_the_same(golden: tuple[Path, Result]) -
     assert written(Path("reproduction", "mq2007-like-0.01")) == written(golden[0])
 
 
+def test_where_published_data_lie_is_nobodys_business(tmp_path: Path) -> None:
+    fold = tmp_path / "private" / "MQ2008" / "Fold1"
+    fold.mkdir(parents=True)
+    for split in ("train", "vali", "test"):
+        others = " ".join(f"{number}:0.5" for number in range(3, 47))
+        rows = (f"{n % 3} qid:{split} 1:{n} 2:{n % 4} {others}\n" for n in range(12))
+        (fold / f"{split}.txt").write_text("".join(rows))
+    where = ("--dataset", "MQ2008", "--data-dir", tmp_path / "private")
+    done = run(*where, "--sessions", "120", "--only", "table1", "--out", "here")
+    assert done.exit_code == 0, done.output
+    assert "warning: MQ2008 (train): 1 queries, expected 471" in done.stderr
+    told = read_document(Path("here"))
+    assert "--dataset MQ2008" in told.command
+    assert "--data-dir FOLDER" in told.command
+    assert "private" not in Path("here", "results.json").read_text()
+    (data,) = told.datasets
+    assert "not those of MQ2008 as published" in data.ledger[0].note
+
+
 def test_json_for_scripts(golden: tuple[Path, Result]) -> None:
     folder, _ = golden
     done = run(*ORDER, "--out", folder, "--json")

@@ -39,6 +39,8 @@ MARKER = ".reproduction.json"
 """Says that a folder is ours before it has any results."""
 NOT_OF_THE_RESULT = {"jobs", "out", "as_json"}
 """Options that the results do not depend on."""
+ANY_FOLDER = "FOLDER"
+"""Stands for where published data lie, which differs from reader to reader."""
 
 
 @click.command(
@@ -226,7 +228,7 @@ def as_typed() -> str:
         name = option.name or ""
         told = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if told and name not in NOT_OF_THE_RESULT:
-            value = context.params[name]
+            value = context.params[name] if name != "data_dir" else ANY_FOLDER
             several = option.multiple if isinstance(option, click.Option) else False
             for each in value if several else (value,):
                 text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
