@@ -58,8 +58,10 @@ def test_windows_surveys_and_training_go_on_when_the_clock_is_set_back() -> None
         timer.now += 9.0
         again = await engine.rank(RankRequest("q", k=2, user="u"))
         assert [item.id for item in again.items] == [item.id for item in first.items]
-        training = (await engine.insights()).training
-        assert training.next_time == START + 1.0
+        await engine.rank(RankRequest("q", k=6))
+        kept = await engine.insights()
+        assert kept.calibration == seen.calibration  # not yet looked at again
+        assert kept.training.next_time == START + 1.0
         timer.now += 2.0
         later = await engine.rank(RankRequest("q", k=2, user="u"))
         assert [item.id for item in later.items] != [item.id for item in first.items]
