@@ -45,10 +45,8 @@ class Page:
 
     def shows(self, selector: str) -> bool:
         """Return whether the first element can be seen."""
-        left, top, width = self.run(
-            f"const r = {_all(selector)}[0].getBoundingClientRect(); return [r.left, r.top, r.width]"
-        )
-        return bool(width > 0 and left >= 0 and top >= 0)
+        box = self.run(f"return {_all(selector)}[0].getBoundingClientRect().toJSON()")
+        return bool(box["width"] > 0 and box["left"] >= 0 and box["top"] >= 0)
 
     def attributes(self, selector: str, name: str) -> list[str]:
         """Return an attribute of all elements, read at once: the page redraws itself."""
