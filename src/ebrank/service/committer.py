@@ -11,7 +11,7 @@ statement lets go of Python's global lock, and would wait for a busy event loop 
 >>> entry = RankingEntry("r1", "shoes", 1.0, 0, items=(), examination=())
 >>> commit = committer.submit([entry], flush=True)
 >>> commit.written  # known at once: add it to counters in memory now, in the order of the log
-[Written(status='accepted', reason='')]
+[Written(status='accepted', reason='', shows=False)]
 >>> commit.on_disk.result()  # wait for this before the answer leaves
 >>> committer.close()
 """

@@ -6,7 +6,7 @@ It does what `sqlite` does with dictionaries and lists, so the two are compared 
 >>> store.put_items("shoes", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], time=10.0)
 >>> entry = RankingEntry("r1", "shoes", 11.0, 0, items=("b", "a"), examination=(1.0, 0.5))
 >>> store.write([entry], flush=False)
-[Written(status='accepted', reason='')]
+[Written(status='accepted', reason='', shows=False)]
 >>> store.load("shoes").stats.exposure
 array([0.5, 1. ])
 """
