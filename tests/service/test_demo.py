@@ -116,7 +116,10 @@ def test_the_demo_keeps_where_to_listen_and_store_and_nothing_else() -> None:
 
 
 def test_the_guide_tells_where_to_look() -> None:
-    assert "http://127.0.0.1:8123/" in guide("http://127.0.0.1:8123")
+    told = guide("http://127.0.0.1:8123")
+    assert "http://127.0.0.1:8123/" in told
+    assert "ε = 150" in told  # which is not the default
+    assert "defaults, 20 and `ips`" in told
 
 
 # --- users of a real server --------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ebrank import BehaviorStats, EBRanker, Examination
+from ebrank.rankers.registry import parse
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.problems import NotFound, Problem
@@ -24,7 +25,7 @@ def test_the_shapes_that_are_pinned() -> None:
         assert answer.model == 0
         assert [item.rank for item in answer.items] == [1, 2]
         # α = 1, β = 5 and nothing seen: R̂ = 1/6, and a bonus of ε·R̂/6²
-        assert answer.items[0].score == pytest.approx(1 / 6 + (1 / 6) / 36)
+        assert answer.items[0].score == pytest.approx(1 / 6 + 20 * (1 / 6) / 36)
         fed = await engine.feedback([click("e", answer.ranking_id, answer.items[1].id)])
         assert (fed.accepted, fed.duplicate, fed.rejected) == (1, 0, 0)
         view = await engine.query("q")
@@ -42,7 +43,7 @@ def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path
     """The service ranks as `EBRanker` would after `BehaviorStats.record` of every session."""
     store = SqliteStore(tmp_path / "store")
     features = np.array([item.features for item in items(12, width=3)], np.float32)
-    stats, curve, ranker = BehaviorStats.zeros(12), Examination(), EBRanker()
+    stats, curve, ranker = BehaviorStats.zeros(12), Examination(), EBRanker(epsilon=20.0)
     rng = np.random.default_rng(3)
 
     async def scene(engine: Engine) -> None:
@@ -79,7 +80,7 @@ def test_explanations_are_the_librarys() -> None:
         rows = [int(name[1:]) for name in ids(first)]
         stats.record(rows, [True, False, False], Examination())
         answer = await engine.rank(RankRequest("q", k=4, explain=True))
-        ranking = EBRanker().rank(np.zeros((4, 2), np.float32), stats)
+        ranking = EBRanker(epsilon=20.0).rank(np.zeros((4, 2), np.float32), stats)
         interval = {row: ranking.interval[at] for at, row in enumerate(ranking.order.tolist())}
         for item in answer.items:
             row = int(item.id[1:])
@@ -185,7 +186,8 @@ def test_users_are_hashed_in_the_log() -> None:
     assert "alice" not in users[0]
 
 
-def test_default_settings_are_the_papers() -> None:
-    chosen = Settings()
-    assert (chosen.ranking.beta, chosen.ranking.epsilon) == (EBRanker().beta, EBRanker().epsilon)
+def test_default_settings_are_the_labs() -> None:
+    chosen, lab = Settings(), parse("ebrank")
+    assert (chosen.ranking.epsilon, chosen.ranking.estimator) == (lab.epsilon, lab.estimator)  # type: ignore[attr-defined]
+    assert chosen.ranking.beta == EBRanker().beta
     assert chosen.examination.examination() == Examination()

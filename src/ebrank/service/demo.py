@@ -63,12 +63,15 @@ def demo_settings(given: Settings) -> Settings:
 
 def guide(address: str) -> str:
     """Return what to look at, for whoever started the demo."""
+    usual = Settings().ranking
     return (
         f"Simulated users search and click. Open {address}/ and watch\n"
         "  - items that are new: one arrives every second. How soon is it shown?\n"
         "  - what trying them costs in clicks, and how many good ones it has found;\n"
         "  - the items of a query: stars are true relevance, known to users, not to the ranker;\n"
         "  - the first prior learned from clicks, after 15 seconds.\n"
+        f"It explores with ε = {EPSILON:g} and the estimator `exposure`: minutes show what takes\n"
+        f"days with the service's defaults, {usual.epsilon:g} and `{usual.estimator}`.\n"
         "Ctrl-C ends it all and leaves nothing behind."
     )
 

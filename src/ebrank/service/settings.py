@@ -67,7 +67,7 @@ class RankingSettings:
         _about("`shadow` serves the caller's order and reports what EBRank would have done"),
     ] = "live"
     k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=MOST_RANKS)] = 10
-    epsilon: Annotated[float, _about("ε, what a unit of certainty gained is worth", ge=0)] = 1.0
+    epsilon: Annotated[float, _about("ε, what a unit of certainty gained is worth", ge=0)] = 20.0
     beta: Annotated[float, _about("β of the prior", gt=0)] = 5.0
     estimator: Annotated[
         Literal["ips", "exposure"],
