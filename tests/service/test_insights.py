@@ -47,6 +47,23 @@ def test_minutes_tell_new_items_from_old_ones() -> None:
     assert told.shadow is None
 
 
+def test_the_time_of_the_first_item_is_kept() -> None:
+    store, clock = MemoryStore(), Clock()
+
+    async def first(engine: Engine) -> float | None:
+        before = (await engine.insights()).first_item
+        for name in ("a", "b"):
+            await engine.put_items(name, items(2))
+            clock.now += 100.0
+        return before
+
+    async def second(engine: Engine) -> float | None:
+        return (await engine.insights()).first_item
+
+    assert play(first, store=store, clock=clock) is None
+    assert play(second, store=store, clock=clock) == START
+
+
 def test_totals_and_minutes_survive_a_restart() -> None:
     store, clock = MemoryStore(), Clock()
 

@@ -15,6 +15,7 @@ from ebrank.service.watch import Watch
 from ebrank.settings import SettingsError
 
 SCHEMA = "features"
+FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
 
 
 class Candidacy:
@@ -46,7 +47,7 @@ class Candidacy:
             for item in items
         ]
         # The schema with the first items, or neither: it must not be that of items refused.
-        meta = None if self._stored else {SCHEMA: schema.to_json()}
+        meta = None if self._stored else {SCHEMA: schema.to_json(), FIRST_ITEM: repr(now)}
         self._store.put_items(query, rows, now, meta=meta, flush=False)
         self._schema, self._stored = schema, True
         is_new = live is None

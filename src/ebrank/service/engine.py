@@ -29,7 +29,7 @@ from collections.abc import Callable, Sequence
 from msgspec import UNSET
 
 from ebrank.service import api, counting, insights, lists, serving
-from ebrank.service.candidacy import Candidacy
+from ebrank.service.candidacy import FIRST_ITEM, Candidacy
 from ebrank.service.clock import MonotoneClock, log
 from ebrank.service.committer import Committer
 from ebrank.service.feedback import RecentLists, Served
@@ -244,6 +244,7 @@ class Engine:
             minutes = await self._watch.minutes(now - HOUR)
             found = await self._surveyor.survey(self._model, now)
             versions = self._versions.out()
+            first = self._store.meta(FIRST_ITEM)
         shadow = self._settings.ranking.mode == "shadow"
         return api.Insights(
             now=now,
@@ -251,6 +252,7 @@ class Engine:
             mode=self._settings.ranking.mode,
             k=k,
             new_seconds=self._settings.insights.new_seconds,
+            first_item=None if first is None else float(first),
             totals=self._watch.totals,
             minutes=[insights.minute_out(minute) for minute in minutes],
             waiting=api.WaitingTimes(insights.waiting(found.waits), insights.waiting(found.earned)),

@@ -231,13 +231,18 @@ class ShadowOut(Struct, frozen=True):
 
 
 class Insights(Struct, frozen=True):
-    """All that the dashboard shows, but for the view of one query."""
+    """All that the dashboard shows, but for the view of one query.
+
+    `first_item` is when the first item entered: until `new_seconds` later all items are new, and
+    their share tells nothing. None without items, and for stores made before it was kept.
+    """
 
     now: float
     model: int
     mode: str
     k: int
     new_seconds: float
+    first_item: float | None
     totals: Totals
     minutes: list[MinuteOut]
     waiting: WaitingTimes
