@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.experiments.document import Document, read_document
+from ebrank.report.themes import themes
 
 PATIENCE = 240  # seconds, should everything have to be compiled first
 TINY = ("--scale", "0.01", "--sessions", "120", "--updates", "4", "--seed", "5")
@@ -109,7 +110,7 @@ def test_the_document_says_what_it_is_of(golden: tuple[Path, Result]) -> None:
     ]
 
 
-def test_people_see_table_2_what_does_not_hold_and_where_the_report_lies(
+def test_people_see_table_2_the_findings_by_theme_and_where_the_report_lies(
     golden: tuple[Path, Result],
 ) -> None:
     folder, done = golden
@@ -119,7 +120,14 @@ def test_people_see_table_2_what_does_not_hold_and_where_the_report_lies(
     (data,) = document(golden).datasets
     held = sum(finding.holds for finding in data.findings)
     assert f"mq2007-like×0.01: {held} of {len(data.findings)} findings hold" in lines
-    assert done.stdout.count("does not hold: ") == len(data.findings) - held > 0
+    told = {theme.title: theme for theme in themes(data.findings)}
+    assert len(told) > 3
+    flat = " ".join(done.stdout.split())
+    for title, theme in told.items():
+        assert f" {theme.count} {title}" in flat
+    assert "outweighs every other; not for " in flat
+    assert data.test_queries is not None
+    assert f"{data.test_queries} test queries, 2 trials: too few for significance" in flat
     assert lines[-1] == f"Report: {folder / 'report.html'}"
     assert max(map(len, lines[:-1])) <= 80
     assert "\x1b" not in done.stdout

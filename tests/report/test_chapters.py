@@ -35,12 +35,18 @@ def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> Non
 
 
 def test_findings_are_counted_and_told_by_theme() -> None:
-    told = verdict(dataset())
+    told = verdict(dataset(), 5)
     assert told.count == "1 of 3"
     assert [(theme.title, theme.count) for theme in told.themes] == [
         ("Someone is first", "1 of 2"),
         (NASTY, "0 of 1"),
     ]
+
+
+def test_a_small_run_is_called_small() -> None:
+    data = dataset()
+    assert verdict(data, 5).caution == verdict(replace(data, test_queries=300), 5).caution == ""
+    assert verdict(replace(data, test_queries=30), 5).caution.startswith("30 test queries, 5 tri")
 
 
 def test_findings_are_not_told_twice() -> None:

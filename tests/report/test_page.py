@@ -192,6 +192,11 @@ def test_it_opens_with_one_look(browser: Chrome, tmp_path: Path) -> None:
     assert len(look.find_elements(By.CSS_SELECTOR, "#glance-0-table tbody tr")) == 6
 
 
+def test_a_small_run_is_called_small_above_its_findings() -> None:
+    assert "2 trials: too few for significance tests to decide." in page(document(), None)
+    assert "too few" not in page(document(trials=5), None)
+
+
 def test_it_does_without_what_was_not_run() -> None:
     bare = page(document(tables=(), datasets=(), missing=()), None)
     assert "Run times" not in bare

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from ebrank.extras import import_extra
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
     from ebrank.experiments.assembly import Chapter
-    from ebrank.experiments.document import Document
+    from ebrank.experiments.document import DatasetRecord, Document
     from ebrank.experiments.runner import Order
 
 EMBEDDED = "mq2007-like"
@@ -255,7 +256,7 @@ def as_plain(document: Document, folder: Path) -> dict[str, Any]:
 
 
 def print_summary(document: Document, folder: Path) -> None:
-    """Print Table 2, the findings that do not hold, and where the report lies."""
+    """Print Table 2, the findings by theme, and where the report lies."""
     from ebrank.report.tables.text import text
 
     width = shutil.get_terminal_size().columns
@@ -263,10 +264,21 @@ def print_summary(document: Document, folder: Path) -> None:
         if table.name == "table2":
             click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")
     for data in document.datasets:
-        failed = [finding for finding in data.findings if not finding.holds]
         if data.findings:
-            held = len(data.findings) - len(failed)
-            click.echo(f"{data.name}: {held} of {len(data.findings)} findings hold")
-        for finding in failed:
-            click.echo(click.wrap_text(f"does not hold: {finding.claim}", width, "  ", "    "))
+            print_findings(data, document.trials, width)
     click.echo(f"Report: {folder / 'report.html'}")
+
+
+def print_findings(data: DatasetRecord, trials: int, width: int) -> None:
+    """Print how many findings hold, theme by theme, and for whom they do not."""
+    from ebrank.report.chapters import verdict
+
+    told = verdict(data, trials)
+    click.echo(f"{told.name}: {told.count} findings hold")
+    if told.caution:
+        click.echo(textwrap.fill(told.caution, width))
+    for theme in told.themes:
+        line = f"{theme.count:>8}  {theme.title}"
+        if theme.holds_for and theme.not_for:
+            line += f"; not for {'; '.join(theme.not_for)}"
+        click.echo(textwrap.fill(line, width, subsequent_indent=" " * 10, break_on_hyphens=False))

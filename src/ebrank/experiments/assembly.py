@@ -66,6 +66,7 @@ def chapter(order: Order, report: Report, *, several: bool) -> Chapter:
         figures=tuple(_named(figure, data, several) for figure in whole.figures),
         findings=whole.findings,
         ledger=bookkeeping.ledger(setup, report.results, whole.findings),
+        test_queries=len(data.queries_in("test")),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}
     return Chapter(record, data.origin, shared, _times_of(order, report))

@@ -20,6 +20,7 @@ from ebrank.experiments.lineup import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.measures import MEASURES
 from ebrank.experiments.outcome import Finding
 from ebrank.experiments.paper import Reference
+from ebrank.experiments.power import caution
 from ebrank.experiments.run import Results, Run, Setup
 from ebrank.experiments.variants import variants
 from ebrank.rankers import registry
@@ -33,7 +34,7 @@ AND_ALL = f"what concerns every figure: see {REFERENCE}"
 
 def ledger(setup: Setup, results: Results, findings: Sequence[Finding]) -> tuple[Section, ...]:
     """Return the sections for one dataset."""
-    sections = [_findings(findings)] if findings else []
+    sections = [_findings(setup, findings)] if findings else []
     theirs = paper.reference(setup.dataset.origin)
     sections.append(Section(REFERENCE, _about(setup, theirs)))
     if theirs is None:
@@ -66,8 +67,8 @@ def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -
     command = again(Origin(entry.name, fold=1), trials=trials, seed=seed)
     return Section(
         f"{name}: not at hand",
-        f"No figure here is of {name} itself{instead}. Whoever has it ({entry.page}) fills this "
-        f"by `{command}`.",
+        f"No figure here is of {name} itself{instead}. Download it from {entry.page}; then "
+        f"`{command}` fills this in.",
     )
 
 
@@ -88,9 +89,10 @@ def _about(setup: Setup, theirs: Reference | None) -> str:
     return f"Figures on {theirs.dataset} by {theirs.source}.{instead}{differ}"
 
 
-def _findings(findings: Sequence[Finding]) -> Section:
+def _findings(setup: Setup, findings: Sequence[Finding]) -> Section:
     held = sum(finding.holds for finding in findings)
-    note = f"{held} of {len(findings)} hold."
+    careful = caution(len(setup.dataset.queries_in("test")), setup.trials)
+    note = f"{held} of {len(findings)} hold. {careful}".strip()
     return Section("What the paper finds", note, findings=tuple(findings))
 
 

@@ -61,6 +61,7 @@ class DatasetRecord:
         runs: everything that was run.
         tables, figures, findings: what experiments made of it.
         ledger: published figures, and ours beside them.
+        test_queries: those that measures and tests are over; None where nobody counted them.
     """
 
     name: str
@@ -76,6 +77,7 @@ class DatasetRecord:
     figures: tuple[Figure, ...]
     findings: tuple[Finding, ...]
     ledger: tuple[Section, ...]
+    test_queries: int | None = None
 
 
 @dataclass(frozen=True)

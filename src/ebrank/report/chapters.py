@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.ledger import Section
 from ebrank.experiments.outcome import Figure, Table
+from ebrank.experiments.power import caution
 from ebrank.report.plots import inline_panels
 from ebrank.report.themes import Theme, themes
 
@@ -41,6 +42,7 @@ class Verdict:
     name: str
     count: str
     themes: Sequence[Theme]
+    caution: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,11 @@ class LedgerPage:
     sections: Sequence[Section]
 
 
-def verdict(data: DatasetRecord) -> Verdict:
-    """Return the findings on a dataset."""
+def verdict(data: DatasetRecord, trials: int) -> Verdict:
+    """Return the findings on a dataset, and whether so many trials can tell."""
     held = sum(finding.holds for finding in data.findings)
-    return Verdict(data.name, f"{held} of {len(data.findings)}", themes(data.findings))
+    count = f"{held} of {len(data.findings)}"
+    return Verdict(data.name, count, themes(data.findings), caution(data.test_queries, trials))
 
 
 def chapters(document: Document) -> list[Chapter]:

@@ -39,7 +39,7 @@ def page(document: Document, times: Mapping[str, Any] | None) -> str:
         light=variables(dark=False),
         dark=variables(dark=True),
         document=document,
-        verdicts=[verdict(data) for data in document.datasets if data.findings],
+        verdicts=[verdict(data, document.trials) for data in document.datasets if data.findings],
         chapters=chapters(document),
         ledger=ledger_pages(document),
         rule=RULE,
