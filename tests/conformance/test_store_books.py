@@ -29,14 +29,14 @@ def test_models_are_kept_and_one_is_active(store: Store) -> None:
     store.activate(2)
     assert store.active_model() == 2
     assert [record.activated for record in store.models()] == [True, True]
-    store.activate(0)
-    assert store.active_model() == 0
+    store.activate(0, meta={"pinned": "yes"})
+    assert (store.active_model(), store.meta("pinned")) == (0, "yes")
     for version, message in ((2, "already"), (0, "already")):
         with pytest.raises(StoreError, match=message):
             store.add_model(ModelRecord(version, 1.0, 1, None, None, True), b"")
     with pytest.raises(StoreError, match="no model 9"):
-        store.activate(9)
-    assert store.active_model() == 0
+        store.activate(9, meta={"pinned": "no"})
+    assert (store.active_model(), store.meta("pinned")) == (0, "yes")
 
 
 def test_settings_are_kept_with_what_they_belong_to(store: Store) -> None:

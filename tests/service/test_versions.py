@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from ebrank.service.api import ModelsResponse, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.fitting import Fitted, Job
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import better, play
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.scenes import Clock, better, click, ids, items, play, settings
 
 
 @pytest.mark.parametrize("problem", [OSError("fork failed"), msgspec.DecodeError("cut short")])
@@ -72,3 +76,61 @@ def test_a_run_does_not_undo_what_somebody_decided_meanwhile() -> None:
         assert (await engine.activate(2)).active == 2
 
     play(scene, store=store)
+
+
+async def ran(engine: Engine, *, asked: bool) -> ModelsResponse:
+    """Return the versions after a run that somebody asked for, or that started by itself."""
+
+    async def run(job: Job) -> Fitted:
+        return better()
+
+    engine._training._run = run
+    if asked:
+        await engine.train()
+    else:
+        await engine._train_if_due()
+    assert engine._training.running
+    await engine._training.finished()
+    return await engine.models()
+
+
+async def clicked(engine: Engine, name: str) -> None:
+    """Let an event happen that makes a run due."""
+    await engine.put_items("q", items(2, width=1))
+    answer = await engine.rank(RankRequest("q"))
+    await engine.feedback([click(name, answer.ranking_id, ids(answer)[0])])
+
+
+def test_a_version_chosen_by_hand_stays_until_somebody_says_otherwise(tmp_path: Path) -> None:
+    chosen, clock = settings(training={"after_events": 1}), Clock()
+
+    async def rolled_back(engine: Engine) -> None:
+        await ran(engine, asked=True)
+        assert not (await engine.models()).pinned
+        answer = await engine.activate(0)
+        assert (answer.active, answer.pinned) == (0, True)
+
+    async def by_itself(engine: Engine) -> None:
+        assert (await engine.models()).pinned
+        await clicked(engine, "a")
+        answer = await ran(engine, asked=False)
+        assert (answer.active, answer.pinned, len(answer.models)) == (0, True, 2)
+        kept = answer.models[1]
+        assert not kept.activated
+        assert kept.reason == "it is better; but version 0 was made active by hand and is pinned"
+        assert answer.training.outcome == f"version 2 stays off: {kept.reason}"
+
+    async def asked(engine: Engine) -> None:
+        answer = await ran(engine, asked=True)
+        assert (answer.active, answer.pinned) == (3, False)
+        await engine.activate(1)
+        assert (await engine.activate(3)).pinned is False  # the newest
+
+    async def free(engine: Engine) -> None:
+        assert not (await engine.models()).pinned
+        await clicked(engine, "b")
+        assert (await ran(engine, asked=False)).active == 4
+
+    for scene in (rolled_back, by_itself, asked, free):  # each after a restart
+        with closing(SqliteStore(tmp_path)) as store:
+            play(scene, chosen, store=store, clock=clock)

@@ -220,18 +220,21 @@ class Engine:
             return query_view(live, self._model, self._settings.ranking.k)
 
     async def train(self) -> api.TrainResponse:
-        """Start training, unless it is running; return at once."""
+        """Start training, unless it is running; its result may replace a pinned version."""
+        with unavailable():
+            self._versions.unpin()
+            await self._flushed()
         started = self._training.start(self._model.version)
         return api.TrainResponse(started, self._training.out())
 
     async def models(self) -> api.ModelsResponse:
         """Return the versions of the prior."""
         with unavailable():
-            versions = self._versions.out()
-        return api.ModelsResponse(self._model.version, versions, self._training.out())
+            versions, pinned = self._versions.out(), self._versions.pinned
+        return api.ModelsResponse(self.version, pinned, versions, self._training.out())
 
     async def activate(self, version: int) -> api.ModelsResponse:
-        """Make a version the active one: roll back, or forward."""
+        """Make a version the active one; unless it is the newest, it is pinned."""
         with unavailable():
             self._versions.activate(version)
             await self._flushed()

@@ -115,9 +115,14 @@ class TrainResponse(Struct, frozen=True):
 
 
 class ModelsResponse(Struct, frozen=True):
-    """All versions, oldest first; version 0 is the prior before any training."""
+    """All versions, oldest first; version 0 is the prior before any training.
+
+    `pinned` says that the active one was chosen by hand over a newer one: runs that start by
+    themselves do not replace it.
+    """
 
     active: int
+    pinned: bool
     models: list[ModelOut]
     training: TrainingOut
 

@@ -149,8 +149,13 @@ class Store(Readable, Protocol):
         """Keep a version and its file; if it is `activated`, it is the active one from now on."""
         ...
 
-    def activate(self, version: int, *, flush: bool = True) -> None:
-        """Make a version the active one; 0 goes back to before any training."""
+    def activate(
+        self, version: int, *, meta: Mapping[str, str] | None = None, flush: bool = True
+    ) -> None:
+        """Make a version the active one; 0 goes back to before any training.
+
+        Settings in `meta` are kept in the same transaction.
+        """
         ...
 
     def set_meta(self, key: str, value: str) -> None:

@@ -259,12 +259,15 @@ class MemoryStore:
         with self._lock:
             return self._models[version][1] if version in self._models else None
 
-    def activate(self, version: int, *, flush: bool = True) -> None:
+    def activate(
+        self, version: int, *, meta: Mapping[str, str] | None = None, flush: bool = True
+    ) -> None:
         """Make a version the active one; 0 goes back to before any training."""
         with self._lock:
             if version and version not in self._models:
                 raise StoreError(f"there is no model {version}")
             self._active = version
+            self._meta |= meta or {}
             if version:
                 record, document = self._models[version]
                 self._models[version] = (dataclasses.replace(record, activated=True), document)

@@ -130,10 +130,13 @@ class SqliteStore(Reader):
         with self._write(flush=flush) as connection:
             books.add_model(connection, record, document)
 
-    def activate(self, version: int, *, flush: bool = True) -> None:
+    def activate(
+        self, version: int, *, meta: Mapping[str, str] | None = None, flush: bool = True
+    ) -> None:
         """Make a version the active one; 0 goes back to before any training."""
         with self._write(flush=flush) as connection:
             books.activate(connection, version)
+            books.set_meta(connection, meta or {})
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a setting that belongs to the data."""
