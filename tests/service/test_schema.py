@@ -42,7 +42,8 @@ def test_what_does_not_fit_names_the_item_and_the_feature(features: object, told
 
 
 def test_names_mean_nothing_where_features_have_none() -> None:
-    with pytest.raises(Problem, match="names its features"):
+    told = "names its features.* Send 1 number, set features.names, or start a new store"
+    with pytest.raises(Problem, match=told):
         Schema(1).row(ItemIn("x", {"a": 1.0}), missing_allowed=False)
 
 
@@ -89,3 +90,22 @@ def test_names_in_the_settings_must_be_those_of_the_store() -> None:
     play(scene, settings(features={"names": ["x", "y"]}), store=store)
     with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
         play(scene, settings(features={"names": ["x", "z"]}), store=store)
+
+
+def test_features_without_names_may_be_named_later() -> None:
+    store = MemoryStore()
+
+    async def by_position(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+
+    async def by_name(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("b", {"y": 4.0, "x": 3.0})])
+
+    play(by_position, store=store)
+    with pytest.raises(SettingsError, match="2 without names"):
+        play(by_name, settings(features={"names": ["x", "y", "z"]}), store=store)
+    play(by_name, settings(features={"names": ["x", "y"]}), store=store)
+    play(by_name, store=store)  # the store knows the names now
+    state = store.load("q")
+    assert state is not None
+    assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0]]

@@ -27,7 +27,7 @@ class Candidacy:
         self._watch = watch
         self._missing_allowed = settings.features.missing != "reject"
         self._schema = _schema(store, settings)
-        self._stored = store.meta(SCHEMA) is not None
+        self._stored = self._schema is not None and store.meta(SCHEMA) == self._schema.to_json()
 
     def query(self, name: str, now: float) -> LiveQuery:
         """Return a query that has, or had, candidates."""
@@ -75,6 +75,8 @@ def _schema(store: Store, settings: Settings) -> Schema | None:
     if stored is None:
         return None if names is None else Schema.named(names)
     schema = Schema.from_json(stored)
+    if names is not None and schema == Schema(len(names)):
+        return Schema.named(names)  # they had none so far
     if names is not None and schema.names != tuple(names):
         was = f"{schema.count} without names" if schema.names is None else ", ".join(schema.names)
         raise SettingsError(

@@ -97,7 +97,8 @@ class Schema:
     def _by_name(self, item: str, values: dict[str, float | None]) -> Sequence[float | None]:
         if self.names is None:
             raise Problem(
-                f"item {item!r} names its features; the first items had {self.count} by position",
+                f"item {item!r} names its features; the first items had {self.count} by position. "
+                f"Send {self.count} number{'s' * (self.count > 1)}, set features.names, or start a new store",
                 "items",
             )
         unknown = values.keys() - set(self.names)
