@@ -43,4 +43,8 @@ def test_the_table_keeps_marks_and_sets_apart_what_is_apart() -> None:
     rows = headline_table(headline(standings(table2(), NAME))).rows
     (ours,) = (row for row in rows if row.cells[0] == "EBRank")
     assert ours.cells[3] == Cell(160.0, 0.01, 1, marks="*†")
+    for place in (1, 2, 3):
+        cells = [cell for row in rows if isinstance(cell := row.cells[place], Cell)]
+        (best,) = (cell.value for cell in cells if cell.best)
+        assert best == max(cell.value or 0.0 for cell in cells)
     assert [row.cells[0] for row in rows if row.apart] == ["EBRank (exposure)"]

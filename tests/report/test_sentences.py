@@ -8,7 +8,7 @@ import pytest
 
 from ebrank.report.headline import standings
 from ebrank.report.sentences import concatenation, leaders, sentences, waits
-from tests.report.results import FINDINGS, NAME, SCORES, results, table2, waiting
+from tests.report.results import FINDINGS, MEDIANS, NAME, SCORES, results, table2, waiting
 
 
 def test_who_is_first_by_how_much_and_whether_it_is_luck() -> None:
@@ -48,13 +48,18 @@ def test_what_concatenation_costs() -> None:
 
 def test_who_waits_how_long() -> None:
     assert list(waits(waiting())) == [
-        "How many sessions of its query the median new relevant item waits "
-        "for the first impression: 0 (EBRank and UCBRank), "
-        "not reached (CFTopK with behavior); "
-        "for the top 5: 2 (EBRank), 1 (UCBRank), "
-        "not reached (CFTopK with behavior)."
+        "The median new relevant item waits for its first impression, in sessions of its query: "
+        "0 with EBRank and UCBRank. CFTopK with behavior shows fewer than half of these items "
+        "before the end."
     ]
     assert list(waits(replace(waiting(), rows=()))) == []
+
+
+def test_the_shortest_wait_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MEDIANS, "ebrank", (3.0, None))
+    monkeypatch.delitem(MEDIANS, "cftopk:features=concate")
+    (told,) = waits(waiting())
+    assert told.endswith("in sessions of its query: 0 with UCBRank, 3 with EBRank.")
 
 
 def test_of_what_was_not_run_nothing_is_said() -> None:

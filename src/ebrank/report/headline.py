@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ebrank.experiments.lineup import EBRANK, ENTRANTS, EXPOSURE, NAMES, PAPER, UCBRANK, Entrant
 from ebrank.experiments.outcome import Cell, Column, Row, Table
@@ -12,7 +12,7 @@ COLD, WARM, CUM = MEASURES = ("Cold-NDCG", "Warm-NDCG", "Cum-NDCG")
 CLICKS_AS_FEATURE = "cftopk:features=concate"
 ALWAYS = ("bm25", CLICKS_AS_FEATURE, UCBRANK, EBRANK, EXPOSURE)
 CAPTION = (
-    "Some rows of the table of all rankers, with its marks: bold is the best of a group there. Of "
+    "Some rows of the table of all rankers, with its marks. Bold is the best of the rows here. Of "
     "the other rankers with behavior, only the best by Cum-NDCG is here."
 )
 
@@ -72,13 +72,17 @@ def headline(found: Mapping[str, Standing]) -> list[Standing]:
 
 
 def headline_table(chosen: Sequence[Standing]) -> Table:
-    """Return the figures of some entrants."""
-    rows = tuple(
-        Row((one.name, *(one.cells[measure] for measure in MEASURES)), apart=one.entrant.apart)
-        for one in chosen
-    )
+    """Return the figures of some entrants; the best of each measure are bold."""
+    best = {measure: max(one.value(measure) for one in chosen) for measure in MEASURES}
+    rows = []
+    for one in chosen:
+        cells = (
+            replace(one.cells[measure], best=one.value(measure) == best[measure])
+            for measure in MEASURES
+        )
+        rows.append(Row((one.name, *cells), apart=one.entrant.apart))
     columns = (Column("ranker"), *map(Column, MEASURES))
-    return Table("headline", "Some rankers", CAPTION, columns, rows)
+    return Table("headline", "Some rankers", CAPTION, columns, tuple(rows))
 
 
 def _cells(row: Row, columns: Mapping[str, int]) -> dict[str, Cell]:

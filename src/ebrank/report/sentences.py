@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from ebrank.experiments.document import DatasetRecord
+from ebrank.experiments.extras.waiting import SHOWN
 from ebrank.experiments.lineup import EBRANK, EXPOSURE, NAMES, PAPER, UCBRANK, entrant
-from ebrank.experiments.outcome import Cell, Finding, Table
+from ebrank.experiments.outcome import Cell, Column, Finding, Table
 from ebrank.report.headline import CLICKS_AS_FEATURE, COLD, CUM, WARM, Standing
 from ebrank.report.numbers import number
 
 WAITING = (EBRANK, EXPOSURE, UCBRANK, CLICKS_AS_FEATURE)
 """Whose waits are told."""
+MEDIAN = Column("median wait", SHOWN)
 
 
 def sentences(data: DatasetRecord, found: Mapping[str, Standing]) -> list[str]:
@@ -71,22 +73,21 @@ def concatenation(found: Mapping[str, Standing], findings: Sequence[Finding]) ->
 
 
 def waits(table: Table) -> Iterator[str]:
-    """Yield how long the median new relevant item waits, by what it waits for."""
-    rows = {(row.cells[0], row.group): row for row in table.rows}
-    whose = [one for one in map(entrant, WAITING) if (one.label, one.setting) in rows]
-    told = []
-    for place, column in enumerate(table.columns):
-        if column.title == "median wait":
-            medians: dict[str, list[str]] = {}
-            for one in whose:
-                median = _median(rows[one.label, one.setting].cells[place])
-                medians.setdefault(median, []).append(Standing(one, {}).name)
-            waited = (f"{median} ({listed(names)})" for median, names in medians.items())
-            told.append(f"for the {column.group}: {', '.join(waited)}")
-    if told and whose:
-        yield (
-            f"How many sessions of its query the median new relevant item waits {'; '.join(told)}."
+    """Yield how long the median new relevant item waits to be shown, shortest wait first."""
+    medians = _medians(table)
+    never = medians.pop(None, [])
+    waited = [f"{wait:,.0f} with {listed(names)}" for wait, names in sorted(medians.items())]
+    text = ""
+    if waited:
+        text = (
+            "The median new relevant item waits for its first impression, in sessions of its "
+            f"query: {', '.join(waited)}."
         )
+    if never:
+        show = "shows" if len(never) == 1 else "show"
+        text += f" {listed(never)} {show} fewer than half of these items before the end."
+    if text:
+        yield text.strip()
 
 
 def listed(words: Sequence[str]) -> str:
@@ -99,10 +100,20 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _median(cell: Cell | str) -> str:
-    if isinstance(cell, str) or cell.value is None:
-        return "not reached"
-    return number(cell.value, cell.digits)
+def _medians(table: Table) -> dict[float | None, list[str]]:
+    """Return the median waits for the first impression, with who has them; None if not reached."""
+    if MEDIAN not in table.columns:
+        return {}
+    column = table.columns.index(MEDIAN)
+    rows = {(row.cells[0], row.group): row for row in table.rows}
+    medians: dict[float | None, list[str]] = {}
+    for one in map(entrant, WAITING):
+        row = rows.get((one.label, one.setting))
+        if row is not None:
+            cell = row.cells[column]
+            wait = cell.value if isinstance(cell, Cell) else None
+            medians.setdefault(wait, []).append(Standing(one, {}).name)
+    return medians
 
 
 def _value(one: Standing, measure: str) -> str:

@@ -22,6 +22,7 @@ from ebrank.simulation.result import Result
 
 Wait: TypeAlias = Literal["wait_shown", "wait_top"]
 
+SHOWN = "first impression"
 SOON = 10
 """Sessions that the table looks at."""
 NOTE = (
@@ -42,7 +43,7 @@ BANDS = (
 def waits(length: int) -> dict[Wait, str]:
     """Return what items wait for, in lists of this length."""
     return {
-        "wait_shown": "first impression",
+        "wait_shown": SHOWN,
         "wait_top": f"top {length} by its own estimate, at a model update",
     }
 
