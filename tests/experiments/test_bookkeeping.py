@@ -125,8 +125,8 @@ def test_whose_figures_they_are_is_told(sections: dict[str, Section]) -> None:
     assert "mq2007-like×0.01 is synthetic and stands in for MQ2007. Known differences" in told
     assert told.endswith(
         "every figure: synthetic data with 0.01 of its queries in place of MQ2007; 120 sessions "
-        "here, by a formula there; warmup_sessions = 5 here, 20 by default; updates = 2 here, 20 "
-        "by default."
+        "here, by a formula there, and Cum-NDCG grows with their number until it levels off; "
+        "warmup_sessions = 5 here, 20 by default; updates = 2 here, 20 by default."
     )
 
 

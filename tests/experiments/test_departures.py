@@ -72,7 +72,11 @@ def test_what_is_known_of_a_ranker(stand_in: Setup, ranker: str, expected: list[
 
 
 def test_what_is_known_of_the_data(stand_in: Setup) -> None:
-    assert told_of_all(stand_in) == ["synthetic data with 0.01 of its queries in place of MQ2007"]
+    assert told_of_all(stand_in) == [
+        "synthetic data with 0.01 of its queries in place of MQ2007",
+        "only 599 sessions, as the set is scaled, and Cum-NDCG grows with their number until it "
+        "levels off",
+    ]
     whole = of(stand_in, Origin("mq2007-like", preset=True))
     assert told_of_all(whole) == ["synthetic data in place of MQ2007"]
     assert told_of_all(of(stand_in, Origin("MQ2007", fold=1))) == []
@@ -113,7 +117,7 @@ def test_everything_the_user_changed_is_told(stand_in: Setup) -> None:
     for origin in (Origin("MQ2007", fold=1), Origin("MQ2008", fold=1)):
         setup = replace(of(stand_in, origin), config=config)
         assert set(told_of_all(setup)) - set(known.AS_RELEASED) == {
-            "400 sessions here, by a formula there"
+            f"400 sessions here, by a formula there, and Cum-NDCG {known.WITH_SESSIONS}"
             if origin.name == "MQ2007"
             else "14,560 sessions there, 400 here",
             "entering_probability = 0.5 here, 1.0 by default",

@@ -39,6 +39,7 @@ PLAIN_ALPHA = "there α is a linear score, which may be negative, here its expon
 OTHER_ESTIMATOR = "the paper's figures look like those of the exposure estimator: see the variants"
 OTHER_FEATURE = "x^b is C/n there, c/E here: see the variants"
 RELEASED_FEATURE = "x^b is c/E there, C/n here"
+WITH_SESSIONS = "grows with their number until it levels off"
 DEFAULTS = SimulationConfig()
 
 
@@ -82,7 +83,9 @@ def _of_the_sessions(setup: Setup, released: bool) -> Iterator[str]:
         if ours != RELEASED_SESSIONS:
             yield f"{RELEASED_SESSIONS:,} sessions there, {ours:,} here"
     elif setup.config.sessions is not None:
-        yield f"{ours:,} sessions here, by a formula there"
+        yield f"{ours:,} sessions here, by a formula there, and Cum-NDCG {WITH_SESSIONS}"
+    elif setup.dataset.origin is not None and setup.dataset.origin.scale != 1:
+        yield f"only {ours:,} sessions, as the set is scaled, and Cum-NDCG {WITH_SESSIONS}"
 
 
 def _of_the_config(config: SimulationConfig) -> Iterator[str]:
