@@ -71,7 +71,7 @@ class Page:
         """Return the value of an expression in which `m` is a module of the dashboard."""
         return self.browser.execute_async_script(
             "const done = arguments[arguments.length - 1];"
-            f"import('/dashboard/{name}').then((m) => done({expression}));"
+            f"import('/dashboard/{name}').then(async (m) => done(await ({expression})));"
         )
 
     def _first(self, selector: str) -> WebElement:

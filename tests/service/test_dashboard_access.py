@@ -102,6 +102,7 @@ def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: 
     page.click("[data-action=token]")
     enter(page, "wrong-secret")
     page.wait(lambda: page.count("dialog .complaint"), "a complaint")
+    assert page.text("dialog .complaint") == "This token is not known here."
     enter(page, "reader-secret")
     page.wait_for_status("live")
     assert page.run("return sessionStorage.getItem('ebrank-token')") == "reader-secret"
@@ -128,9 +129,14 @@ def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -
                 served = client.rank(f"query {query}", k=40)
                 client.click(served, served.items[query].id)
     page.open()
-    page.click("[data-action=train]")
+    page.run("document.querySelector('[data-action=train]').focus()")
+    page.press(Keys.ENTER)
+    page.wait(lambda: page.text("[data-action=train]") == "Training …", "the start of training")
+    assert page.focused("dataset.action") == "train"
     page.wait(lambda: page.texts("#panel-models tbody td:first-child") == ["1", "0"], "model 1")
     page.wait(lambda: page.text("[data-action=train]") == "Train now", "the end of training")
+    assert page.focused("dataset.action") == "train"
+    losses_are_compared(page, server)
     [version] = activatable(page)  # the other one is active
     choose(page, version, Keys.ESCAPE)
     assert version in activatable(page)
@@ -138,6 +144,37 @@ def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -
     page.wait(lambda: version not in activatable(page), "the other model")
     with ebrank.Client(server.url) as client:
         assert client.models().active == int(version)
+
+
+def losses_are_compared(page: Page, server: Running) -> None:
+    """Look for the change against the version in use, and no loss that invites to compare runs."""
+    with ebrank.Client(server.url) as client:
+        [model] = client.models().models
+    assert model.validation_loss is not None
+    assert model.previous_loss is not None
+    cell = "#panel-models tbody tr:first-child td:nth-child(4)"
+    change = 100 * (model.validation_loss / model.previous_loss - 1)
+    told = page.text(cell).replace("−", "-").removesuffix(" %")
+    assert float(told) == pytest.approx(change, abs=0.51)
+    assert f"{model.validation_loss:.6f}" in page.attributes(f"{cell} span", "title")[0]
+    verdict = page.text("#panel-models tbody tr:first-child td:nth-child(5)")
+    assert verdict.endswith("worse than model 0 on the same items")
+    assert f"{model.validation_loss:.6f}" not in page.text("#panel-models")
+
+
+def test_before_the_first_click_nothing_is_a_dash_in_a_sentence(
+    page: Page, server: Running
+) -> None:
+    with ebrank.Client(server.url) as client:
+        client.put_items("tea", {f"tea {i}": [i / 10] for i in range(10)})
+        client.rank("tea", k=3)
+    page.open()
+    page.wait(lambda: "No click" in page.text("#panel-cost"), "the ranking")
+    assert "too early to tell new items" in page.text(".lead")
+    assert "At first all items are new" in page.text("#panel-new")
+    sentences = page.texts(".lead, .panel p, .tile .small")
+    assert [text for text in sentences if "–" in text] == []
+    assert page.complaints() == []
 
 
 def activatable(page: Page) -> list[str]:

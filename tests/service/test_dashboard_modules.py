@@ -41,6 +41,16 @@ def test_numbers_are_written_for_people(page: Page) -> None:
         "duration(86400)": "24\u00a0h",
         "milliseconds(0.61)": "0.6\u00a0ms",
         "counted(1, 'item')": "1 item",
+        "rate(0.06)": "0.06",
+        "rate(0.0166666)": "0.017",
+        "rate(3.14)": "3.1",
+        "rate(0)": "0",
+        "change(0.9993, 1)": "−0.07\u00a0%",
+        "change(-0.98, -1)": "+2\u00a0%",
+        "change(2, 2)": "0\u00a0%",
+        "change(2, null)": "–",
+        "half(0, 'were shown')": "Half were shown within 1\u00a0s.",
+        "half(null, 'were shown')": "Fewer than half were shown so far.",
         "ratio(1, 0)": None,
         "sentence('it went live')": "It went live.",
     }
@@ -65,3 +75,52 @@ def test_the_last_hour_has_no_holes_and_no_minute_that_has_just_begun(page: Page
     assert [m["start"] for m in hour(6005, 5940)] == [5940]
     assert [m["start"] for m in hour(6005)] == [6000]  # the only one there is
     assert len(hour(7230, *range(0, 7200, 60))) == 60
+
+
+def test_new_items_are_told_from_old_ones_when_there_are_old_ones(page: Page) -> None:
+    def kept(first: float | None) -> list[float]:
+        known = json.dumps({"first_item": first, "new_seconds": 90})
+        minutes = json.dumps([{"start": start} for start in (0, 60, 120, 180)])
+        found = page.module("minutes.js", f"m.settled({known}, {minutes})")
+        return [minute["start"] for minute in found]
+
+    assert kept(30.0) == [120, 180]
+    assert kept(31.0) == [180]
+    assert kept(95.0) == []
+    assert kept(None) == [0, 60, 120, 180]
+
+
+def test_the_share_of_clicks_given_up_needs_a_click(page: Page) -> None:
+    def share(*clicks: int) -> float | None:
+        minutes = json.dumps([{"clicks": one, "exploration_cost": 1} for one in clicks])
+        found: float | None = page.module("minutes.js", f"m.lostShare({minutes})")
+        return found
+
+    assert share(0, 6) == 0.25
+    assert share(0) is None
+
+
+def test_waits_below_a_second_are_a_step_one_can_see(page: Page) -> None:
+    curve = {"happened": 2, "median": 0, "seconds": [0], "still_waiting": [0]}
+    told = json.dumps({"insights": {"waiting": {"first_shown": curve, "top_k": curve}}})
+    drawn = f"m.waiting({told}, 400)[1]"
+    texts = f"[...{drawn}.querySelectorAll('.tick')].map((tick) => tick.textContent)"
+    assert page.module("panels.js", texts)[-3:] == ["0", "1\u00a0s", "10\u00a0s"]
+    line = page.module("panels.js", f"{drawn}.querySelector('path.line').getAttribute('d')")
+    heights = {point.split()[1] for point in line.removeprefix("M").replace(" L", "L").split("L")}
+    assert len(heights) == 2  # nobody, then everybody
+    rise = [point for point in line.replace(" L", "L").split("L") if point.endswith(" 26.0")]
+    assert 44 < float(rise[0].split()[0]) < 200  # at one second, left of the middle
+
+
+@pytest.mark.parametrize(("mean", "mark"), [(0.4, "line.mean"), (1.57, "path.beyond")])
+def test_a_relevance_beyond_the_axis_is_an_arrow(page: Page, mean: float, mark: str) -> None:
+    drawn = f"m.density({{prior: [1, 5], posterior: [3, 5], interval: [0.1, 0.7], mean: {mean}, "
+    marks = page.module(
+        "charts.js",
+        drawn + "end: 1, label: ''}).querySelectorAll('.mean, .beyond').length",
+    )
+    assert marks == 1
+    assert page.module(
+        "charts.js", drawn + f"end: 1, label: ''}}).querySelector('{mark}') !== null"
+    )

@@ -39,7 +39,7 @@ export function line(width, chart) {
   const ticksX = chart.ticksX ?? (x.length > 1 ? [x[0], x[x.length - 1]] : x);
   return frame(width, height, `${label}. ${spoken(series, formatY)}`, [
     axisY(width, [0, end / 2, end], toY, formatY),
-    axisX(height, ticksX, toX, formatX),
+    axisX(width, height, ticksX, toX, formatX),
     drawn,
     legend("legend", series, formatY, null),
     x.map((value, i) => slot(i, x, toX, height, series, formatY, formatX(value))),
@@ -64,7 +64,7 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
   const most = highest(points.map((point) => point.size));
   return frame(width, height, label, [
     axisY(width, [0, end / 2, end], toY, format),
-    axisX(height, [0, end / 2, end], toX, format),
+    axisX(width, height, [0, end / 2, end], toX, format),
     s("line", { class: "diagonal", x1: toX(0), y1: toY(0), x2: toX(end), y2: toY(end) }),
     s("text", { class: "legend", x: LEFT, y: 12 }, `${nameY} ↑ against ${nameX} →`),
     points.map((point) => {
@@ -80,7 +80,7 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
 /**
  * What is believed of one item: the prior's Beta density as a ghost, the posterior's in front, its
  * 90 % interval as a bar below. All items of a query share the x axis [0, end]. Heights are relative:
- * the area says nothing that the width does not.
+ * the area says nothing that the width does not. A mean beyond the axis is an arrow at its end.
  */
 export function density({ prior, posterior, interval, mean, end, label }) {
   const [width, height, base] = [400, 40, 32]; // stretched by the style sheet to the cell's width
@@ -93,14 +93,15 @@ export function density({ prior, posterior, interval, mean, end, label }) {
     return `${path(top)}L${top[top.length - 1][0].toFixed(1)} ${base}L${top[0][0].toFixed(1)} ${base}Z`;
   };
   const [low, high] = interval.map((v) => toX(Math.min(v, end)));
-  const center = toX(Math.min(mean, end));
   const stretched = { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" };
   return s("svg", { class: "chart density", ...stretched, role: "img", "aria-label": label }, [
     s("path", { class: "hill prior", d: hill(curve(prior)) }),
     s("path", { class: "hill posterior", d: hill(curve(posterior)) }),
     s("line", { class: "baseline", x1: 0, x2: width, y1: base, y2: base }),
     s("line", { class: "interval", x1: low, x2: Math.max(high, low + 2), y1: base + 4, y2: base + 4 }),
-    s("line", { class: "mean", x1: center, x2: center, y1: base + 1, y2: base + 7 }),
+    mean > end
+      ? s("path", { class: "beyond", d: `M${width - 8} ${base}L${width} ${base + 4}L${width - 8} ${base + 8}Z` })
+      : s("line", { class: "mean", x1: toX(mean), x2: toX(mean), y1: base + 1, y2: base + 7 }),
   ]);
 }
 
@@ -136,10 +137,10 @@ function axisY(width, ticks, toY, format) {
   ]);
 }
 
-function axisX(height, ticks, toX, format) {
-  const anchor = (i) => (i === 0 ? "start" : i === ticks.length - 1 ? "end" : "middle");
-  return ticks.map((tick, i) =>
-    s("text", { class: "tick", x: toX(tick), y: height - 5, "text-anchor": anchor(i) }, format(tick)),
+function axisX(width, height, ticks, toX, format) {
+  const anchor = (x) => (x < LEFT + 1 ? "start" : x > width - RIGHT - 20 ? "end" : "middle");
+  return ticks.map((tick) =>
+    s("text", { class: "tick", x: toX(tick), y: height - 5, "text-anchor": anchor(toX(tick)) }, format(tick)),
   );
 }
 

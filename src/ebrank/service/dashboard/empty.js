@@ -10,7 +10,8 @@ export function firstSteps() {
     h("header", {}, h("h2", {}, "Start here")),
     h("p", { class: "note" }, "Give a query some candidates with their features."),
     code(`curl -X PUT ${base()}queries/tea/items -H 'Content-Type: application/json' \\
-  -d '{"items": [{"id": "green", "features": [0.2, 0.9]}, {"id": "black", "features": [0.7, 0.1]}]}'`),
+  -d '{"items": [{"id": "green", "features": {"price": 3.0, "rating": 4.6}},
+    {"id": "black", "features": {"price": 2.0, "rating": 4.1}}]}'`),
     h("p", { class: "note" }, "Ask for a list."),
     code(`curl ${base()}rank -H 'Content-Type: application/json' -d '{"query": "tea", "k": 2}'`),
     h("p", { class: "note" }, "Tell what users clicked, citing the list."),
@@ -23,7 +24,7 @@ export function firstSteps() {
 /** The call that gives a query its first candidates. */
 export function putLine(query) {
   return code(`curl -X PUT ${base()}queries/${encodeURIComponent(query).replaceAll("'", "%27")}/items \\
-  -H 'Content-Type: application/json' -d '{"items": [{"id": "first", "features": [0.5]}]}'`);
+  -H 'Content-Type: application/json' -d '{"items": [{"id": "first", "features": {"price": 3.0, "rating": 4.6}}]}'`);
 }
 
 /** A panel's reason for being empty. */

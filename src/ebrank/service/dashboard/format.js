@@ -35,7 +35,7 @@ export function decimal(value, digits = 2) {
 /** A rate that may be far below or above one. */
 export function rate(value) {
   if (!known(value)) return ABSENT;
-  return value < 10 ? plain(value, 1) : count(value);
+  return value < 10 ? plain(Number(value.toPrecision(2)), 3) : count(value);
 }
 
 /** 0.123 as 12 %; small shares keep a digit or two. */
@@ -43,6 +43,13 @@ export function percent(value) {
   if (!known(value)) return ABSENT;
   if (value > 0 && value < 0.00005) return `<${GAP}0.01${GAP}%`;
   return `${plain(100 * value, value < 0.00095 ? 2 : value < 0.0995 ? 1 : 0)}${GAP}%`;
+}
+
+/** By how much a value differs from an earlier one, as −0.07 %. */
+export function change(value, before) {
+  if (!known(value) || !known(before) || before === 0) return ABSENT;
+  const share = (value - before) / Math.abs(before);
+  return `${share > 0 ? "+" : share < 0 ? "−" : ""}${percent(Math.abs(share))}`;
 }
 
 /** Milliseconds. */
@@ -64,6 +71,11 @@ export function duration(seconds) {
 /** A wait, which the server tells in whole seconds. */
 export function wait(seconds) {
   return known(seconds) && seconds < 1 ? `<${GAP}1${GAP}s` : duration(seconds);
+}
+
+/** What half of some items did so far, in a sentence: the median wait is null if it is to come. */
+export function half(median, did) {
+  return median === null ? `Fewer than half ${did} so far.` : `Half ${did} within ${duration(Math.max(1, median))}.`;
 }
 
 /** Time of day of seconds since 1970. */

@@ -93,11 +93,15 @@ async function failed(problem) {
 async function askForToken(problem) {
   asking = true;
   tokenButton.hidden = false;
-  const changed = await tokenEntered(token.get() === null ? null : sentence(problem.message));
+  const changed = await tokenEntered(token.get() === null ? null : complaint(problem));
   asking = false;
   // Whoever says no is left in peace: the button in the bar asks again.
   if (changed) setTimeout(refresh);
   else view = null;
+}
+
+function complaint(problem) {
+  return problem.status === 401 ? "This token is not known here." : sentence(problem.message);
 }
 
 // --- what users do -----------------------------------------------------------------------------
@@ -114,7 +118,7 @@ document.querySelector(".search").addEventListener("submit", (event) => {
 
 document.addEventListener("click", async (event) => {
   const source = event.target.closest("[data-action]");
-  if (source === null) return;
+  if (source === null || source.getAttribute("aria-disabled") === "true") return;
   if (source.dataset.action === "skip") {
     event.preventDefault();
     main.focus();

@@ -1,5 +1,7 @@
 /** The last hour as one record a minute, without holes. */
 
+import { ratio } from "./format.js";
+
 const EMPTY = {
   rankings: 0,
   clicks: 0,
@@ -26,6 +28,20 @@ export function lastHour({ now, minutes }) {
     result.push({ ...EMPTY, start, ...known.get(start), seconds: Math.min(60, Math.max(1, now - start)) });
   }
   return result.length > 1 && result.at(-1).seconds < 10 ? result.slice(0, -1) : result;
+}
+
+/**
+ * Return the minutes in which new items can be told from old ones: those that began when there had
+ * been items for `new_seconds`. Before, all of them are new.
+ */
+export function settled({ first_item: first, new_seconds: seconds }, minutes) {
+  return first === null ? minutes : minutes.filter(({ start }) => start >= first + seconds);
+}
+
+/** Return the share of the clicks one could expect that exploration gave up; null before any click. */
+export function lostShare(minutes) {
+  const [lost, clicks] = [sum(minutes, "exploration_cost"), sum(minutes, "clicks")];
+  return clicks === 0 ? null : ratio(lost, lost + clicks);
 }
 
 /** Return the sum of a field. */

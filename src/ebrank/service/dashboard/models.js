@@ -1,7 +1,7 @@
 /** The panel of models: what was trained, what is active, and the way back. */
 
 import { h } from "./dom.js";
-import { count, dayAndTime, decimal, duration, sentence } from "./format.js";
+import { change, count, dayAndTime, decimal, duration, sentence } from "./format.js";
 
 export function modelsPanel({ insights }) {
   const { models, training, model: active, now } = insights;
@@ -24,7 +24,7 @@ const HEAD = [
   ["Model", ""],
   ["Made", ""],
   ["Items", "number wide-only"],
-  ["Loss", "number"],
+  ["Change of loss", "number"],
   ["", "wide-only", "What was found"],
   ["", "number", "Use"],
 ];
@@ -35,7 +35,8 @@ function heading([name, kind, label]) {
 
 function trainButton({ running }) {
   const words = running ? "Training …" : "Train now";
-  return h("button", { type: "button", "data-action": "train", disabled: running }, words);
+  // Not `disabled`: the browser would take the focus away from whoever has just pressed it.
+  return h("button", { type: "button", "data-action": "train", "aria-disabled": running ? "true" : null }, words);
 }
 
 function untrained(active) {
@@ -47,11 +48,22 @@ function row(model) {
     String(model.version),
     model.version === 0 ? "before any training" : dayAndTime(model.created),
     count(model.rows),
-    decimal(model.validation_loss, 4),
-    h("span", { class: "soft small" }, model.reason),
+    lossChange(model),
+    h("span", { class: "soft small", title: model.reason }, comparison(model.reason)),
     model.active ? h("span", { class: "tag" }, "active") : activate(model),
   ];
   return h("tr", {}, cells.map((cell, i) => h("td", { class: HEAD[i][1] }, cell)));
+}
+
+/** Losses of different runs are of different items: only the change on the same ones says something. */
+function lossChange({ validation_loss: loss, previous_loss: before }) {
+  const title = loss === null ? null : `mean loss ${decimal(loss, 6)}, that of the model in use ${decimal(before, 6)}`;
+  return h("span", { title }, change(loss, before));
+}
+
+/** The trainer's verdict without the losses, which the change tells. */
+function comparison(reason) {
+  return reason.replace(/loss \S+ is (.*?) \S+ of version (\d+)/, "$1 model $2 on the same items");
 }
 
 function activate({ version }) {
@@ -62,7 +74,7 @@ function activate({ version }) {
 function trainingState({ running, started, finished, outcome, next_events: events, next_time: time }, now) {
   const ago = (then) => `${duration(Math.max(0, now - then))} ago`;
   if (running) return `Training since ${duration(Math.max(0, now - started))}.`;
-  const last = finished === null ? "No training run yet." : `Last run ${ago(finished)}. ${sentence(outcome)}`;
+  const last = finished === null ? "No training run yet." : `Last run ${ago(finished)}. ${sentence(comparison(outcome))}`;
   const next = [
     events === null ? null : `after ${count(events)} more events`,
     time === null ? null : `in ${duration(Math.max(0, time - now))}`,

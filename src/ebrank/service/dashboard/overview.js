@@ -2,8 +2,8 @@
 
 import { h, patch } from "./dom.js";
 import { firstSteps } from "./empty.js";
-import { count, counted, duration, milliseconds, percent, rate, ratio, wait } from "./format.js";
-import { lastHour, sum } from "./minutes.js";
+import { counted, duration, milliseconds, percent, rate, ratio, wait } from "./format.js";
+import { lastHour, lostShare, settled, sum } from "./minutes.js";
 import { modelsPanel } from "./models.js";
 import * as panels from "./panels.js";
 import { spark } from "./charts.js";
@@ -67,56 +67,82 @@ function panelsOf(drawn, data, root) {
 }
 
 function answer({ insights, minutes }) {
-  const clicks = sum(minutes, "clicks");
-  const [exposed, all] = [sum(minutes, "exposure_new"), sum(minutes, "exposure_old")];
-  if (exposed + all === 0) {
+  if (sum(minutes, "rankings") === 0) {
     return `${counted(insights.totals.items, "item")} wait for users: no list was served in the last hour.`;
   }
-  const strong = (text) => h("strong", {}, text);
-  const lost = sum(minutes, "exploration_cost");
+  const { found } = insights.exploration;
   return [
-    "In the last hour, items that entered less than ",
-    `${duration(insights.new_seconds)} before had `,
-    strong(percent(exposed / (exposed + all))),
-    " of the exposure and ",
-    strong(percent(ratio(sum(minutes, "clicks_new"), clicks))),
-    " of the clicks. Trying what is promising cost ",
-    strong(percent(ratio(lost, lost + clicks))),
-    " of the clicks one could expect. It has found ",
-    strong(counted(insights.exploration.found, "item")),
-    ` that now ${insights.exploration.found === 1 ? "stands" : "stand"} in the top ${insights.k}.`,
+    newItems(insights, settled(insights, minutes)),
+    price(lostShare(minutes)),
+    " It has found ",
+    strong(counted(found, "item")),
+    ` that now ${found === 1 ? "stands" : "stand"} in the top ${insights.k}.`,
   ];
 }
 
-function tiles({ insights, minutes }) {
-  const share = minutes.map((m) => ratio(m.exposure_new, m.exposure_new + m.exposure_old));
-  const { first_shown: first, top_k: top } = insights.waiting;
-  const latest = minutes.findLast((m) => m.seconds >= 20) ?? minutes.at(-1);
-  const lost = sum(minutes, "exploration_cost");
+const strong = (text) => h("strong", {}, text);
+
+function newItems({ new_seconds: seconds }, minutes) {
+  if (minutes.length === 0) return `It is too early to tell new items from those that entered ${duration(seconds)} before. `;
+  const exposure = newShare(minutes, "exposure");
+  if (exposure === null) return "No exposure was counted in the last hour. ";
+  const clicks = newShare(minutes, "clicks");
   return [
-    tile(
-      "New items' share of exposure, now",
-      percent(share.findLast((value) => value !== null) ?? null),
-      `of clicks ${percent(ratio(latest.clicks_new, latest.clicks_new + latest.clicks_old))}`,
-      spark(share, { tone: "accent" }),
-    ),
-    tile(
-      "Wait for the first impression",
-      wait(first.median),
-      `median; ${wait(top.median)} to earn its place`,
-    ),
+    `In the last hour, items that entered less than ${duration(seconds)} before had `,
+    strong(percent(exposure)),
+    " of the exposure",
+    clicks === null ? "" : [" and ", strong(percent(clicks)), " of the clicks"],
+    ". ",
+  ];
+}
+
+function price(lost) {
+  if (lost === null) return "No click was reported in the last hour, so what exploration costs is not known.";
+  return ["Trying what is promising cost ", strong(percent(lost)), " of the clicks one could expect."];
+}
+
+/** New items' share of "exposure" or "clicks"; null where there were none. */
+function newShare(minutes, what) {
+  const [young, old] = [sum(minutes, `${what}_new`), sum(minutes, `${what}_old`)];
+  return ratio(young, young + old);
+}
+
+function tiles({ insights, minutes }) {
+  const latest = minutes.findLast((m) => m.seconds >= 20) ?? minutes.at(-1);
+  const { first_shown: first, top_k: top } = insights.waiting;
+  const { found, explored } = insights.exploration;
+  return [
+    shareTile(insights, settled(insights, minutes)),
+    tile("Wait for the first impression", wait(first.median), waits(first, top)),
     tile(
       "Clicks given up to explore, last hour",
-      percent(ratio(lost, lost + sum(minutes, "clicks"))),
-      `${counted(insights.exploration.found, "item")} found in ${count(insights.exploration.explored)} slots`,
+      percent(lostShare(minutes)),
+      `${counted(found, "item")} found in ${counted(explored, "slot")}`,
     ),
     tile(
       "Rankings per second, now",
       rate(latest.rankings / latest.seconds),
-      `p50 ${milliseconds(latest.latency_p50_ms)}, p99 ${milliseconds(latest.latency_p99_ms)}`,
+      latest.latency_p50_ms === null
+        ? "no list in this minute"
+        : `p50 ${milliseconds(latest.latency_p50_ms)}, p99 ${milliseconds(latest.latency_p99_ms)}`,
       spark(minutes.map((m) => m.rankings / m.seconds)),
     ),
   ];
+}
+
+function waits(first, top) {
+  if (first.median === null) return "fewer than half were shown so far";
+  return top.median === null ? "median; most have yet to earn a place" : `median; ${wait(top.median)} to earn its place`;
+}
+
+function shareTile({ new_seconds: seconds }, minutes) {
+  const name = "New items' share of exposure, now";
+  const share = minutes.map((minute) => newShare([minute], "exposure"));
+  const latest = share.findLastIndex((value) => value !== null);
+  if (latest < 0) return tile(name, percent(null), `known when the first are ${duration(seconds)} old and shown`);
+  const clicks = newShare([minutes[latest]], "clicks");
+  const note = clicks === null ? "no clicks yet" : `of clicks ${percent(clicks)}`;
+  return tile(name, percent(share[latest]), note, spark(share, { tone: "accent" }));
 }
 
 function tile(name, figure, note, picture = null) {

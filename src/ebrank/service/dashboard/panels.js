@@ -3,12 +3,14 @@
 import { line, scatter } from "./charts.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
-import { count, counted, decimal, duration, milliseconds, percent, rate, ratio, timeOfDay, wait } from "./format.js";
-import { sum } from "./minutes.js";
+import { count, counted, decimal, duration, half, milliseconds, percent, rate, ratio, timeOfDay } from "./format.js";
+import { lostShare, settled, sum } from "./minutes.js";
 
 const note = (...text) => h("p", { class: "note" }, text);
 
 const SILENCE = "No list was served in the last hour. POST /v1/rank serves one.";
+
+const NO_CLICK = "No click was reported in the last hour. POST /v1/feedback reports some.";
 
 function overTime(width, minutes, series, formatY, label, top) {
   const x = minutes.map((minute) => minute.start);
@@ -21,11 +23,18 @@ const quiet = (minutes) => sum(minutes, "rankings") === 0;
 export function newAgainstOld({ insights, minutes }, width) {
   const about = note(`Share of items that entered less than ${duration(insights.new_seconds)} before.`);
   if (quiet(minutes)) return [about, nothing(SILENCE)];
+  const telling = settled(insights, minutes);
+  if (telling.length === 0) return [about, nothing(allNew(insights))];
   const shares = [
     { name: "exposure", tone: "accent", of: (m) => ratio(m.exposure_new, m.exposure_new + m.exposure_old) },
     { name: "clicks", tone: "ink", dashed: true, of: (m) => ratio(m.clicks_new, m.clicks_new + m.clicks_old) },
   ];
-  return [about, overTime(width, minutes, shares, percent, "New items' share of exposure and clicks")];
+  return [about, overTime(width, telling, shares, percent, "New items' share of exposure and clicks")];
+}
+
+function allNew({ new_seconds: seconds, now, first_item: first }) {
+  const minute = 60 * Math.ceil((first + seconds) / 60); // the first that is told, when it is ten seconds old
+  return `At first all items are new. Their share can be told in ${duration(Math.max(1, minute + 10 - now))}.`;
 }
 
 export function traffic({ insights, minutes }, width) {
@@ -60,13 +69,8 @@ export function cost({ insights, minutes }, width) {
     `${count(exploration.found)} now stand in the top ${k}.`,
   );
   if (quiet(minutes)) return [about, nothing(SILENCE)];
-  const lost = [
-    {
-      name: "lost",
-      tone: "accent",
-      of: (m) => ratio(m.exploration_cost, m.exploration_cost + m.clicks),
-    },
-  ];
+  if (lostShare(minutes) === null) return [about, nothing(NO_CLICK)];
+  const lost = [{ name: "lost", tone: "accent", of: (m) => lostShare([m]) }];
   return [about, overTime(width, minutes, lost, percent, "Share of expected clicks lost to exploration")];
 }
 
@@ -78,14 +82,15 @@ export function waiting({ insights }, width) {
   const { first_shown: first, top_k: top } = insights.waiting;
   const about = note(
     "From entering to the first impression, and to a place in the list by relevance alone. ",
-    `Half of them: ${wait(first.median)} and ${wait(top.median)}.`,
+    `${half(first.median, "were shown")} `,
+    half(top.median, "earned their place"),
   );
   if (first.happened === 0) return [about, nothing("No item was shown since it entered.")];
-  const end = 1 + Math.max(0, ...first.seconds, ...top.seconds);
+  const end = Math.max(10, 1 + Math.max(...first.seconds, ...top.seconds)); // waits below 1 s are a step to be seen
   // Seconds and days on one axis: log(1 + seconds).
   const x = Array.from({ length: 81 }, (_, i) => (Math.log1p(end) * i) / 80);
   const share = (curve) => x.map((place) => 1 - stillWaiting(curve, Math.expm1(place) * (1 + 1e-9)));
-  const ticks = MARKS.filter((mark) => mark < end).map(Math.log1p);
+  const ticks = MARKS.filter((mark) => mark <= end).map(Math.log1p);
   const chart = line(width, {
     x,
     ticksX: thinned([0, ...ticks], width),

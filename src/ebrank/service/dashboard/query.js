@@ -33,7 +33,8 @@ function head(name) {
 function content(name, state, now) {
   if (state === null || state.items.length === 0) {
     const reason = state === null ? "This query is not known." : "This query has no candidates now.";
-    return [h("p", { class: "lead" }, reason), nothing("Give it some:"), putLine(name)];
+    const hint = nothing("The features are those of your other items.");
+    return [h("p", { class: "lead" }, `${reason} Give it items:`), putLine(name), hint];
   }
   const best = [...state.items].sort((a, b) => a.rank - b.rank);
   const shown = best.slice(0, MOST);
@@ -41,7 +42,7 @@ function content(name, state, now) {
   return [
     h("p", { class: "lead" }, summary(state, now)),
     h("div", { class: "panels" }, h("section", { class: "panel wide" }, [
-      key(),
+      key(shown.some(({ relevance }) => relevance > 1)),
       table(shown, now),
       left > 0 ? h("p", { class: "small soft more" }, `${counted(left, "item")} further down are left out.`) : null,
     ])),
@@ -60,12 +61,13 @@ function summary({ items, withdrawn, model, most_buried: buried }, now) {
   ];
 }
 
-function key() {
+function key(above) {
   return h("p", { class: "note" }, [
     h("span", { class: "swatch prior", "aria-hidden": "true" }),
     "what its features promise; ",
     h("span", { class: "swatch posterior", "aria-hidden": "true" }),
     "what is believed after its clicks, with the 90 % interval below. In the order in which they would be served now.",
+    above ? " An arrow: an estimate above 1, from more clicks than the exposure explains. It sorts, but is no probability." : "",
   ]);
 }
 
