@@ -62,7 +62,17 @@ def test_version() -> None:
 def test_an_unknown_command_is_a_usage_error() -> None:
     done = run("dance")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "No such command 'dance'" in done.stderr
+    assert done.stderr.endswith("Error: No such command 'dance'.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(("reprodce",), "reproduce"), (("Serve",), "serve"), (("data", "lst"), "list")],
+)
+def test_a_mistyped_command_is_told_what_may_be_meant(words: tuple[str, ...], meant: str) -> None:
+    done = CliRunner().invoke(root, words, prog_name="ebrank")
+    assert done.exit_code == 2
+    assert done.stderr.endswith(f"No such command '{words[-1]}'. Did you mean {meant}?\n")
 
 
 def test_a_users_mistake_is_one_line_without_traceback(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ VERBS = {
         "ebrank data list",
         "ebrank data check ~/datasets/MQ2008/Fold1",
         "ebrank simulate --dataset mq2007-like --ranker ebrank",
+        "ebrank reproduce --scale 0.1 --trials 2",
+        "ebrank serve --demo",
     ),
 )
 @click.version_option(__version__, prog_name="ebrank", message="%(prog)s %(version)s")

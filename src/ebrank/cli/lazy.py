@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
 import keyword
@@ -50,6 +51,17 @@ class LazyGroup(click.Group):
         command = importlib.import_module(f"{self.package}.{module}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb that is called; of one that is not known, say which may be meant."""
+        verb = args[0]
+        if verb not in self.verbs and not verb.startswith("-"):
+            close = difflib.get_close_matches(verb.lower(), self.verbs, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            ctx.fail(f"No such command '{verb}'.{hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""

@@ -68,7 +68,8 @@ ANY_FOLDER = "FOLDER"
 @click.option(
     "--only",
     metavar="NAMES",
-    help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all.",
+    help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all. "
+    "Extras can be named one by one: waiting, epsilon, beta, default, examination, calibration.",
 )
 @OPTIONS["seed"]
 @click.option(
