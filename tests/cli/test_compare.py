@@ -52,6 +52,16 @@ def test_a_table_for_people() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_rankers_are_called_as_the_user_calls_them() -> None:
+    typed = ("bm25", "ebrank:epsilon=20", "ebrank:epsilon=7,beta=5")
+    document = told(ebrank("compare", *typed, "ebrank:epsilon=20.0", *SHORT, "--json"))
+    assert tuple(one["ranker"] for one in document["rankers"]) == typed
+    assert {pair[side] for pair in document["pairs"] for side in "ab"} == set(typed)
+    simulated("folder", "bm25", "ebrank")
+    both = told(ebrank("compare", "folder", typed[1], *SHORT, "--json"))
+    assert [one["ranker"] for one in both["rankers"]] == ["bm25", typed[1]]
+
+
 def test_long_texts_are_broken_between_parameters() -> None:
     long = "ebrank:epsilon=5.5,estimator=exposure,min_impressions=12"
     lines = ebrank("compare", "bm25", long, *SHORT).stdout.splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,6 +115,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     meetings: list[Meeting] = []
     found: dict[tuple[str, str], Entry] = {}
     rankers: dict[tuple[str, str], Ranker] = {}
+    words: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
             meeting, stored = read_folder(Path(run))
@@ -127,6 +128,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
             ranker = parsed(run)
             entry = Entry(str(ranker), engine_stamp(ranker), NOW)
             rankers[entry.identity] = ranker
+            words.setdefault(entry.ranker, run)
             found.setdefault(entry.identity, entry)
     for meeting in meetings[1:]:
         check_same(meetings[0], meeting)
@@ -137,19 +139,22 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
         results = run_now([rankers[identity] for identity in new], meetings, options)
         for identity, result in zip(new, results, strict=True):
             found[identity] = replace(found[identity], result=result)
-    return called_apart(list(found.values()))
+    return called_apart(list(found.values()), words)
 
 
-def called_apart(entries: Sequence[Entry]) -> list[Result]:
-    """Return the results, those of the same text called by where they are from as well."""
+def called_apart(entries: Sequence[Entry], words: Mapping[str, str]) -> list[Result]:
+    """Return the results, called by the user's words for a ranker's text, where there are any.
+
+    Those of the same text are called by where they are from as well.
+    """
     times = Counter(entry.ranker for entry in entries)
-    return [
-        replace(entry.result, ranker=f"{entry.ranker} ({entry.where})")
-        if times[entry.ranker] > 1
-        else entry.result
-        for entry in entries
-        if entry.result is not None
-    ]
+    results = []
+    for entry in entries:
+        if entry.result is not None:
+            name = words.get(entry.ranker, entry.ranker)
+            where = f" ({entry.where})" if times[entry.ranker] > 1 else ""
+            results.append(replace(entry.result, ranker=name + where))
+    return results
 
 
 def is_folder(run: str) -> bool:
