@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from ebrank.client import calls
+from ebrank.client import Client, EventIn, calls
 from ebrank.errors import ParameterError
 
 
@@ -34,3 +35,28 @@ def test_what_json_has_no_number_for_is_refused(value: float) -> None:
 def test_a_time_that_is_no_number_is_refused(time: float) -> None:
     with pytest.raises(ParameterError, match="event 'e': its time is"):
         calls.feedback([calls.event("r1", "a", "click", "e", time)])
+
+
+def test_events_may_be_mappings() -> None:
+    given = {"event_id": "e", "ranking_id": "r", "item": "a", "type": "buy", "time": 5.0}
+    event = EventIn("e", "r", "a", "buy", 5.0)
+    assert calls.feedback([given]).content == calls.feedback([event]).content
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"event_id": "e"}, "event 1: .* missing required field `ranking_id`.* a mapping with"),
+        ({"event": "e"}, "event 1: .* unknown field `event`"),
+        ("click", "event 1: Expected `object`, got `str`"),
+    ],
+)
+def test_what_is_no_event_is_refused(given: Any, told: str) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match=told):
+        calls.feedback([EventIn("e", "r", "a", "click"), given])
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "localhost", "ftp://localhost"])
+def test_an_address_needs_its_scheme(url: str) -> None:
+    with pytest.raises(ParameterError, match="it begins with http:// or https://"):
+        Client(url)

@@ -17,5 +17,6 @@ from ebrank.client.asynchronous import AsyncClient  # noqa: E402 (it needs msgsp
 from ebrank.client.errors import ServiceError  # noqa: E402
 from ebrank.client.retries import Retries  # noqa: E402
 from ebrank.client.synchronous import Client  # noqa: E402
+from ebrank.service.api import EventIn  # noqa: E402
 
-__all__ = ["AsyncClient", "Client", "Retries", "ServiceError"]
+__all__ = ["AsyncClient", "Client", "EventIn", "Retries", "ServiceError"]

@@ -67,7 +67,7 @@ class AsyncClient(Connection):
         wanted = {"k": k, "items": items, "user": user, "explore": explore, "explain": explain}
         return await self._send(calls.rank(query, **wanted))
 
-    async def feedback(self, events: Iterable[api.EventIn]) -> api.FeedbackResponse:
+    async def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
         """Tell what users did; the answer says what became of each event."""
         return await self._send(calls.feedback(events))
 

@@ -29,6 +29,7 @@ Answer = TypeVar("Answer")
 Features: TypeAlias = Iterable[float | None] | Mapping[str, float | None]
 Items: TypeAlias = Mapping[str, Features]
 Candidates: TypeAlias = Iterable[str] | Items
+Event: TypeAlias = api.EventIn | Mapping[str, object]
 Served: TypeAlias = api.RankResponse | str
 
 
@@ -80,9 +81,9 @@ def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (
     return Call("POST", "/v1/rank", api.RankResponse, "broken", _json(body))
 
 
-def feedback(events: Iterable[api.EventIn]) -> Call[api.FeedbackResponse]:
+def feedback(events: Iterable[Event]) -> Call[api.FeedbackResponse]:
     """Tell what users did."""
-    body = api.FeedbackRequest(list(events))
+    body = api.FeedbackRequest([_event(at, one) for at, one in enumerate(events)])
     for one in body.events:
         if isinstance(one.time, float) and not math.isfinite(one.time):
             raise ParameterError(f"event {one.event_id!r}: its time is {one.time}")
@@ -99,6 +100,16 @@ def event(
     """Return an event about an item of a list; its id is made here, once."""
     ranking_id = served if isinstance(served, str) else served.ranking_id
     return api.EventIn(event_id or _event_id(), ranking_id, item, type, time)
+
+
+def _event(at: int, given: Event) -> api.EventIn:
+    try:
+        return msgspec.convert(given, api.EventIn)
+    except msgspec.ValidationError as problem:
+        raise ParameterError(
+            f"event {at}: {problem}. An event is an `ebrank.client.EventIn`, or a mapping with "
+            "event_id, ranking_id, item, type and, if you like, time"
+        ) from None
 
 
 def _event_id() -> str:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from ebrank.client import calls
 from ebrank.client.retries import Retries
+from ebrank.errors import ParameterError
 from ebrank.extras import import_extra
 
 
@@ -30,6 +31,11 @@ class Connection:
             timeout: seconds to wait for an answer.
             retries: what to do when none comes.
         """
+        if not base_url.startswith(("http://", "https://")):
+            raise ParameterError(
+                f"{base_url!r} is no address of a server: it begins with http:// or https://, "
+                f"such as http://{base_url or '127.0.0.1:8000'}"
+            )
         httpx = import_extra("httpx", extra="service", purpose="to call a server")
         self._url = base_url.rstrip("/")
         self._retries = retries or Retries()

@@ -67,7 +67,7 @@ class Client(Connection):
         wanted = {"k": k, "items": items, "user": user, "explore": explore, "explain": explain}
         return self._send(calls.rank(query, **wanted))
 
-    def feedback(self, events: Iterable[api.EventIn]) -> api.FeedbackResponse:
+    def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
         """Tell what users did; the answer says what became of each event."""
         return self._send(calls.feedback(events))
 
