@@ -78,6 +78,8 @@ def test_there_and_back(store: SqliteStore) -> None:
 def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
     assert good("backup", "store", "monday.db").startswith("monday.db: ")
     assert good("replay", "monday.db") == good("replay", "store")
+    assert good("backup", "store", "folders/that/are/new.db").startswith("folders/that/are/new.db")
+    assert good("replay", "folders/that/are/new.db") == good("replay", "store")
     Path("spare").mkdir()
     document = json.loads(good("backup", "store", "spare", "--json"))
     assert document == {"path": "spare/log.db", "bytes": Path("spare/log.db").stat().st_size}
@@ -95,7 +97,7 @@ def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
         (("export", "nothing", "out"), "nothing: no store"),
         (("import", "store", "copy"), "store/export.json: no complete export "),
         (("backup", "store", "text"), "text: exists already. "),
-        (("backup", "store", "no/such/file"), "no/such: no such folder. "),
+        (("backup", "store", "text/such/file"), "text/such: cannot be made: Not a directory."),
         (("backup", "nothing", "file"), "nothing: no store"),
     ],
 )

@@ -54,3 +54,11 @@ def test_settings_are_kept(store: Store) -> None:
     store.set_meta("features", "☂")
     assert store.meta("features") == "☂"
     assert store.settings() == {"a": "", "features": "☂"}
+
+
+def test_a_roll_up_may_keep_minutes_longer_than_entries(store: Store) -> None:
+    store.add_minutes([Minute(start, {"clicks": 1.0}) for start in (0.0, 60.0, 120.0)])
+    store.roll_up(120.0, minutes_before=60.0)
+    assert [minute.start for minute in store.minutes(0.0)] == [60.0, 120.0]
+    store.roll_up(120.0)
+    assert [minute.start for minute in store.minutes(0.0)] == [120.0]

@@ -95,3 +95,22 @@ def test_nothing_is_compiled_inside_a_request() -> None:
         assert compiled == [len(kernel.signatures) for kernel in kernels]  # type: ignore[attr-defined]
 
     play(scene, settings(features={"missing": "mean"}), store=store)
+
+
+def test_the_dashboards_hour_outlasts_a_short_retention() -> None:
+    clock, store = Clock(), MemoryStore()
+
+    async def scene(engine: Engine) -> list[int]:
+        await engine.put_items("q", items(3))
+        await engine.rank(RankRequest("q"))
+        await engine._watch.save()
+        kept = []
+        for seconds in (1800.0, 1900.0):
+            clock.now += seconds
+            await engine._roll_up()
+            kept.append(len(store.minutes(0.0)))
+        return kept
+
+    chosen = settings(store={"retention_seconds": 100.0})
+    assert play(scene, chosen, store=store, clock=clock) == [1, 0]
+    assert store.log_length() == 0

@@ -48,8 +48,7 @@ from ebrank.service.versions import Versions
 from ebrank.service.views import query_view
 from ebrank.service.watch import Watch
 
-SALT = "salt"
-CHECKED = "checked"
+SALT, CHECKED = "salt", "checked"
 HOUR = 3600.0
 
 
@@ -281,8 +280,9 @@ class Engine:
         return outcome
 
     async def _roll_up(self) -> None:
-        before = self._now() - self._settings.store.retention_seconds
-        await asyncio.to_thread(self._store.roll_up, before)
+        now, kept = self._now(), self._settings.store.retention_seconds
+        oldest = now - max(kept, HOUR)  # minute, since the dashboard shows an hour
+        await asyncio.to_thread(self._store.roll_up, now - kept, minutes_before=oldest)
 
     async def _flushed(self) -> None:
         """Return when all that was written so far is on disk."""

@@ -130,8 +130,10 @@ class Store(Readable, Protocol):
         """
         ...
 
-    def roll_up(self, before: float) -> RolledUp:
+    def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them.
+
+        Sums of minutes that began before `minutes_before`, or else `before`, are dropped.
 
         From then on nobody knows that such an event was counted: whoever calls this must refuse
         events of rankings a little younger than `before`, or one in flight may count twice.
@@ -141,7 +143,7 @@ class Store(Readable, Protocol):
     def add_minutes(self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None) -> None:
         """Add the sums of some minutes to those kept, and keep settings, in one transaction.
 
-        Not flushed. `roll_up` drops old minutes.
+        Not flushed. `roll_up` drops old ones.
         """
         ...
 

@@ -195,7 +195,7 @@ class MemoryStore:
         with self._lock:
             return len(self._log)
 
-    def roll_up(self, before: float) -> RolledUp:
+    def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them."""
         with self._lock:
             old = list(itertools.takewhile(lambda entry: time_of(entry) < before, self._log))
@@ -204,7 +204,8 @@ class MemoryStore:
                 for step in steps(entry):
                     self._items[entry.query][step.item].rolled.add(step)
                 self._forget(entry)
-            self._minutes = {start: v for start, v in self._minutes.items() if start >= before}
+            oldest = before if minutes_before is None else minutes_before
+            self._minutes = {start: v for start, v in self._minutes.items() if start >= oldest}
             rankings = sum(isinstance(entry, RankingEntry) for entry in old)
             return RolledUp(rankings, len(old) - rankings)
 

@@ -72,6 +72,8 @@ def _place(target: Path) -> Path:
     place = target / NAME if target.is_dir() else target
     if place.exists():
         raise StoreError(f"{place}: exists already. Name a new file or folder.")
-    if not place.parent.is_dir():
-        raise StoreError(f"{place.parent}: no such folder. Make it first.")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise StoreError(f"{place.parent}: cannot be made: {problem.strerror}.") from None
     return place

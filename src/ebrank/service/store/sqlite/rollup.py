@@ -28,7 +28,9 @@ _SNAPSHOT = (
 )
 
 
-def roll_up(connection: sqlite3.Connection, writing: threading.RLock, before: float) -> RolledUp:
+def roll_up(
+    connection: sqlite3.Connection, writing: threading.RLock, before: float, oldest_minute: float
+) -> RolledUp:
     """Roll up what is older than a time, over a connection that nobody else uses."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS rolled AS SELECT * FROM snapshot LIMIT 0")
@@ -40,7 +42,7 @@ def roll_up(connection: sqlite3.Connection, writing: threading.RLock, before: fl
         shown = sum(isinstance(entry, RankingEntry) for _, entry in portion)
         rankings, events = rankings + shown, events + len(portion) - shown
     with writing, transaction(connection):
-        connection.execute("DELETE FROM minutes WHERE start < ?", (before,))
+        connection.execute("DELETE FROM minutes WHERE start < ?", (oldest_minute,))
     return RolledUp(rankings, events)
 
 

@@ -109,13 +109,14 @@ class SqliteStore(Reader):
         self._check_open()
         self._wal.flush()
 
-    def roll_up(self, before: float) -> RolledUp:
+    def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them."""
         with told(self.path), self._rolling_up:
             self._check_open()
             connection = connect(self.path)
             try:
-                return rollup.roll_up(connection, self._writing, before)
+                oldest = before if minutes_before is None else minutes_before
+                return rollup.roll_up(connection, self._writing, before, oldest)
             finally:
                 connection.close()
 
