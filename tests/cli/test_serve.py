@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import socket
@@ -53,7 +54,9 @@ def test_check_prints_settings_that_can_be_read_back(tmp_path: Path) -> None:
     assert "a" * 64 not in done.stdout
     again = tmp_path / "again.toml"
     again.write_text(done.stdout)
-    assert read(again).ranking == read(file, environment={"EBRANK_SERVE_RANKING_K": "8"}).ranking
+    same = read(file, environment={"EBRANK_SERVE_RANKING_K": "8"}, flags={"server": {"port": 3}})
+    assert read(again) == dataclasses.replace(same, tokens=())
+    assert 'cutoff = "off"' in done.stdout
 
 
 def test_a_new_token_works_as_printed(tmp_path: Path) -> None:
@@ -104,6 +107,19 @@ def test_a_locked_store_names_its_owner(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as server:
         line = refused(run("--port", "0", "--store", str(tmp_path / "store")))
         assert str(server.process.pid) in line
+
+
+def test_a_demo_keeps_nothing_where_somebody_wants_it(tmp_path: Path) -> None:
+    done = run("--demo", "--store", str(tmp_path / "store"))
+    assert done.returncode == 2
+    assert "--demo throws its store away" in done.stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_on_all_addresses_it_names_one_that_can_be_opened(tmp_path: Path) -> None:
+    config = f'[tokens.a]\nsha256 = "{"a" * 64}"\nscopes = ["rank"]\n'
+    with serving(tmp_path / "store", "--host", "0.0.0.0", config=config) as server:
+        assert server.address.startswith("http://127.0.0.1:")
 
 
 def test_scopes_without_a_token_are_a_usage_error() -> None:

@@ -44,7 +44,9 @@ class Running:
 
     def start(self) -> None:
         """Start it and wait until it serves."""
-        where = ["--port", str(self.port), "--store", str(self.folder / "store")]
+        where = ["--port", str(self.port)]
+        if "--demo" not in self._options:  # whose store is its own
+            where += ["--store", str(self.folder / "store")]
         options = [*where, "--config", str(self._file), *self._options]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(

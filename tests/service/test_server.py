@@ -34,7 +34,8 @@ def test_a_server_that_others_can_reach_needs_tokens() -> None:
     outside = Settings(server=ServerSettings(host="0.0.0.0"))
     with pytest.raises(ServerError, match="no tokens") as told:
         check(outside)
-    assert "--new-token" in str(told.value)
+    assert "--new-token NAME --scopes rank,feedback" in str(told.value)
+    assert "--scopes admin" in str(told.value)
     check(Settings(server=ServerSettings(host="::1")))
     check(Settings(outside.server, tokens=(Token("a", "0" * 64, ("rank",)),)))
 

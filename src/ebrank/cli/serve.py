@@ -65,6 +65,8 @@ def command(
     """
     if scopes is not None and new_token is None:
         raise click.UsageError("--scopes belongs to --new-token NAME.")
+    if demo and store is not None:
+        raise click.UsageError("--demo throws its store away: leave out --store.")
     import_extra("msgspec", extra="service", purpose="to serve")
     if new_token is not None:
         print_token(new_token, (scopes or "rank,feedback").split(","))
@@ -152,6 +154,7 @@ def print_settings(settings: Settings) -> None:
     for section, table in effective(settings).items():
         click.echo(f"[{section}]")
         for key, value in table.items():
-            note = "# " if value is None or section == "tokens" else ""
-            click.echo(f"{note}{key} = {json.dumps(value)}")
+            note = "# " if section == "tokens" else ""
+            shown = json.dumps("off" if value is None else value, ensure_ascii=False)
+            click.echo(f"{note}{key} = {shown}")
         click.echo()

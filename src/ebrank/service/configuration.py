@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -28,6 +29,8 @@ from ebrank.service.settings import Settings, Token
 from ebrank.settings import SettingsError
 
 PREFIX = "EBRANK_SERVE_"
+OFF = "off"
+"""What a setting is that may have no value."""
 
 Tables = Mapping[str, Mapping[str, object]]
 
@@ -112,7 +115,7 @@ def table() -> str:
 def _toml_text(value: object) -> str:
     """Return a default as it would be written in the file; what is off has no value."""
     if value is None:
-        return "off"
+        return OFF
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -185,13 +188,16 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, obj
         if variable not in known:
             raise SettingsError(f"{variable}: there is no such setting.{_hint(variable, known)}")
         one = known[variable]
-        value = [word.strip() for word in text.split(",") if word] if one.many else text
+        many = one.many and text != OFF
+        value = [word.strip() for word in text.split(",") if word] if many else text
         values.setdefault(one.section, {})[one.key] = _value(one, value, variable, strict=False)
     return values
 
 
 def _value(one: Declaration, value: object, place: str, *, strict: bool = True) -> object:
     """Return a value as its declared type; text of the environment is not strict about numbers."""
+    if value == OFF and NoneType in get_args(one.type):
+        return None  # TOML has no null
     try:
         if isinstance(value, float) and not math.isfinite(value):
             raise msgspec.ValidationError("Expected a finite number")

@@ -43,9 +43,19 @@ def check(settings: Settings) -> None:
     if not settings.tokens and not is_loopback(settings.server.host):
         raise ServerError(
             f"server.host {settings.server.host} can be reached from elsewhere and there are no "
-            "tokens. Make some with `ebrank serve --new-token NAME --scopes rank,feedback`, "
-            "or listen on 127.0.0.1"
+            "tokens. Make some with `ebrank serve --new-token NAME --scopes rank,feedback` for "
+            "whoever serves lists and `--scopes admin` for items, training and the dashboard, or "
+            "listen on 127.0.0.1"
         )
+
+
+def reachable(host: str) -> str:
+    """Return an address by which this machine reaches a server that listens on `host`.
+
+    >>> reachable("0.0.0.0"), reachable("::"), reachable("192.0.2.7")
+    ('127.0.0.1', '::1', '192.0.2.7')
+    """
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
 def free_port(host: str, port: int) -> int:
@@ -104,7 +114,7 @@ async def _serve(
     log = AccessLog() if settings.server.access_log else None
     app = App(engine, settings, log=log)
     web = _web_server(app, settings.server.host, port)
-    address = f"http://{_bracketed(settings.server.host)}:{port}"
+    address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
     serving, beside = asyncio.create_task(web.serve()), None
     try:
         await engine.start()
