@@ -81,3 +81,15 @@ def test_changes_wait_for_a_flush_that_others_may_share() -> None:
         assert store.flushes == 4
 
     play(scene, store=store)
+
+
+def test_an_item_is_given_once() -> None:
+    async def scene(engine: Engine) -> None:
+        twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
+        with pytest.raises(Problem, match="item 'a' is given 2 times") as told:
+            await engine.put_items("q", twice)
+        assert told.value.status == 422
+        assert (await engine.put_items("q", twice[:2])).added == 2
+        assert (await engine.put_items("q", [*twice[1:], ItemIn("c", [0.0])])).changed == 2
+
+    play(scene)

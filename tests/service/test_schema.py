@@ -42,7 +42,7 @@ def test_what_does_not_fit_names_the_item_and_the_feature(features: object, told
 
 
 def test_names_mean_nothing_where_features_have_none() -> None:
-    told = "names its features.* Send 1 number, set features.names, or start a new store"
+    told = "names its features.* Send a list of 1, set features.names, or start a new store"
     with pytest.raises(Problem, match=told):
         Schema(1).row(ItemIn("x", {"a": 1.0}), missing_allowed=False)
 

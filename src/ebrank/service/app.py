@@ -13,7 +13,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from ebrank.service.http.admission import Admission
-from ebrank.service.http.messages import Bodies, Gone, Receive, Scope, Send, page, send_page
+from ebrank.service.http.messages import Bodies, Gone, Receive, Scope, Send, header, page, send_page
 from ebrank.service.http.problems import Bug, HttpProblem, told
 from ebrank.service.http.route import Call, Page, Router
 from ebrank.service.http.routes import API
@@ -77,13 +77,16 @@ class App:
 
     async def _answer(self, scope: Scope, receive: Receive, seen: _Seen) -> Page:
         try:
+            caller = self._admission.caller(scope)
+            seen.caller = caller.name
             route, parts = self.router.find(scope["method"], _raw_path(scope))
             seen.route = route.path
-            seen.caller = self._admission.admit(scope, route)
+            self._admission.admit(caller, scope, route)
             names, body = route.names(parts), await self._bodies.read(scope, receive)
             if route.waits:  # asked now: the server may have begun to close since
                 self.readiness.check_started()
-            answer = await route.handle(Call(self._engine, names, route.data(body)))
+            host = header(scope, b"host") or ""
+            answer = await route.handle(Call(self._engine, names, route.data(body), host))
         except Problem as problem:
             return _error(problem)
         except StoreError as problem:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ebrank.service import api
-from ebrank.service.problems import NotFound
+from ebrank.service.problems import NotFound, Problem
 from ebrank.service.queries import LiveQuery, Queries
 from ebrank.service.records import NewItem
 from ebrank.service.schema import Schema
@@ -41,6 +42,7 @@ class Candidacy:
         live = self._queries.get(query, now)
         if not items:
             return api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
+        _check_distinct(items)
         schema = self._schema or Schema.of(items)
         rows = [
             NewItem(item.id, schema.row(item, missing_allowed=self._missing_allowed))
@@ -55,8 +57,7 @@ class Candidacy:
         added = live.put(rows, now)
         self._queries.admit(live, new_items=added)
         self._watch.items(items=added, queries=int(is_new))
-        changed = len({item.id for item in items}) - added
-        return api.PutItemsResponse(query, added, changed, len(live.candidates))
+        return api.PutItemsResponse(query, added, len(items) - added, len(live.candidates))
 
     def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
         """Withdraw a candidate; on disk after the next flush."""
@@ -67,6 +68,13 @@ class Candidacy:
         withdrawn = self._store.withdraw(query, item, now, flush=False)
         live.withdraw(row)
         return api.WithdrawResponse(query, item, withdrawn)
+
+
+def _check_distinct(items: Sequence[api.ItemIn]) -> None:
+    """Refuse two items of one name: nobody can say whose features are meant."""
+    [(name, times)] = Counter(item.id for item in items).most_common(1)
+    if times > 1:
+        raise Problem(f"item {name!r} is given {times} times. Give it once", "items")
 
 
 def _schema(store: Store, settings: Settings) -> Schema | None:

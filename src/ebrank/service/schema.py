@@ -98,7 +98,7 @@ class Schema:
         if self.names is None:
             raise Problem(
                 f"item {item!r} names its features; the first items had {self.count} by position. "
-                f"Send {self.count} number{'s' * (self.count > 1)}, set features.names, or start a new store",
+                f"Send a list of {self.count}, set features.names, or start a new store",
                 "items",
             )
         unknown = values.keys() - set(self.names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from ebrank.service.auth import SCOPES, new_token
 from ebrank.service.http.route import Route
 from ebrank.service.http.routes import API
+from ebrank.service.logs import AccessLog
 from ebrank.service.settings import LimitsSettings, Settings
 from tests.in_process import Local, in_process
 
@@ -163,3 +166,12 @@ def test_with_tokens_any_name_is_fine(local: Local) -> None:
     """A page of another site has no token, and a server for others has a name."""
     headers = {"host": "search.example", "authorization": f"Bearer {SECRET['rank']}"}
     assert local.request("GET", "/v1/models", headers=headers).status_code == 200
+
+
+def test_the_access_log_names_who_was_refused() -> None:
+    stream = io.StringIO()
+    with in_process(Settings(tokens=TOKENS), log=AccessLog(stream)) as local:
+        assert status(local, "POST", "/v1/train", f"Bearer {SECRET['rank']}") == 403
+        assert status(local, "POST", "/v1/train", "Bearer wrong") == 401
+    named = [json.loads(line)["caller"] for line in stream.getvalue().splitlines()]
+    assert named == ["rank", "192.0.2.7"]

@@ -7,6 +7,7 @@ of other sites, which a browser on the same machine may show, are not let in.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from ebrank.service.auth import Guard, is_loopback
@@ -14,7 +15,20 @@ from ebrank.service.http.messages import Scope, header
 from ebrank.service.http.problems import Forbidden, TooMany, Unauthorized
 from ebrank.service.http.route import Route
 from ebrank.service.limits import Limiter
-from ebrank.service.settings import Settings
+from ebrank.service.settings import Settings, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request: from which address, with which token, if it is a known one."""
+
+    address: str
+    token: Token | None
+
+    @property
+    def name(self) -> str:
+        """What the log calls it."""
+        return self.address if self.token is None else self.token.name
 
 
 class Admission:
@@ -24,25 +38,31 @@ class Admission:
         self._guard = Guard(settings.tokens) if settings.tokens else None
         self._limiter = Limiter(settings.limits.requests_per_second, settings.limits.burst)
 
-    def admit(self, scope: Scope, route: Route) -> str:
-        """Return the caller's name, if it may call this route now.
+    def caller(self, scope: Scope) -> Caller:
+        """Return who sends a request, whether or not it is let in."""
+        client = scope.get("client")
+        address = str(client[0]) if client else "unknown"
+        if self._guard is None:
+            return Caller(address, None)
+        return Caller(address, self._guard.caller(header(scope, b"authorization")))
+
+    def admit(self, caller: Caller, scope: Scope, route: Route) -> None:
+        """Return if the caller may call this route now.
 
         Raises:
             Unauthorized: without a known token.
             Forbidden: with one that lacks the scope, or from a page of another site.
             TooMany: above the rate.
         """
-        client = scope.get("client")
-        address = str(client[0]) if client else "unknown"
         if not route.scopes:
-            return address
+            return
         if self._guard is None:
             _same_site(scope)
-            self._count(address)
-            return address
-        token = self._guard.caller(header(scope, b"authorization"))
+            self._count(caller.address)
+            return
+        token = caller.token
         # Attempts with wrong tokens count against the address they come from.
-        self._count(address if token is None else f"token {token.name}")
+        self._count(caller.address if token is None else f"token {token.name}")
         if token is None:
             raise Unauthorized(
                 "this needs a known token: send the header Authorization: Bearer TOKEN",
@@ -50,7 +70,6 @@ class Admission:
             )
         if not set(token.scopes) & set(route.scopes):
             raise Forbidden(f"this needs a token with scope {' or '.join(route.scopes)}")
-        return token.name
 
     def _count(self, caller: str) -> None:
         wait = self._limiter.wait(caller)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
@@ -23,8 +24,8 @@ h2 code { font-size: 1rem; }
 """
 
 
-def page(document: Mapping[str, Any]) -> str:
-    """Return the page of an OpenAPI document."""
+def page(document: Mapping[str, Any], host: str) -> str:
+    """Return the page of an OpenAPI document, with examples for a server at `host`."""
     return "\n".join(
         (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -35,7 +36,7 @@ def page(document: Mapping[str, Any]) -> str:
             "<p>JSON over HTTP. The same as a document for programs: ",
             '<a href="/openapi.json">openapi.json</a>. What is going on: ',
             '<a href="/">dashboard</a>.</p>',
-            *_operations(document),
+            *_operations(document, host),
             "<h1>Types</h1>",
             *_types(document["components"]["schemas"]),
             "</body></html>",
@@ -43,23 +44,28 @@ def page(document: Mapping[str, Any]) -> str:
     )
 
 
-def _operations(document: Mapping[str, Any]) -> Iterator[str]:
+def _operations(document: Mapping[str, Any], host: str) -> Iterator[str]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield (
                 f'<h2 id="{escape(operation["operationId"])}"><code>'
                 f'<span class="method">{method.upper()}</span>{escape(path)}</code></h2>'
             )
-            yield f"<p>{escape(operation['description'])}</p>"
+            yield f"<p>{_prose(operation['description'])}</p>"
             if "x-scopes" in operation:
                 yield f"<p>Token with scope {escape(' or '.join(operation['x-scopes']))}.</p>"
-            yield f"<pre>{escape(_curl(method.upper(), path, operation))}</pre>"
+            yield f"<pre>{escape(_curl(host, method.upper(), path, operation))}</pre>"
             yield f"<p>{_bodies(operation)}</p>"
 
 
-def _curl(method: str, path: str, operation: Mapping[str, Any]) -> str:
+def _prose(text: str) -> str:
+    """Return a description as HTML; what stands in backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _curl(host: str, method: str, path: str, operation: Mapping[str, Any]) -> str:
     address = path.replace("{query}", "tea").replace("{item}", "sencha").replace("{version}", "1")
-    line = f"curl -X {method} http://127.0.0.1:8000{address}"
+    line = f"curl -X {method} http://{host}{address}"
     body = operation.get("requestBody")
     if body is None:
         return line
@@ -85,7 +91,7 @@ def _content(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
     for name, schema in schemas.items():
         yield f'<h3 id="type-{escape(name)}">{escape(name)}</h3>'
-        yield f"<p>{escape(schema.get('description', ''))}</p><table>"
+        yield f"<p>{_prose(schema.get('description', ''))}</p><table>"
         required = schema.get("required", ())
         for field, kind in schema.get("properties", {}).items():
             need = "" if field in required else ", optional"

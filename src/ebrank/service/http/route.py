@@ -43,11 +43,13 @@ class Call:
         engine: which serves it.
         names: the variable parts of the address, as their types.
         data: the body, as the route reads it.
+        host: the name by which the caller knows the server.
     """
 
     engine: Engine
     names: Mapping[str, Any]
     data: Any
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

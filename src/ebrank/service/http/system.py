@@ -95,7 +95,6 @@ def documentation_routes(routes: Iterable[Route]) -> list[Route]:
     """Return the OpenAPI document of these routes and a page that shows it."""
     shown = openapi.document(routes)
     document = msgspec.json.encode(shown)
-    page = html_page(docs.page(shown))
     style = Page(docs.STYLE.encode(), "text/css; charset=utf-8")
 
     async def openapi_document(call: Call) -> Page:
@@ -104,7 +103,7 @@ def documentation_routes(routes: Iterable[Route]) -> list[Route]:
 
     async def documentation(call: Call) -> Page:
         """Show the documentation."""
-        return page
+        return html_page(docs.page(shown, call.host or "127.0.0.1:8000"))
 
     async def documentation_style(call: Call) -> Page:
         """Return the style of the documentation."""
