@@ -139,7 +139,7 @@ function shareTile({ new_seconds: seconds }, minutes) {
   const name = "New items' share of exposure, now";
   const share = minutes.map((minute) => newShare([minute], "exposure"));
   const latest = share.findLastIndex((value) => value !== null);
-  if (latest < 0) return tile(name, percent(null), `known when the first are ${duration(seconds)} old and shown`);
+  if (latest < 0) return tile(name, percent(null), `known when the first are ${duration(seconds)} old`);
   const clicks = newShare([minutes[latest]], "clicks");
   const note = clicks === null ? "no clicks yet" : `of clicks ${percent(clicks)}`;
   return tile(name, percent(share[latest]), note, spark(share, { tone: "accent" }));
