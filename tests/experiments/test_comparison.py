@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -91,6 +92,15 @@ def test_the_figure_has_a_line_for_each_ranker_in_its_own_colors(found: Comparis
         assert styles == ["random", "oracle", "bm25", "ebrank-exposure", "ebrank"]
         assert all(len(line.x) == len(line.y) == len(line.error) == 3 for line in panel.series)
     assert panels[2].series[2].y[-1] == pytest.approx(found.results[2].cum_ndcg.mean())
+
+
+def test_captions_of_one_trial_speak_of_no_spread(found: Comparison) -> None:
+    one = compared([replace(each, trials=each.trials[:1]) for each in found.results])
+    for told, several in ((figure(one), figure(found)), (table(one), table(found))):
+        assert several.caption.startswith("Mean of the trials")
+        assert "standard deviation" in several.caption
+        assert told.caption.startswith("One trial")
+        assert "deviation" not in told.caption
 
 
 def test_plain_objects_are_json(found: Comparison) -> None:

@@ -23,6 +23,10 @@ def test_times_are_told_in_words() -> None:
     assert table is not None
     assert [row.cells[2] for row in table.rows] == ["1 min 15 s", "3.0 s", "1 h 2 min"]
     assert {row.group for row in table.rows} == {NASTY}
+    assert table.caption.startswith("Trials on 2 cores at a time")
+    alone = times_table(TIMES | {"jobs": 1})
+    assert alone is not None
+    assert alone.caption.startswith("Trials on 1 core at a time")
 
 
 @pytest.mark.parametrize("times", [{}, {"datasets": [{}]}, {"datasets": 1}, {"datasets": [1]}])

@@ -192,6 +192,10 @@ def test_it_opens_with_one_look(browser: Chrome, tmp_path: Path) -> None:
     assert len(look.find_elements(By.CSS_SELECTOR, "#glance-0-table tbody tr")) == 6
 
 
+def test_one_trial_is_one_trial() -> None:
+    assert "<p>1 trial, seed 1." in page(document(trials=1), None)
+
+
 def test_a_small_run_is_called_small_above_its_findings() -> None:
     assert "2 trials: too few for significance tests to decide." in page(document(), None)
     assert "too few" not in page(document(trials=5), None)

@@ -8,7 +8,17 @@ from typing import Any
 
 from ebrank.experiments.contest import LEVEL, in_words, pairwise
 from ebrank.experiments.lineup import EBRANK, EXPOSURE, Entrant, entrant
-from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, cells, over_time, panels
+from ebrank.experiments.measures import (
+    BANDS,
+    CUM,
+    MEASURES,
+    WARM,
+    Measure,
+    averaged,
+    cells,
+    over_time,
+    panels,
+)
 from ebrank.experiments.outcome import Column, Figure, Finding, Outcome, Row, Series, Table
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 from ebrank.simulation.result import Result
@@ -70,11 +80,13 @@ def figure(one: Entrant, parts: dict[Part, Result]) -> Figure:
             over_time(_drawn(one, part), result, measure) for part, result in parts.items()
         )
 
+    trials = len(parts[FULL].trials)
+
     return Figure(
         "ablation" if one.key == EBRANK else "ablation-exposure",
         f"Ablation of {one.label}",
-        "Without the exploration bonus, by the prior alone, by behavior alone. Mean of the trials; "
-        "bands are one standard deviation.",
+        "Without the exploration bonus, by the prior alone, by behavior alone. "
+        f"{averaged(trials, spread=BANDS)}.",
         panels("sessions", lines, MEASURES),
     )
 

@@ -17,14 +17,23 @@ from ebrank.evaluation.letters import letters
 from ebrank.evaluation.significance import compare, holm
 from ebrank.experiments.contest import LEVEL
 from ebrank.experiments.lineup import EBRANK, ENTRANTS, EXPOSURE, Entrant, entrant
-from ebrank.experiments.measures import MEASURES, Measure, cell, over_time, panels
+from ebrank.experiments.measures import (
+    AT_UPDATES,
+    BANDS,
+    MEASURES,
+    Measure,
+    averaged,
+    cell,
+    over_time,
+    panels,
+)
 from ebrank.experiments.outcome import Column, Figure, Row, Series, Table
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import summary
 
 CAPTION = (
-    "Mean of the trials ± standard deviation. Rankers that share a letter do not differ "
-    f"significantly (Fisher's randomization test over test queries, Holm-adjusted p < {LEVEL:g})."
+    "Rankers that share a letter do not differ significantly (Fisher's randomization test over "
+    f"test queries, Holm-adjusted p < {LEVEL:g})."
 )
 
 
@@ -100,9 +109,11 @@ def table(found: Comparison) -> Table:
         )
     rows = zip((result.ranker for result in found.results), *columns, strict=True)
     titles = ("ranker", *(measure.title for measure in MEASURES))
-    title = f"Comparison on {found.results[0].dataset}"
+    first = found.results[0]
+    title = f"Comparison on {first.dataset}"
+    caption = f"{averaged(len(first.trials), spread=' ± standard deviation')}. {CAPTION}"
     return Table(
-        "compare", title, CAPTION, tuple(map(Column, titles)), tuple(Row(cells) for cells in rows)
+        "compare", title, caption, tuple(map(Column, titles)), tuple(Row(cells) for cells in rows)
     )
 
 
@@ -115,7 +126,7 @@ def figure(found: Comparison) -> Figure:
     return Figure(
         "compare",
         f"Comparison on {found.results[0].dataset}",
-        "Mean of the trials at each model update; bands are one standard deviation.",
+        f"{averaged(len(found.results[0].trials), AT_UPDATES, BANDS)}.",
         panels("sessions", lines, MEASURES),
     )
 

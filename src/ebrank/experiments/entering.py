@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ebrank.experiments.contest import Lead, in_words, lead
 from ebrank.experiments.lineup import EBRANK, EXPOSURE, FIGURES, TUNED, Entrant, entrant
-from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, against, panels
+from ebrank.experiments.measures import CUM, MEASURES, WARM, Measure, against, averaged, panels
 from ebrank.experiments.outcome import Figure, Finding, Outcome, Series
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 
@@ -40,8 +40,8 @@ def outcome(setup: Setup, results: Results) -> Outcome:
     figure = Figure(
         "entering",
         "Entering probability",
-        "The lower η, the more sessions there are before the next item enters. Mean of the trials "
-        "and one standard deviation; ε is tuned for each η.",
+        "The lower η, the more sessions there are before the next item enters. "
+        f"{averaged(setup.trials)}; ε is tuned for each η.",
         tuple(replace(panel, log_x=True) for panel in drawn),
     )
     return Outcome(figures=(figure,), findings=tuple(findings(setup, results)))

@@ -66,6 +66,8 @@ MEASURES = (
     Measure("cum_ndcg", "Cum-NDCG", 1, lambda trial: trial.cum_ndcg),
 )
 COLD, WARM, CUM = MEASURES
+BANDS = "; bands are one standard deviation"
+AT_UPDATES = " at each model update"
 
 
 def printed(value: float, digits: int, sign: str = "") -> str:
@@ -78,6 +80,17 @@ def printed(value: float, digits: int, sign: str = "") -> str:
     if told.strip("0."):
         told = ("−" if value < 0 else sign) + told.removeprefix("0")
     return told.removeprefix("0")
+
+
+def averaged(trials: int, at: str = "", spread: str = " and one standard deviation") -> str:
+    """Return what figures show, for their captions; one trial has neither a mean nor a spread.
+
+    >>> averaged(5), averaged(1)
+    ('Mean of the trials and one standard deviation', 'One trial')
+    >>> averaged(5, " at each update", BANDS)
+    'Mean of the trials at each update; bands are one standard deviation'
+    """
+    return f"One trial{at}" if trials == 1 else f"Mean of the trials{at}{spread}"
 
 
 def cell(values: Floats, digits: int = 3) -> Cell:

@@ -7,13 +7,20 @@ the rankers without behavior, and those set apart.
 from __future__ import annotations
 
 from ebrank.experiments.lineup import ENTRANTS, FIGURES, TUNED, Entrant
-from ebrank.experiments.measures import MEASURES, Measure, over_time, panels
+from ebrank.experiments.measures import (
+    AT_UPDATES,
+    BANDS,
+    MEASURES,
+    Measure,
+    averaged,
+    over_time,
+    panels,
+)
 from ebrank.experiments.outcome import Figure, Outcome, Series
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 
 OTHERS = tuple(one for one in ENTRANTS if one.key == "bm25" or one not in FIGURES)
 """Who is in the second figure; BM25 is in both."""
-HOW = "Mean of the trials at each model update; bands are one standard deviation."
 
 
 def runs(setup: Setup) -> list[Run]:
@@ -28,7 +35,8 @@ def outcome(setup: Setup, results: Results) -> Outcome:
         def lines(measure: Measure) -> tuple[Series, ...]:
             return tuple(over_time(one, results[setup.run(one.key)], measure) for one in entrants)
 
-        return Figure(name, title, f"{HOW} {caption}", panels("sessions", lines, MEASURES))
+        caption = f"{averaged(setup.trials, AT_UPDATES, BANDS)}. {caption}"
+        return Figure(name, title, caption, panels("sessions", lines, MEASURES))
 
     title = "Performance over time"
     return Outcome(

@@ -29,9 +29,11 @@ def times_table(times: Mapping[str, Any]) -> Table | None:
         rows = tuple(row for data in times["datasets"] for row in _times(data))
     except (KeyError, TypeError, ValueError):
         return None  # a file of another version: the report does without
+    jobs = times.get("jobs", 1)
     caption = (
-        f"Trials on {times.get('jobs', 1)} cores at a time; a trial that several need is counted "
-        "for each. Tuning and running are by the clock, without what was found finished."
+        f"Trials on {jobs} {'core' if jobs == 1 else 'cores'} at a time; a trial that several "
+        "need is counted for each. Tuning and running are by the clock, without what was found "
+        "finished."
     )
     return Table("times", "Run times", caption, tuple(map(Column, titles)), rows)
 

@@ -12,6 +12,7 @@ from ebrank.evaluation.letters import letter
 from ebrank.experiments.document import Document
 from ebrank.experiments.ledger import RULE, Entry, Section
 from ebrank.experiments.outcome import Cell, Column, Finding, Row, Table
+from ebrank.experiments.words import counted
 from ebrank.report.tables.markdown import code, escaped, grid, prose
 from ebrank.report.themes import Theme, themes
 
@@ -65,7 +66,7 @@ def _compared(entry: Entry | None, letters: Mapping[str, str]) -> list[Cell]:
 
 def ledger_markdown(document: Document) -> str:
     """Return `LEDGER.md`: dataset by dataset, then what was not at hand."""
-    trials = f"{document.trials} trial{'' if document.trials == 1 else 's'}"
+    trials = counted(document.trials, "trial")
     lines = [
         "# Ledger",
         "",

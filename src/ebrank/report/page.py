@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebrank.experiments.document import Document
 from ebrank.experiments.ledger import RULE
+from ebrank.experiments.words import counted
 from ebrank.extras import import_extra
 from ebrank.report import facts
 from ebrank.report.bands import caption
@@ -25,6 +26,8 @@ from ebrank.report.tables import TABLE_FORMS, layout
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
+
+ADDRESS = re.compile(r"\bhttps://[\w./?=%~-]*[\w/]")
 
 
 def page(document: Document, times: Mapping[str, Any] | None) -> str:
@@ -59,6 +62,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "blocks": layout.blocks,
         "caption": caption,
+        "counted": counted,
         "identifier": identifier,
         "ledger_table": ledger_table,
         "numeric": layout.numeric,
@@ -77,14 +81,17 @@ def _environment() -> Environment:
 
 
 def _prose(text: str) -> Markup:
-    """Return a text with what stands between backticks as code.
+    """Return a text with what stands between backticks as code, and addresses as links.
 
     >>> _prose("run `a < b`")
     Markup('run <code>a &lt; b</code>')
+    >>> _prose("from https://a.example/b?c; then")
+    Markup('from <a href="https://a.example/b?c">https://a.example/b?c</a>; then')
     """
     from markupsafe import Markup, escape
 
-    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
+    coded = re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', coded))
 
 
 def _plain(value: object) -> str:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.experiments.lineup import CONCATENATING, twin
-from ebrank.experiments.measures import COLD, MEASURES, WARM, Measure, cells, series
+from ebrank.experiments.measures import COLD, MEASURES, WARM, Measure, averaged, cells, series
 from ebrank.experiments.outcome import Column, Figure, Outcome, Panel, Row, Series, Table
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 
 DEFAULTS = {"zero": "0", "mean": "mean"}
 ENTRANTS = tuple(one for one in CONCATENATING if twin(one) is not None)
 CAPTION = (
-    "x^b of an item that was never shown is 0, as in the paper, or the mean of those that were. "
-    "Mean of the trials and one standard deviation."
+    "x^b of an item that was never shown is 0, as in the paper, or the mean of those that were."
 )
 
 
@@ -29,6 +28,7 @@ def runs(setup: Setup) -> list[Run]:
 def outcome(setup: Setup, results: Results) -> Outcome:
     """Return bars side by side, and a table."""
     title = "Default of the behavior feature"
+    caption = f"{CAPTION} {averaged(setup.trials)}."
     drawn = tuple(_panel(setup, results, measure) for measure in (COLD, WARM))
     rows = [
         Row((DEFAULTS[default], *cells(results[setup.run(one.key, default=default)])), one.label)
@@ -37,8 +37,8 @@ def outcome(setup: Setup, results: Results) -> Outcome:
     ]
     columns = (Column("default x^b"), *(Column(measure.title) for measure in MEASURES))
     return Outcome(
-        tables=(Table("default", title, CAPTION, columns, tuple(rows)),),
-        figures=(Figure("default", title, CAPTION, drawn),),
+        tables=(Table("default", title, caption, columns, tuple(rows)),),
+        figures=(Figure("default", title, caption, drawn),),
     )
 
 

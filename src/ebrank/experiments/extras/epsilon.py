@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ebrank.experiments.choice import grid_of
 from ebrank.experiments.lineup import EBRANK, EXPOSURE, TUNED, UCBRANK, entrant
-from ebrank.experiments.measures import MEASURES, Measure, against, cells, panels
+from ebrank.experiments.measures import MEASURES, Measure, against, averaged, cells, panels
 from ebrank.experiments.outcome import Cell, Column, Figure, Outcome, Panel, Row, Series, Table
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 from ebrank.rankers.registry import typed
@@ -40,7 +40,7 @@ def outcome(setup: Setup, results: Results) -> Outcome:
     }
     caption = (
         "Test figures over the grid of ε; the choice, named with each ranker, was made on "
-        "validation queries. Mean of the trials and one standard deviation."
+        f"validation queries. {averaged(setup.trials)}."
     )
     title = "Dependence on ε"
     figures = tuple(

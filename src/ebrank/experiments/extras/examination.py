@@ -28,8 +28,7 @@ SWEEP = Sweep(
     title="A wrong examination curve",
     caption="Rankers debias clicks as if users examined rank k with probability 1/log2(k + 1) to "
     "the power on the x axis, the severity; that of users is 1. At 0, x^b = c/E is the very click "
-    "rate C/n that counterfactual models are fitted to. Mean of the trials and one standard "
-    "deviation.",
+    "rate C/n that counterfactual models are fitted to.",
     x_label="believed severity",
     values=(0.0, 0.5, 1.0, 1.5, 2.0),
     entrants=tuple(one for one in FIGURES if one.key != "bm25"),

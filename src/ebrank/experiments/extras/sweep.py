@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ebrank.experiments.lineup import Entrant
-from ebrank.experiments.measures import MEASURES, Measure, against, cells, panels
+from ebrank.experiments.measures import MEASURES, Measure, against, averaged, cells, panels
 from ebrank.experiments.outcome import Column, Figure, Outcome, Row, Series, Table
 from ebrank.experiments.run import Experiment, Results, Run, Setup
 
@@ -16,7 +16,7 @@ class Sweep:
     """An experiment that varies one value.
 
     Attributes:
-        name, title, caption: of its figure and table.
+        name, title, caption: of its figure and table; how trials were averaged is added.
         x_label: what is varied.
         values: which values it takes.
         entrants: who is watched.
@@ -66,7 +66,8 @@ class Sweep:
             for value, result in zip(self.values, each, strict=True)
         ]
         columns = (Column(self.x_label), *(Column(measure.title) for measure in MEASURES))
+        caption = f"{self.caption} {averaged(setup.trials)}."
         return Outcome(
-            tables=(Table(self.name, self.title, self.caption, columns, tuple(rows)),),
-            figures=(Figure(self.name, self.title, self.caption, tuple(drawn)),),
+            tables=(Table(self.name, self.title, caption, columns, tuple(rows)),),
+            figures=(Figure(self.name, self.title, caption, tuple(drawn)),),
         )
