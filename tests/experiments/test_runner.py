@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,23 @@ def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path:
     tuning = [each for each in told if "tuning ucbrank" in each[0]]
     assert 0 < tuning[-1][1] < tuning[-1][2]
     assert told[-1][1] == told[-1][2]
+
+
+def test_what_is_found_finished_is_no_progress(dataset: Dataset, tmp_path: Path) -> None:
+    def watched(trials: int, folder: str) -> list[tuple[str, int, int]]:
+        told: list[tuple[str, int, int]] = []
+        order = Order(catalog.selected("table3,entering"), SHORT, 3, trials, GIVEN)
+        carry_out(order, dataset, tmp_path / folder, watch=lambda *what: told.append(what))
+        return told
+
+    one = watched(1, "kept")
+    assert watched(1, "kept")[-1][1:] == (0, 0), "nothing was left to do"
+    second, both = watched(2, "kept"), watched(2, "fresh")
+    assert second[0][1] == 0
+    assert second[-1][1:] == one[-1][1:], "only the second trial's work"
+    assert both[-1][1:] == tuple(2 * work for work in one[-1][1:])
+    steps = {after[1] - before[1] for before, after in pairwise(second)}
+    assert steps <= {after[1] - before[1] for before, after in pairwise(both)}, "a leap"
 
 
 def test_a_stop_keeps_what_is_finished(dataset: Dataset, tmp_path: Path) -> None:

@@ -25,7 +25,11 @@ from ebrank.simulation.result import Result
 from ebrank.simulation.storage import Store
 
 Watch: TypeAlias = Callable[[str, int, int], None]
-"""Told what runs, how much is done, and how much there is to do."""
+"""Told what runs, how much is done, and how much there is to do.
+
+Trials that were found finished count for neither: they took no time, and whoever reckons from them
+how long the rest will take would promise too much.
+"""
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,7 @@ class _Work:
         self.jobs = jobs
         self.watch = watch
         self.done = 0
+        self.found = 0
         self.needs = choice.needs(order.experiments, order.config)
         self.total = self._tuning_work() + self._running_work(self._plan())
 
@@ -203,16 +208,25 @@ class _Work:
         return config.session_count(self.dataset) // config.updates + 2 * self.dataset.n_rows
 
     def _progress(self, what: str, config: SimulationConfig) -> Callable[[int, int], None]:
+        """Return what hears of a batch's updates: first of all how many were found finished."""
         each = self._update_work(config)
+        begun = False
 
         def tell(done: int, total: int) -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                self.found = done * each
+                self.total -= self.found
             if self.watch is not None:
-                self.watch(f"{self.dataset.name}: {what}", self.done + done * each, self.total)
+                now = self.done + done * each - self.found
+                self.watch(f"{self.dataset.name}: {what}", now, self.total)
 
         return tell
 
     def _finish(self, config: SimulationConfig, trials: int) -> None:
-        self.done += trials * self._trial_work(config)
+        self.done += trials * self._trial_work(config) - self.found
+        self.found = 0
 
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:
