@@ -119,7 +119,7 @@ def test_the_guide_tells_where_to_look() -> None:
     told = guide("http://127.0.0.1:8123")
     assert "http://127.0.0.1:8123/" in told
     assert "ε = 150" in told  # which is not the default
-    assert "defaults,\n20 and `ips`" in told
+    assert "are 20 and `ips`" in told
 
 
 # --- users of a real server --------------------------------------------------------------------
