@@ -28,6 +28,7 @@ demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, a
 	@echo '  $(BIN)/ebrank reproduce --dataset MQ2008 --data-dir FOLDER       on data of your own'
 	@echo '  $(BIN)/ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank:epsilon=5'
 	@echo '  $(BIN)/python examples/new_item.py            watch new items being found'
+	@echo '  $(BIN)/ebrank serve --demo                    the service, with simulated users and a dashboard'
 
 test: $(INSTALLED) browser lint ## everything CI checks: lint, format, types, imports, tests, doctests
 	$(BIN)/pytest -q
