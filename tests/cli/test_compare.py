@@ -19,10 +19,7 @@ from tests.cli.comparing import SHORT, TINY, ebrank, simulated
 PATIENCE = 120
 
 
-@pytest.fixture(autouse=True)
-def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("narrow")
 
 
 def told(done: Result) -> dict[str, Any]:

@@ -1,70 +1,30 @@
-"""`ebrank simulate`: the numbers of the library, tables and JSON, and what a stop leaves behind."""
+"""`ebrank simulate`: the numbers of the library, tables and JSON, and results on disk."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import ebrank
-from ebrank.cli import console, root
-from ebrank.cli._experiment import one_interrupt_at_a_time
 from ebrank.rankers import registry
-from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
+from tests.cli.simulating import (
+    PATIENCE,
+    SHORT,
+    TINY,
+    results_in,
+    run,
+    started,
+    without_seconds,
+)
 
-PATIENCE = 120  # seconds, should everything have to be compiled first
-TINY = ("--dataset", "mq2007-like", "--scale", "0.01")
-SHORT = (*TINY, "--sessions", "80", "--updates", "4", "--trials", "2")
-
-
-@pytest.fixture(autouse=True)
-def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(root, ["simulate", *map(str, arguments)], prog_name="ebrank")
-
-
-@contextmanager
-def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """Run the command as a user would; it does not outlive the test."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "ebrank", "simulate", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.01)
-
-
-def without_seconds(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != "seconds"}
+pytestmark = pytest.mark.usefixtures("narrow")
 
 
 # --- what is printed ---------------------------------------------------------------------------
@@ -201,11 +161,6 @@ def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem
 # --- results on disk ---------------------------------------------------------------------------
 
 
-def results_in(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return document
-
-
 def test_out_holds_results_and_trials(tmp_path: Path) -> None:
     out = tmp_path / "a" / "b"
     printed = run(*SHORT, "--ranker", "bm25", "--ranker", "ebrank", "--out", out, "--json")
@@ -274,106 +229,3 @@ def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path, content: st
 def test_out_must_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert run(*SHORT, "--ranker", "bm25", "--out", tmp_path / "file").exit_code == 2
-
-
-# --- stopping ----------------------------------------------------------------------------------
-
-
-LONG = ("--dataset", "mq2007-like", "--scale", "0.03", "--trials", "400", "--ranker", "ebrank")
-
-
-def trials_in(folder: Path) -> int:
-    return len(list(folder.glob("*.npz")))
-
-
-def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
-    with started(*LONG, "--out", tmp_path, "--json", "--jobs", "2") as process:
-        wait_until(lambda: trials_in(tmp_path) >= 3, process)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Traceback" not in stderr
-    document = json.loads(stdout)
-    kept = trials_in(tmp_path)
-    assert len(document["warm_ndcg"]["trials"]) == kept >= 3
-    (entry,) = results_in(tmp_path)["rankers"]
-    assert len(entry["files"]) == len(entry["warm_ndcg"]["trials"]) == kept
-    assert f"stopped: {kept} of 400 trials finished, kept in {tmp_path}" in stderr
-    assert results_in(tmp_path)["complete"] is False
-    assert not list(tmp_path.glob(".*")), "half-written files"
-    again = run(*LONG, "--out", tmp_path, "--json", "--trials", "2")
-    fresh = run(*LONG, "--json", "--trials", "2")
-    assert without_seconds(json.loads(again.stdout)) == without_seconds(json.loads(fresh.stdout))
-
-
-def test_ctrl_c_before_the_first_trial_prints_no_results(tmp_path: Path) -> None:
-    endless = ("--sessions", "100000000", "--updates", "100000", "--ranker", "ebrank")
-    with started(*TINY, *endless, "--out", tmp_path) as process:
-        wait_until((tmp_path / "results.json").exists, process)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, stdout) == (130, "")
-    assert "Traceback" not in stderr
-
-
-def interrupt(*_: object) -> None:
-    signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.parametrize("rankers", [("bm25",), ("bm25", "ebrank")])
-def test_ctrl_c_again_and_again_while_compiling_still_prints_json(
-    monkeypatch: pytest.MonkeyPatch, rankers: tuple[str, ...]
-) -> None:
-    def print_interrupted(value: object) -> None:
-        interrupt()
-        print_json(value)
-
-    print_json = console.print_json
-    monkeypatch.setattr(parallel, "compile_for", interrupt)
-    monkeypatch.setattr(console, "print_json", print_interrupted)
-    done = run(*SHORT, *(word for name in rankers for word in ("--ranker", name)), "--json")
-    assert done.exit_code == 130
-    assert done.stderr == f"stopped: 0 of {2 * len(rankers)} trials finished\n"
-    document = json.loads(done.stdout)
-    for entry in document.get("rankers", [document]):
-        assert entry["warm_ndcg"] == {"mean": None, "trials": []}
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_that_got_lost_does_not_keep_the_next_one_out() -> None:
-    with one_interrupt_at_a_time():
-        for _ in range(2):
-            with suppress(KeyboardInterrupt):
-                interrupt()
-                pytest.fail("not interrupted")
-        try:
-            interrupt()
-        except KeyboardInterrupt:
-            interrupt()  # ignored: the one before is not dealt with yet
-        else:
-            pytest.fail("not interrupted")
-
-
-def test_interrupts_of_others_are_left_alone() -> None:
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: run(*SHORT, "--ranker", "bm25")).result().exit_code == 0
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of a job in the background
-    try:
-        with one_interrupt_at_a_time():
-            interrupt()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
-    with started(*LONG, "--out", tmp_path) as process:
-        wait_until(lambda: trials_in(tmp_path) >= 2, process)
-        process.kill()
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("ebrank_trial[01]_*.npz")}
-    assert len(times) == 2
-    again = run(*LONG, "--out", tmp_path, "--json", "--trials", "3")
-    assert again.exit_code == 0
-    assert {path: path.stat().st_mtime_ns for path in times} == times
-    fresh = run(*LONG, "--json", "--trials", "3")
-    assert without_seconds(json.loads(again.stdout)) == without_seconds(json.loads(fresh.stdout))

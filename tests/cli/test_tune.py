@@ -25,10 +25,7 @@ SHORT = (*DATA, "--sessions", "120", "--updates", "4", "--trials", "2")
 EXPOSURE = ("--ranker", "ebrank:estimator=exposure")
 
 
-@pytest.fixture(autouse=True)
-def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("narrow")
 
 
 def run(*arguments: str | Path) -> Result:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import tracemalloc
 from typing import Any
 
@@ -10,28 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special
-from sklearn.base import clone
 
 from ebrank import BehaviorStats, LinearPrior, ParameterError
 from ebrank.behavior import Estimator
 from ebrank.priors import training
+from tests.priors.made_up import Features, made_up
 
 Floats = npt.NDArray[np.float64]
-Features = npt.NDArray[np.float32]
-
-
-def made_up(rows: int, n_features: int, seed: int) -> tuple[Features, BehaviorStats]:
-    """Return random features and the behavior of users who like some of them."""
-    rng = np.random.default_rng(seed)
-    features = rng.random((rows, n_features), dtype=np.float32)
-    alpha = np.exp(features @ rng.normal(size=n_features) - 0.5)
-    shown = rng.poisson(4, rows)
-    ranks = rng.integers(1, 6, rows)
-    p = 1 / np.log2(ranks + 1)
-    clicks = rng.binomial(shown, p * alpha / (alpha + 5))
-    return features, BehaviorStats.from_arrays(
-        {"shown": shown, "clicks": clicks, "weighted_clicks": clicks / p, "exposure": shown * p}
-    )
 
 
 def theta_of(prior: LinearPrior) -> Floats:
@@ -227,65 +211,6 @@ def test_reported_loss_is_the_mean_marginal_likelihood() -> None:
     assert prior.loss(features, stats) == pytest.approx(np.mean(losses))
     with pytest.raises(ParameterError, match="nothing"):
         prior.loss(features, BehaviorStats.zeros(50))
-
-
-def test_it_behaves_like_a_scikit_learn_estimator() -> None:
-    features, stats = made_up(100, 2, seed=11)
-    prior = LinearPrior(3.0, l2=0.5)
-    assert repr(prior) == "LinearPrior(beta=3.0, l2=0.5)"
-    twin = clone(prior)
-    assert twin.get_params() == prior.get_params()
-    prior.fit(features, stats)
-    again = pickle.loads(pickle.dumps(prior))
-    np.testing.assert_array_equal(again.predict(features)[0], prior.predict(features)[0])
-    with pytest.raises(ParameterError, match="has no parameter 'gamma'"):
-        prior.set_params(gamma=1)
-    with pytest.raises(ParameterError, match="l2"):
-        prior.set_params(l2=-1.0)
-    assert prior.l2 == 0.5
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"beta": 0.0},
-        {"beta": float("nan")},
-        {"estimator": "clicks"},
-        {"l2": -1.0},
-        {"min_impressions": -1},
-        {"patience": 0},
-        {"max_iterations": 0},
-        {"tolerance": 0.0},
-        {"threads": 0},
-    ],
-)
-def test_parameters_out_of_range_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match=next(iter(bad))):
-        LinearPrior(**bad)
-
-
-def test_bad_data_is_refused_in_words() -> None:
-    features, stats = made_up(20, 2, seed=12)
-    fitted = LinearPrior(warm_start=True).fit(features, stats)
-    with pytest.raises(ParameterError, match="behavior of 19"):
-        LinearPrior().fit(features, stats[:19])
-    with pytest.raises(ParameterError, match="matrix"):
-        LinearPrior().fit(features[0], stats)
-    with pytest.raises(ParameterError, match="2 features, not 1"):
-        fitted.predict(features[:, :1])
-    with pytest.raises(ParameterError, match="2 features, not 1"):
-        fitted.fit(features[:, :1], stats)
-    broken = features.copy()
-    broken[7, 1] = np.nan
-    with pytest.raises(ParameterError, match="not finite"):
-        LinearPrior().fit(broken, stats)
-    with pytest.raises(ParameterError, match="row 7"):
-        fitted.predict(broken)
-    with pytest.raises(ParameterError, match="validation features hold"):
-        LinearPrior().fit(features, stats, validation=(broken, stats))
-    wide = np.ones((20, 500), np.float32)
-    with pytest.raises(ParameterError, match="validation has 500 features, training 2"):
-        LinearPrior().fit(features, stats, validation=(wide, stats))
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1e3, 1e6, 1e8])
