@@ -53,7 +53,7 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
-            raise NotImplementedError(f"{scope['type']} is not served")
+            raise ValueError(f"{scope['type']} is not served, only http")
         began = time.perf_counter()
         self.traffic.in_flight += 1
         seen = _Seen()
