@@ -23,10 +23,9 @@ import numpy.typing as npt
 
 from ebrank.errors import ParameterError
 from ebrank.examination import Examination
+from ebrank.typing import Floats, Ints
 
 Estimator: TypeAlias = Literal["ips", "exposure"]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.int64]
 
 ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 FIELDS = ("shown", "clicks", "weighted_clicks", "exposure")
@@ -43,10 +42,10 @@ class BehaviorStats:
         exposure: E, summed examination probability, float64.
     """
 
-    shown: IntArray
-    clicks: IntArray
-    weighted_clicks: FloatArray
-    exposure: FloatArray
+    shown: Ints
+    clicks: Ints
+    weighted_clicks: Floats
+    exposure: Floats
 
     def __post_init__(self) -> None:
         """Refuse arrays that cannot be sums of behavior."""
@@ -106,7 +105,7 @@ class BehaviorStats:
         stats.__dict__.update(zip(FIELDS, arrays, strict=True))
         return stats
 
-    def to_arrays(self) -> dict[str, IntArray | FloatArray]:
+    def to_arrays(self) -> dict[str, Ints | Floats]:
         """Return copies of the four arrays by name."""
         return {field: getattr(self, field).copy() for field in FIELDS}
 
@@ -144,7 +143,7 @@ class BehaviorStats:
             raise ParameterError(f"cannot merge statistics of {len(self)} and {len(other)} items")
         return self._trusted(getattr(self, f) + getattr(other, f) for f in FIELDS)
 
-    def evidence(self, estimator: Estimator, clamp: bool = False) -> tuple[FloatArray, FloatArray]:
+    def evidence(self, estimator: Estimator, clamp: bool = False) -> tuple[Floats, Floats]:
         """Return (clicks, trials) that update the prior: (C, n) for `ips`, (c, E) for `exposure`.
 
         Debiased clicks may exceed the trials. That is harmless to the formulas; `clamp` limits them
@@ -166,14 +165,14 @@ def check_estimator(estimator: str) -> None:
         raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, not {estimator!r}")
 
 
-def _floats(name: str, values: npt.ArrayLike) -> FloatArray:
+def _floats(name: str, values: npt.ArrayLike) -> Floats:
     try:
         return np.array(values, np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{name} holds something that is no number") from None
 
 
-def _whole(name: str, values: npt.ArrayLike) -> IntArray:
+def _whole(name: str, values: npt.ArrayLike) -> Ints:
     numbers = _floats(name, values)
     if not np.all(np.isfinite(numbers)) or np.any(numbers != np.floor(numbers)):
         raise ParameterError(f"{name} holds a number that is not whole")
@@ -182,7 +181,7 @@ def _whole(name: str, values: npt.ArrayLike) -> IntArray:
 
 def _session(
     ranking: npt.ArrayLike, clicks: npt.ArrayLike, n_items: int
-) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return a session's items and clicks as arrays, or raise what is wrong with them."""
     items, marks = np.asarray(ranking), np.asarray(clicks)
     if items.ndim != 1 or items.shape != marks.shape:

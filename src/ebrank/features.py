@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from ebrank.errors import ParameterError
 from ebrank.parameters import require
+from ebrank.typing import Features
 
 ScalingKind: TypeAlias = Literal["query", "global", "none"]
-Features: TypeAlias = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

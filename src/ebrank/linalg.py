@@ -7,16 +7,13 @@ digits into other iterates. These kernels cost a millisecond at the sizes of lin
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.compiled import kernel
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
+from ebrank.typing import Floats
 
 
 @kernel
-def cholesky(a: Matrix) -> Matrix:
+def cholesky(a: Floats) -> Floats:
     """Return the lower triangle L with L Lᵀ = a, for a symmetric positive definite `a`.
 
     Only the lower triangle of `a` is read. A pivot that is not positive, as rounding leaves it
@@ -40,7 +37,7 @@ def cholesky(a: Matrix) -> Matrix:
 
 
 @kernel
-def solve_lower(lower: Matrix, b: Vector) -> Vector:
+def solve_lower(lower: Floats, b: Floats) -> Floats:
     """Return x with L x = b."""
     x = b.copy()
     for i in range(len(b)):
@@ -51,7 +48,7 @@ def solve_lower(lower: Matrix, b: Vector) -> Vector:
 
 
 @kernel
-def solve_lower_transposed(lower: Matrix, b: Vector) -> Vector:
+def solve_lower_transposed(lower: Floats, b: Floats) -> Floats:
     """Return x with Lᵀ x = b."""
     x = b.copy()
     for i in range(len(b) - 1, -1, -1):

@@ -40,8 +40,9 @@ from ebrank.parameters import (
     require_whole,
 )
 from ebrank.priors import LinearPrior, Prior
-from ebrank.priors.base import BetaParameters, Features, check_rows
+from ebrank.priors.base import BetaParameters, check_rows
 from ebrank.ranking import Candidates, Ranking
+from ebrank.typing import Features
 
 __all__ = ["EBRanker", "Ranking"]
 

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank import equations
 from ebrank.errors import ParameterError
 from ebrank.parameters import check_whole
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from ebrank.typing import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -17,31 +17,26 @@ array([[0. , 0. ],
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
 from ebrank.compiled import kernel
 from ebrank.errors import DataError
 from ebrank.threads import map_blocks
-
-Float32Array: TypeAlias = npt.NDArray[np.float32]
-Int64Array: TypeAlias = npt.NDArray[np.int64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+from ebrank.typing import Bools, Features, Ints
 
 # Queries handed to a thread at once: enough work to hide the hand-over, few enough to share evenly.
 _BLOCK = 64
 
 
 def query_min_max(
-    features: Float32Array,
+    features: Features,
     query_pointers: npt.ArrayLike,
     *,
     queries: npt.ArrayLike | None = None,
     columns: npt.ArrayLike | None = None,
     threads: int | None = None,
-) -> Float32Array:
+) -> Features:
     """Return features scaled to [0, 1] within each query, as a new matrix.
 
     Args:
@@ -69,12 +64,12 @@ def query_min_max(
 
 
 def varying_features(
-    features: Float32Array,
+    features: Features,
     query_pointers: npt.ArrayLike,
     *,
     queries: npt.ArrayLike | None = None,
     threads: int | None = None,
-) -> BoolArray:
+) -> Bools:
     """Return for each feature whether it differs within any of the queries.
 
     Scaling turns a feature that differs within a query into values from 0 to 1 and any other into
@@ -91,13 +86,13 @@ def varying_features(
         block=_BLOCK,
         threads=threads,
     )
-    varying: BoolArray = np.any(np.array(masks).reshape(-1, source.shape[1]), axis=0)
+    varying: Bools = np.any(np.array(masks).reshape(-1, source.shape[1]), axis=0)
     return varying
 
 
 def _rows(
-    features: Float32Array, query_pointers: npt.ArrayLike, queries: npt.ArrayLike | None
-) -> tuple[Float32Array, Int64Array, Int64Array]:
+    features: Features, query_pointers: npt.ArrayLike, queries: npt.ArrayLike | None
+) -> tuple[Features, Ints, Ints]:
     """Return the features as kernels take them, with the first and end row of each query."""
     # Always read-only, so that kernels are compiled once for memory maps and arrays alike.
     source = np.ascontiguousarray(features, dtype=np.float32).view(np.ndarray)
@@ -112,12 +107,12 @@ def _rows(
 
 @kernel
 def _scale(
-    source: Float32Array,
-    starts: Int64Array,
-    stops: Int64Array,
-    ends: Int64Array,
-    columns: Int64Array,
-    scaled: Float32Array,
+    source: Features,
+    starts: Ints,
+    stops: Ints,
+    ends: Ints,
+    columns: Ints,
+    scaled: Features,
 ) -> int:
     """Fill the rows of `scaled` that end at `ends`; return the first row not finite, or −1."""
     width = source.shape[1]
@@ -150,7 +145,7 @@ def _scale(
 
 
 @kernel
-def _varying(source: Float32Array, starts: Int64Array, stops: Int64Array) -> BoolArray:
+def _varying(source: Features, starts: Ints, stops: Ints) -> Bools:
     """Return for each column whether it differs within any of the queries."""
     varying = np.zeros(source.shape[1], dtype=np.bool_)
     for query in range(len(starts)):

@@ -10,15 +10,8 @@ import pytest
 from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
-from ebrank.rankers.model import Floats
-from ebrank.rankers.online import (
-    BLOCK,
-    Bools,
-    LoggingModel,
-    OnlineLearner,
-    first_weights,
-    folded,
-)
+from ebrank.rankers.online import BLOCK, LoggingModel, OnlineLearner, first_weights, folded
+from ebrank.typing import Bools, Floats
 from tests.simulation import plain
 
 VARIANTS = [

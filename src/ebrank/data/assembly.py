@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.dataset import Int8Array, Int64Array
+from ebrank.data.dataset import Int8Array
 from ebrank.data.parsed import Parsed, Progress, SourceFile
 from ebrank.data.parser import Chunk, parse
 from ebrank.data.sources import CHUNK, Source
 from ebrank.data.table import Table
 from ebrank.errors import DataError
 from ebrank.threads import available_threads
+from ebrank.typing import Ints
 
 MAX_THREADS = 8  # more would wait for the one that assembles
 
@@ -83,7 +84,7 @@ class Assembly:
         self.table = table
         self._files: list[SourceFile] = []
         self._labels: list[Int8Array] = []
-        self._query_rows: list[Int64Array] = []
+        self._query_rows: list[Ints] = []
         self._places: dict[str, tuple[int, int]] = {}  # where each query begins: file and line
         self._current = ""  # the query that a further row would continue
         self._lines = 0

@@ -15,10 +15,8 @@ import numpy.typing as npt
 
 from ebrank.data.origin import Origin
 from ebrank.errors import DataError
+from ebrank.typing import Features, Ints, SmallInts
 
-Float32Array: TypeAlias = npt.NDArray[np.float32]
-Int64Array: TypeAlias = npt.NDArray[np.int64]
-Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int8Array: TypeAlias = npt.NDArray[np.int8]
 StrArray: TypeAlias = npt.NDArray[np.str_]
 
@@ -44,13 +42,13 @@ class Dataset:
     """
 
     name: str
-    features: Float32Array
+    features: Features
     labels: Int8Array
-    query_pointers: Int64Array
+    query_pointers: Ints
     query_ids: StrArray
     query_splits: Int8Array
-    baseline: Float32Array
-    feature_ids: Int32Array
+    baseline: Features
+    feature_ids: SmallInts
     max_label: int
     feature_names: tuple[str, ...] = ()
     origin: Origin | None = None
@@ -89,7 +87,7 @@ class Dataset:
         return len(self.feature_ids)
 
     @property
-    def candidates(self) -> Int64Array:
+    def candidates(self) -> Ints:
         """Number of candidate items of each query."""
         return np.diff(self.query_pointers)
 
@@ -97,11 +95,11 @@ class Dataset:
         """Return the rows of the query with this index."""
         return slice(int(self.query_pointers[query]), int(self.query_pointers[query + 1]))
 
-    def queries_in(self, split: str) -> Int64Array:
+    def queries_in(self, split: str) -> Ints:
         """Return the indices of the queries of one split."""
         return np.flatnonzero(self.query_splits == SPLITS.index(split))
 
-    def rows_in(self, split: str) -> slice | Int64Array:
+    def rows_in(self, split: str) -> slice | Ints:
         """Return the rows of one split: a slice where they are contiguous, so no copy is needed."""
         queries = self.queries_in(split)
         if len(queries) == 0:

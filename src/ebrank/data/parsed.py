@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ebrank.data.dataset import Float32Array, Int8Array, Int64Array, StrArray
+from ebrank.data.dataset import Int8Array, StrArray
 from ebrank.data.flaws import MAX_LABEL
+from ebrank.typing import Features, Ints
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told the bytes read and the bytes in all."""
@@ -43,8 +44,8 @@ class SourceFile:
 class Parsed:
     """All files, parsed: the arrays of a `Dataset` before any choice is applied to them."""
 
-    features: Float32Array
+    features: Features
     labels: Int8Array
-    query_pointers: Int64Array
+    query_pointers: Ints
     query_ids: StrArray
     files: tuple[SourceFile, ...]

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.data.dataset import Float32Array, Int8Array, Int32Array, Int64Array
+from ebrank.data.dataset import Int8Array
 from ebrank.data.flaws import NOT_TEXT, OVERFLOW, Flaw, explain
 from ebrank.data.scanner import Columns, columns, scan
+from ebrank.typing import Features, Ints, SmallInts
 
 NUMBER = re.compile(rb"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 
@@ -44,13 +45,13 @@ class Chunk:
 
     lines: int
     labels: Int8Array
-    row_ends: Int64Array
-    ids: Int32Array
-    values: Float32Array
+    row_ends: Ints
+    ids: SmallInts
+    values: Features
     query_ids: list[str]
-    query_rows: Int64Array
-    query_lines: Int64Array
-    label_lines: Int64Array
+    query_rows: Ints
+    query_lines: Ints
+    label_lines: Ints
     flaw: Flaw | None
 
 

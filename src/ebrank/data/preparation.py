@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.data.catalog import recognize
-from ebrank.data.dataset import SPLITS, Dataset, Int64Array
+from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.parameters import check_whole
+from ebrank.typing import Ints
 
 MIN_CANDIDATES = 6
 
@@ -72,7 +73,7 @@ def prepare(
     )
 
 
-def kept_queries(dataset: Dataset) -> Int64Array:
+def kept_queries(dataset: Dataset) -> Ints:
     """Return the indices of the queries that preparation keeps."""
     if dataset.n_queries == 0:
         return np.zeros(0, dtype=np.int64)
@@ -122,7 +123,7 @@ def _feature_numbers(given: Collection[int]) -> list[int]:
     return numbers
 
 
-def _mask(size: int, chosen: Int64Array) -> np.ndarray:
+def _mask(size: int, chosen: Ints) -> np.ndarray:
     mask = np.zeros(size, dtype=np.bool_)
     mask[chosen] = True
     return mask

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.compiled import kernel
-from ebrank.data.dataset import Float32Array, Int8Array, Int32Array, Int64Array
+from ebrank.data.dataset import Int8Array
 from ebrank.data.flaws import (
     FEATURE,
     FEATURE_ORDER,
@@ -28,6 +28,7 @@ from ebrank.data.flaws import (
     QUERY_LENGTH,
     VALUE,
 )
+from ebrank.typing import Features, Ints, SmallInts
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -41,16 +42,16 @@ class Columns(NamedTuple):
     """Arrays that the scan fills, long enough for any text of the given size."""
 
     labels: Int8Array
-    row_ends: Int64Array
-    ids: Int32Array
-    values: Float32Array
-    query_rows: Int64Array
-    query_lines: Int64Array
-    query_starts: Int64Array
-    query_stops: Int64Array
-    slow_entries: Int64Array
-    slow_starts: Int64Array
-    label_lines: Int64Array
+    row_ends: Ints
+    ids: SmallInts
+    values: Features
+    query_rows: Ints
+    query_lines: Ints
+    query_starts: Ints
+    query_stops: Ints
+    slow_entries: Ints
+    slow_starts: Ints
+    label_lines: Ints
 
 
 def columns(size: int) -> Columns:

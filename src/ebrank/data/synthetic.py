@@ -23,12 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.dataset import SPLITS, Dataset, Float32Array, Int8Array, Int64Array
+from ebrank.data.dataset import SPLITS, Dataset, Int8Array
 from ebrank.data.presets import PRESETS, Preset
 from ebrank.data.synthetic_features import FACTORS, INTERACTION, RELEVANCE, Feature
 from ebrank.errors import ParameterError
 from ebrank.parameters import check_number, check_whole
 from ebrank.threads import map_blocks
+from ebrank.typing import Features, Ints
 
 __all__ = ["PRESETS", "Preset", "generate"]
 
@@ -107,8 +108,8 @@ def _stream(preset: Preset, seed: int, *key: int) -> np.random.Generator:
 class _Plan(NamedTuple):
     """What is settled about the queries before any document is drawn."""
 
-    pointers: Int64Array
-    ease: Float32Array
+    pointers: Ints
+    ease: Features
     needs_relevant: npt.NDArray[np.bool_]
 
 
@@ -140,7 +141,7 @@ def _stratified(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
 
 def _documents(
     preset: Preset, plan: _Plan, seed: int, threads: int | None
-) -> tuple[Float32Array, Int8Array]:
+) -> tuple[Features, Int8Array]:
     """Return the features and labels of all documents."""
     from ebrank.data.synthetic_kernel import express, grade  # Numba takes a while to import
 
@@ -167,7 +168,7 @@ def _documents(
 
 def _factors(
     rng: np.random.Generator, *, documents: int, queries: int
-) -> tuple[Float32Array, Float32Array]:
+) -> tuple[Features, Features]:
     """Return the factors of each document within its query, and each query's shift of them."""
     factors = rng.standard_normal((documents, len(FACTORS)), np.float32)
     factors[:, FACTORS.index("rarity")] = 0.0
@@ -176,7 +177,7 @@ def _factors(
     return factors, shifts
 
 
-def _relevance(preset: Preset, factors: Float32Array, rng: np.random.Generator) -> Float32Array:
+def _relevance(preset: Preset, factors: Features, rng: np.random.Generator) -> Features:
     """Return the relevance of each document: of unit variance, and normal by construction.
 
     The interaction a·sign(b) of two normal factors is normal and uncorrelated with both.
@@ -191,14 +192,14 @@ def _relevance(preset: Preset, factors: Float32Array, rng: np.random.Generator) 
     return relevance
 
 
-def _thresholds(preset: Preset) -> Float32Array:
+def _thresholds(preset: Preset) -> Features:
     """Return the levels of relevance + ease from which labels 1, 2, ... start."""
     normal = NormalDist(sigma=(1.0 + preset.query_spread**2) ** 0.5)
     below = np.cumsum(preset.label_shares)[:-1]
     return np.array([normal.inv_cdf(share) for share in below], np.float32)
 
 
-def _recipe(preset: Preset) -> tuple[Float32Array, Float32Array, Float32Array]:
+def _recipe(preset: Preset) -> tuple[Features, Features, Features]:
     """Return the features' weights of the factors, of their own noise, and their shapes."""
     weights = np.zeros((len(FACTORS), preset.n_features), np.float32)
     noise = np.zeros(preset.n_features, np.float32)

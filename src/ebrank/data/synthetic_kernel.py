@@ -6,16 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.compiled import kernel
-from ebrank.data.dataset import Float32Array, Int8Array, Int64Array
+from ebrank.data.dataset import Int8Array
+from ebrank.typing import Features, Ints
 
 
 @kernel
 def grade(
-    pointers: Int64Array,
-    ease: Float32Array,
+    pointers: Ints,
+    ease: Features,
     needs_relevant: npt.NDArray[np.bool_],
-    relevance: Float32Array,
-    thresholds: Float32Array,
+    relevance: Features,
+    thresholds: Features,
     labels: Int8Array,
 ) -> None:
     """Set each label to the number of thresholds below the document's relevance + its query's ease.
@@ -39,13 +40,13 @@ def grade(
 
 @kernel
 def express(
-    pointers: Int64Array,
-    factors: Float32Array,
-    query_factors: Float32Array,
-    weights: Float32Array,
-    noise: Float32Array,
-    shapes: Float32Array,
-    features: Float32Array,
+    pointers: Ints,
+    factors: Features,
+    query_factors: Features,
+    weights: Features,
+    noise: Features,
+    shapes: Features,
+    features: Features,
 ) -> None:
     """Turn `features`, given as standard normal noise, into feature values, in place.
 
@@ -68,7 +69,7 @@ def express(
 
 
 @kernel
-def _shaped(latent: np.float32, shape: Float32Array) -> np.float32:
+def _shaped(latent: np.float32, shape: Features) -> np.float32:
     """Return the value of a feature with this shape; see `synthetic_features.Feature`."""
     cut, tail, scale, step, ceiling, offset = shape
     value = max(latent - cut, np.float32(0.0))

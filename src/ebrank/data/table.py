@@ -23,8 +23,8 @@ from typing import BinaryIO
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.data.dataset import Float32Array, Int32Array, Int64Array
 from ebrank.errors import DataError
+from ebrank.typing import Features, Ints, SmallInts
 
 BLOCK = 4 << 20  # bytes of the table that are made at a time
 ITEM = np.dtype(np.float32).itemsize
@@ -49,7 +49,7 @@ class Table:
         self.width = 0
         self._file = self._new_file(path)
 
-    def append(self, row_ends: Int64Array, ids: Int32Array, values: Float32Array) -> None:
+    def append(self, row_ends: Ints, ids: SmallInts, values: Features) -> None:
         """Add rows; `row_ends` says where each row's entries end in `ids` and `values`."""
         if len(row_ends) == 0:
             return
@@ -66,7 +66,7 @@ class Table:
         else:
             self._blocks.append((len(row_ends), self.width))
 
-    def finish(self) -> Float32Array:
+    def finish(self) -> Features:
         """Return the whole table, read-only; if it is in a file, memory-mapped."""
         if len(self._blocks) > 1:
             self._widen()
@@ -125,9 +125,7 @@ class Table:
 
 
 @kernel
-def spread(
-    row_ends: Int64Array, ids: Int32Array, values: Float32Array, first: int, block: Float32Array
-) -> None:
+def spread(row_ends: Ints, ids: SmallInts, values: Features, first: int, block: Features) -> None:
     """Write the entries of the rows from `first` on into a block of zeros."""
     entry = row_ends[first - 1] if first > 0 else 0
     for row in range(len(block)):

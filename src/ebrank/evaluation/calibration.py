@@ -21,15 +21,13 @@ what can be seen where nobody knows the true relevance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ebrank.equations import posterior_interval
 from ebrank.errors import ParameterError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from ebrank.typing import Floats
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ebrank.typing import Floats
 
 
 def cum_ndcg(served: Floats, discount: float, before: float = 0.0) -> float:

@@ -15,16 +15,12 @@ array([1.   , 0.688])
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
 from ebrank.equations import examination
 from ebrank.errors import ParameterError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
+from ebrank.typing import Floats, Ints
 
 
 def ndcg(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.evaluation.ndcg import Floats, Ints
+from ebrank.typing import Floats, Ints
 
 
 @kernel

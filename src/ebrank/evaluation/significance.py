@@ -17,16 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ebrank.errors import ParameterError
 from ebrank.threads import map_blocks
+from ebrank.typing import Floats, Ints
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
 Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg"]
 
 FLIPS = 100_000

@@ -11,7 +11,7 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import kernel
-from ebrank.evaluation.significance import Floats
+from ebrank.typing import Floats
 
 BITS = 8
 SUBSETS = 1 << BITS

@@ -19,15 +19,12 @@ array([0.2  , 0.733])
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ebrank.errors import ParameterError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
+from ebrank.typing import Floats, Ints
 
 ROUNDING = 1e-9
 """A product of fractions that should be one half may be a little less."""

@@ -25,8 +25,9 @@ from ebrank.experiments.run import Results, Run, Setup
 from ebrank.experiments.variants import variants
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
-from ebrank.simulation.result import Floats, Result
+from ebrank.simulation.result import Result
 from ebrank.simulation.summary import spread
+from ebrank.typing import Floats
 
 REFERENCE = "Reference"
 AND_ALL = f"what concerns every figure: see {REFERENCE}"

@@ -10,15 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.evaluation.significance import Metric
 from ebrank.experiments.lineup import Entrant
 from ebrank.experiments.outcome import Cell, Panel, Series
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.summary import spread
-
-Floats = npt.NDArray[np.float64]
+from ebrank.typing import Floats
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +40,7 @@ from ebrank.rankers.model import Formula, Parameters, ScoreModel
 from ebrank.simulation import play, schedule
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.world import World, new_world, stats_of
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from ebrank.typing import Floats
 
 ITEMS = "ABCDEFG"
 LABELS = (2, 1, 1, 0, 0, 0, 2)

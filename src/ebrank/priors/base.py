@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from ebrank.behavior import BehaviorStats
 from ebrank.errors import ParameterError
-
-Features: TypeAlias = npt.NDArray[np.float32]
+from ebrank.typing import Features
 
 
 class BetaParameters(NamedTuple):

@@ -31,9 +31,8 @@ from ebrank.parameters import (
     require_number,
     require_whole,
 )
-from ebrank.priors.base import BetaParameters, Features
-
-Floats = npt.NDArray[np.float64]
+from ebrank.priors.base import BetaParameters
+from ebrank.typing import Features, Floats
 
 LARGEST_WEIGHT = 1e30  # a score that is a sum of larger ones could overflow
 

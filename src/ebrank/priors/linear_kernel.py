@@ -7,7 +7,6 @@ in memory; sums are float64. θ holds the weights and, last, the intercept.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.compiled import kernel, leaf
 from ebrank.equations import (
@@ -17,11 +16,7 @@ from ebrank.equations import (
     prior_loss,
     prior_loss_and_gradient,
 )
-
-Features = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+from ebrank.typing import Bools, Features, Floats, Ints
 
 
 @kernel

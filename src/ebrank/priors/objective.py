@@ -10,8 +10,7 @@ import numpy.typing as npt
 from ebrank import linalg
 from ebrank.priors import linear_kernel
 from ebrank.threads import map_blocks
-
-Floats = npt.NDArray[np.float64]
+from ebrank.typing import Floats
 
 BLOCK = 8192  # rows per task: small enough to share out evenly, large enough to forget the overhead
 CURVATURE_ROWS = 16_384

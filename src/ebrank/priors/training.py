@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import optimize
 
 from ebrank import linalg
@@ -16,12 +15,10 @@ from ebrank.priors import linear_kernel
 from ebrank.priors.base import check_rows
 from ebrank.priors.objective import BLOCK, Objective
 from ebrank.threads import map_blocks
+from ebrank.typing import Features, Floats
 
 if TYPE_CHECKING:
     from ebrank.priors.linear import LinearPrior
-
-Features = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
 
 
 class Fitted(NamedTuple):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.rankers.base import Learner, Ranker, Trial
-from ebrank.rankers.model import Floats, Formula, ScoreModel
+from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.typing import Floats
 
 
 def fixed_score(a: float) -> float:

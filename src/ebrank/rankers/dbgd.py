@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.rankers.base import Learner, Ranker, Trial, param
-from ebrank.rankers.model import Floats
-from ebrank.rankers.online import Bools, LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.rankers.online import LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.typing import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)

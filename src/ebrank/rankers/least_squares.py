@@ -17,16 +17,14 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.arrays import read_only
 from ebrank.behavior import BehaviorStats, Estimator
 from ebrank.rankers.base import Trial
-from ebrank.rankers.model import Floats
 from ebrank.threads import map_blocks
+from ebrank.typing import Floats, Ints
 
 Weight: TypeAlias = Literal["one", "shown"]
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 RIDGE = 1e-6
 BLOCK = 8192

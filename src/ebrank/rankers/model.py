@@ -16,13 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from ebrank.errors import ParameterError
 from ebrank.priors.base import BetaParameters
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from ebrank.typing import Floats
 
 ITEM = ("a", "b", "shown", "clicks", "weighted_clicks", "exposure")
 PARAMETERS = ("p", "q", "r")

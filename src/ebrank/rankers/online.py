@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.arrays import read_only
 from ebrank.behavior import Estimator
@@ -23,11 +22,9 @@ from ebrank.errors import ParameterError
 from ebrank.rankers.base import Trial, param
 from ebrank.rankers.counterfactual import CONCATENATED
 from ebrank.rankers.least_squares import click_rate
-from ebrank.rankers.model import Floats, ScoreModel
+from ebrank.rankers.model import ScoreModel
 from ebrank.threads import map_blocks
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Features: TypeAlias = npt.NDArray[np.float32]
+from ebrank.typing import Bools, Features, Floats
 
 BLOCK = 2048
 LARGEST_WEIGHT = 1e100

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.service.bounded import Bounded
+from ebrank.typing import Ints
 
-Order = npt.NDArray[np.int64]
 MOST_SLOTS = 3_000_000
 """Of all windows together: some 100,000 of ten items, and about 60 MB."""
 SLOTS_OF_A_WINDOW = 20
@@ -29,13 +29,13 @@ SLOTS_OF_A_WINDOW = 20
 
 
 def guarded(
-    score_order: Order,
-    relevance_order: Order,
+    score_order: Ints,
+    relevance_order: Ints,
     k: int,
     *,
     max_explored: int | None = None,
     max_promotion: int | None = None,
-) -> Order:
+) -> Ints:
     """Return the first k of the order by score, as far as the guardrails let it.
 
     A slot is explored if its item is not among the first k by relevance alone. An item is promoted
@@ -66,14 +66,14 @@ def guarded(
     return np.array(chosen, np.int64)
 
 
-def explored(listed: Order, relevance_order: Order) -> npt.NDArray[np.bool_]:
+def explored(listed: Ints, relevance_order: Ints) -> npt.NDArray[np.bool_]:
     """Return for each slot whether its item would not be in this list by relevance alone."""
     outside = np.ones(len(relevance_order), np.bool_)
     outside[relevance_order[: len(listed)]] = False
     return outside[listed]
 
 
-def resumed(kept: Order, relevance_order: Order, k: int) -> Order:
+def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
     """Return a user's list again: what is gone drops out, and what is new waits at the end.
 
     Freed slots go to the best by relevance: exploration waits until the window is over.
@@ -98,7 +98,7 @@ class Page(NamedTuple):
 class Kept:
     """An order that a user has seen, by rows, and the k it was made for."""
 
-    rows: Order
+    rows: Ints
     k: int
     until: float
 
@@ -117,7 +117,7 @@ class Windows:
         kept = self._kept.get(page)
         return None if kept is None or now >= kept.until else kept
 
-    def keep(self, page: Page, rows: Order, k: int, now: float) -> None:
+    def keep(self, page: Page, rows: Ints, k: int, now: float) -> None:
         """Remember an order; seen again within its window, it still ends when it was to end."""
         kept = self.get(page, now)
         if kept is None:

@@ -21,16 +21,15 @@ import xxhash
 
 from ebrank import model_file
 from ebrank.behavior import FIELDS, BehaviorStats
-from ebrank.features import Features, Scaling
+from ebrank.features import Scaling
 from ebrank.priors import LinearPrior
 from ebrank.ranker import EBRanker
 from ebrank.service.names import encode
 from ebrank.service.records import QueryState
 from ebrank.service.schema import filled
+from ebrank.typing import Bools, Features
 
 FEW_QUERIES = 10
-
-Bools = npt.NDArray[np.bool_]
 
 
 class Source(Protocol):

@@ -22,13 +22,12 @@ from ebrank.service.queries import LiveQuery, Queries
 from ebrank.service.records import Minute
 from ebrank.service.settings import Settings
 from ebrank.service.views import buried, places_in, prior_mean
+from ebrank.typing import Floats
 
 MOST_QUERIES = 500
 MOST_BURIED = 20
 MOST_STEPS = 200
 BINS = 10
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass

@@ -16,10 +16,9 @@ from ebrank.ranking import Candidates, Ranking
 from ebrank.service import api, exploration
 from ebrank.service.exploration import Kept
 from ebrank.service.models import Model
-from ebrank.service.queries import LiveQuery, Rows
+from ebrank.service.queries import LiveQuery
 from ebrank.service.settings import RankingSettings
-
-Floats = npt.NDArray[np.float64]
+from ebrank.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,9 @@ class Contest:
         relevance_order: all of them by relevance alone.
     """
 
-    rows: Rows
+    rows: Ints
     ranking: Ranking
-    relevance_order: Rows
+    relevance_order: Ints
 
     @property
     def known(self) -> Candidates:
@@ -54,13 +53,13 @@ class Listing:
     """
 
     contest: Contest
-    places: Rows
+    places: Ints
     explored: npt.NDArray[np.bool_]
     cost: float
 
     @property
-    def rows(self) -> Rows:
-        """Rows of its items in their query."""
+    def rows(self) -> Ints:
+        """Ints of its items in their query."""
         return self.contest.rows[self.places]
 
     @property
@@ -74,7 +73,7 @@ class Listing:
         return self.relevance + self.contest.known.bonus[self.places]
 
 
-def contest(live: LiveQuery, model: Model, only: Rows | None = None) -> Contest:
+def contest(live: LiveQuery, model: Model, only: Ints | None = None) -> Contest:
     """Return the candidates of a query, or only some of them, in both orders."""
     rows, prior = live.candidates, live.prior(model)
     if only is not None:
@@ -104,7 +103,7 @@ def resumed_list(of: Contest, kept: Kept, k: int, settings: RankingSettings, p: 
     return listing(of, _guarded(of, order, k, settings), p)
 
 
-def _guarded(of: Contest, order: Rows, k: int, settings: RankingSettings) -> Rows:
+def _guarded(of: Contest, order: Ints, k: int, settings: RankingSettings) -> Ints:
     """Return the first k of an order of all candidates, as far as the guardrails let it."""
     return exploration.guarded(
         order,
@@ -120,7 +119,7 @@ def relevance_list(of: Contest, k: int, p: Floats) -> Listing:
     return listing(of, of.relevance_order[:k], p)
 
 
-def listing(of: Contest, places: Rows, p: Floats) -> Listing:
+def listing(of: Contest, places: Ints, p: Floats) -> Listing:
     """Return the list of these places, with what exploration has to do with it."""
     count = len(places)
     best = of.relevance_order[:count]

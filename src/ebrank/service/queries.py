@@ -23,8 +23,7 @@ from ebrank.service.names import Names, encode
 from ebrank.service.records import NewItem, QueryState
 from ebrank.service.schema import filled
 from ebrank.service.store.base import Store
-
-Rows = npt.NDArray[np.int64]
+from ebrank.typing import Ints
 
 
 class LiveQuery:
@@ -69,8 +68,8 @@ class LiveQuery:
         return len(self.ids)
 
     @property
-    def candidates(self) -> Rows:
-        """Rows of the items that are candidates now, rising."""
+    def candidates(self) -> Ints:
+        """Ints of the items that are candidates now, rising."""
         return np.flatnonzero(self.state.active)
 
     def prior(self, model: Model) -> BetaParameters:

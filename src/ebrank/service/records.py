@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.behavior import BehaviorStats
+from ebrank.typing import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Status: TypeAlias = Literal["accepted", "duplicate"]
 
 

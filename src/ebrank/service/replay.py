@@ -21,8 +21,9 @@ from typing import Protocol
 
 from ebrank.behavior import FIELDS, BehaviorStats
 from ebrank.service import counting
-from ebrank.service.records import EventEntry, Floats, Operation, QueryState
+from ebrank.service.records import EventEntry, Operation, QueryState
 from ebrank.service.store.base import StoreError
+from ebrank.typing import Floats
 
 MOST_DIFFERENCES = 10
 """How many are told; all are counted."""

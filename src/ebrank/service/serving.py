@@ -15,8 +15,9 @@ from ebrank.service.lists import Contest, Listing
 from ebrank.service.models import Model
 from ebrank.service.names import encode
 from ebrank.service.problems import Problem
-from ebrank.service.queries import LiveQuery, Rows
+from ebrank.service.queries import LiveQuery
 from ebrank.service.settings import Settings
+from ebrank.typing import Ints
 
 
 @dataclass(frozen=True)
@@ -119,11 +120,11 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:10]) + others
 
 
-def _hash(rows: Rows) -> int:
+def _hash(rows: Ints) -> int:
     """Return a number for a set of rows, whatever their order."""
     return xxhash.xxh3_64_intdigest(np.sort(rows).tobytes())
 
 
-def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Rows:
+def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Ints:
     """Return the rows of items that are known to be candidates, in the order given."""
     return np.array(live.rows_of(ids_of(items)), np.int64)

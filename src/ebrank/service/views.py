@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.ranking import Ranking
 from ebrank.service import api
 from ebrank.service.lists import Contest, contest
 from ebrank.service.models import Model
 from ebrank.service.queries import LiveQuery
+from ebrank.typing import Floats, Ints
 
 MOST = 10
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def query_view(live: LiveQuery, model: Model, k: int) -> api.QueryResponse:

@@ -15,8 +15,9 @@ from ebrank.rankers.online import LoggingModel
 from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, seat, seat_all
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
-from ebrank.simulation.session import Bools, item_enters, show
-from ebrank.simulation.world import AGES, Compiled, Floats, Ints, SmallInts, World
+from ebrank.simulation.session import item_enters, show
+from ebrank.simulation.world import AGES, Compiled, World
+from ebrank.typing import Bools, Floats, Ints, SmallInts
 
 
 class Duel(NamedTuple):

@@ -30,8 +30,9 @@ from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
-from ebrank.simulation.world import AGES, Floats, Ints, World, ideal_dcg, new_world, stats_of
+from ebrank.simulation.world import AGES, World, ideal_dcg, new_world, stats_of
 from ebrank.threads import map_blocks
+from ebrank.typing import Floats, Ints
 
 Progress = Callable[[int, int], None]
 

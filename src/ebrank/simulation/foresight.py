@@ -7,7 +7,8 @@ import numpy as np
 from ebrank.data.dataset import Dataset
 from ebrank.priors import BetaParameters
 from ebrank.rankers.model import ScoreModel
-from ebrank.simulation.world import Floats, Ints, World
+from ebrank.simulation.world import World
+from ebrank.typing import Floats, Ints
 
 COLUMNS = ("alpha", "beta", "clicks", "exposure", "relevance")
 

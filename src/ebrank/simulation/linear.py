@@ -11,8 +11,8 @@ import numpy as np
 
 from ebrank.compiled import kernel, leaf
 from ebrank.rankers.online import LoggingModel
-from ebrank.simulation.session import Bools
-from ebrank.simulation.world import Floats, World
+from ebrank.simulation.world import World
+from ebrank.typing import Bools, Floats
 
 
 class Candidates(NamedTuple):

@@ -6,7 +6,8 @@ import numpy as np
 
 from ebrank.compiled import kernel
 from ebrank.simulation.scored import insert
-from ebrank.simulation.world import Compiled, Floats, Ints, World
+from ebrank.simulation.world import Compiled, World
+from ebrank.typing import Floats, Ints
 
 NOBODY = -1
 """Fills a list that is longer than its query has candidates."""

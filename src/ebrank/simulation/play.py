@@ -12,8 +12,9 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.pdgd import Pairs, PairwiseModel
 from ebrank.simulation import duels, pairwise, scored
 from ebrank.simulation.schedule import Schedule
-from ebrank.simulation.world import Compiled, Floats, World
+from ebrank.simulation.world import Compiled, World
 from ebrank.threads import map_blocks
+from ebrank.typing import Floats
 
 FEWEST_QUERIES, MOST_BLOCKS = 64, 16
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.simulation.config import SimulationConfig
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from ebrank.typing import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import kernel
-from ebrank.simulation.world import Ints
+from ebrank.typing import Ints
 
 
 class Schedule(NamedTuple):

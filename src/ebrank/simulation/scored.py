@@ -13,7 +13,8 @@ from ebrank import streams
 from ebrank.compiled import inner, kernel
 from ebrank.simulation import tournament
 from ebrank.simulation.session import item_enters, show
-from ebrank.simulation.world import AGES, Compiled, Floats, Ints, SmallInts, World
+from ebrank.simulation.world import AGES, Compiled, World
+from ebrank.typing import Floats, Ints, SmallInts
 
 
 @kernel
@@ -116,8 +117,8 @@ def enter_all(
     b: Floats,
     parameters: tuple[float, float, float],
     q: int,
-    marks: tournament.Marks,
-    winners: tournament.Leaves,
+    marks: Ints,
+    winners: SmallInts,
     size: int,
 ) -> None:
     """Start a tournament of a query's candidates."""
@@ -138,8 +139,8 @@ def put_row(
     a: Floats,
     b: Floats,
     parameters: tuple[float, float, float],
-    marks: tournament.Marks,
-    winners: tournament.Leaves,
+    marks: Ints,
+    winners: SmallInts,
     size: int,
     row: int,
 ) -> None:
@@ -151,8 +152,8 @@ def put_row(
 @inner
 def take_top(
     world: World,
-    marks: tournament.Marks,
-    winners: tournament.Leaves,
+    marks: Ints,
+    winners: SmallInts,
     size: int,
     first: int,
     rows: Ints,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank import streams
 from ebrank.compiled import inner
-from ebrank.simulation.world import AGES, Compiled, Floats, Ints, World
-
-Bools = npt.NDArray[np.bool_]
+from ebrank.simulation.world import AGES, Compiled, World
+from ebrank.typing import Bools, Floats, Ints
 
 _BUCKETS = np.array([1 + age.bit_length() for age in range(2 ** (AGES - 3) + 1)], np.int8)
 """Bucket by age: 0, 1, 2–3, 4–7, ... sessions; the last holds all that are older."""

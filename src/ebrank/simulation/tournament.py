@@ -12,12 +12,9 @@ which nobody could predict.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.compiled import leaf
-
-Marks = npt.NDArray[np.int64]
-Leaves = npt.NDArray[np.int32]
+from ebrank.typing import Ints, SmallInts
 
 EMPTY = -(2**63)
 """The mark of a leaf without a candidate: below that of every score."""
@@ -43,7 +40,7 @@ def width(leaves: int) -> int:
 
 
 @leaf
-def build(marks: Marks, winners: Leaves, size: int) -> None:
+def build(marks: Ints, winners: SmallInts, size: int) -> None:
     """Play all matches; the leaves' marks stand in marks[size : 2 * size], the root is node 1."""
     for place in range(size):
         winners[size + place] = place
@@ -55,7 +52,7 @@ def build(marks: Marks, winners: Leaves, size: int) -> None:
 
 
 @leaf
-def put(marks: Marks, winners: Leaves, size: int, place: int, value: int) -> None:
+def put(marks: Ints, winners: SmallInts, size: int, place: int, value: int) -> None:
     """Give the leaf in a place a new mark and play its matches again.
 
     The other side of every match is known beforehand and loaded whoever wins, so that no load waits

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
@@ -28,10 +27,10 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import Progress
 from ebrank.simulation.result import Result
 from ebrank.simulation.storage import Store
+from ebrank.typing import Floats
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
 """The values to try of each parameter; points are their product."""
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.data.dataset import Dataset
-from ebrank.simulation.world import Ints, World
+from ebrank.simulation.world import World
+from ebrank.typing import Bools, Ints
 
-Bools = npt.NDArray[np.bool_]
 NEVER = -1
 
 

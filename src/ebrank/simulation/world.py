@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank import streams
 from ebrank.behavior import BehaviorStats
@@ -14,10 +13,8 @@ from ebrank.compiled import kernel
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination, relevance_probability
 from ebrank.simulation.config import SimulationConfig
+from ebrank.typing import Floats, Ints, SmallInts
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-SmallInts: TypeAlias = npt.NDArray[np.int32]  # sessions wait for memory: half the bytes help
 Compiled: TypeAlias = Callable[..., Any]  # a function handed to a kernel as an argument
 
 AGES = 16

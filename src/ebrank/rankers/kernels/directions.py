@@ -7,14 +7,10 @@ directions themselves are drawn again when the model steps.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank import streams
 from ebrank.compiled import kernel, leaf
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Keys = npt.NDArray[np.uint64]
+from ebrank.typing import Bools, Floats, Keys
 
 HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 DIRECTIONS, DRAFT = 0, 1

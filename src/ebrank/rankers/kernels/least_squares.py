@@ -6,13 +6,9 @@ Rows are read where they lie: nothing is gathered, and only a few rows at a time
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.compiled import kernel
-
-Features = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from ebrank.typing import Features, Floats, Ints
 
 TOGETHER = 8  # rows per pass over the Gram matrix: a sum is loaded and stored once for all of them
 

@@ -13,14 +13,9 @@ of comparing what the ranker itself put in order. All sums of exponentials are k
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.compiled import kernel, leaf
-
-Bools = npt.NDArray[np.bool_]
-Features = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from ebrank.typing import Bools, Features, Floats, Ints
 
 
 @leaf

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.compiled import kernel
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+from ebrank.typing import Bools, Floats
 
 
 @kernel

@@ -8,13 +8,10 @@ this is the team-draft interleaving of Radlinski et al. (2008).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank import streams
 from ebrank.compiled import leaf
-
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+from ebrank.typing import Bools, Ints
 
 NOBODY = -1
 

@@ -1,0 +1,17 @@
+"""Names of the array types that the whole package uses."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Keys: TypeAlias = npt.NDArray[np.uint64]
+SmallInts: TypeAlias = npt.NDArray[np.int32]
+"""Half the bytes of `Ints`, where loops wait for memory."""
+Features: TypeAlias = npt.NDArray[np.float32]
+"""Features of items, shape (rows, features)."""
