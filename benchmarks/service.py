@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.figure import Figure
 from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, request
-from ebrank.service.ranking_ids import RankingIds
-from ebrank.service.records import EventEntry, NewItem, RankingEntry
+from ebrank.service.core.ranking_ids import RankingIds
+from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.serving import Server, serving
 

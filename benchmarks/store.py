@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.figure import Figure, best_seconds
 from ebrank.examination import Examination
-from ebrank.service.committer import Committer
-from ebrank.service.records import EventEntry, NewItem, RankingEntry
+from ebrank.service.core.committer import Committer
+from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.store.killing import kill_again_and_again
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ebrank.service.records import Minute, ModelRecord, NewItem
 from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.records import Minute, ModelRecord, NewItem
 
 
 def test_minutes_add_up(store: Store) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ebrank.service.records import EventEntry, Operation
 from ebrank.service.store.base import Store
+from ebrank.service.store.records import EventEntry, Operation
 from tests.service.store.samples import event, new_items, ranking, sums, write
 
 

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ebrank.service.records import EventEntry, Minute, NewItem, Operation, RankingEntry, RolledUp
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import (
+    EventEntry,
+    Minute,
+    NewItem,
+    Operation,
+    RankingEntry,
+    RolledUp,
+)
 from tests.service.store.samples import (
     bits,
     contents,

@@ -26,8 +26,8 @@ def command(store: str, folder: str, as_json: bool) -> None:
     STORE may be in use: the export is the store as it was when the export began. FOLDER must be new
     or empty. The columns are described in docs/store.md; `ebrank import` reads them back.
     """
+    from ebrank.service.ops.transfer.exporting import export
     from ebrank.service.store.sqlite.view import SqliteView
-    from ebrank.service.transfer.exporting import export
 
     with SqliteView(expanded(store)) as view, console.progress("exporting") as progress:
         counts = export(view, expanded(folder), progress)

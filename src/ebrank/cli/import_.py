@@ -22,8 +22,8 @@ def command(folder: str, store: str, as_json: bool) -> None:
 
     STORE appears when it is complete and its counters are those that were exported, or not at all.
     """
-    from ebrank.service.transfer.exported import Exported
-    from ebrank.service.transfer.importing import import_store
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.importing import import_store
 
     exported = Exported(expanded(folder))
     with console.progress("importing") as progress:

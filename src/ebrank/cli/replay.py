@@ -14,7 +14,7 @@ from ebrank.cli.options import json_option
 from ebrank.paths import expanded
 
 if TYPE_CHECKING:
-    from ebrank.service.replay import Report
+    from ebrank.service.ops.replay import ReplayReport
 
 
 @click.command(
@@ -47,12 +47,12 @@ def command(path: str, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def replayed(path: Path) -> Report:
+def replayed(path: Path) -> ReplayReport:
     """Return the report of a replay of a store, a backup or an export."""
-    from ebrank.service.replay import replay
+    from ebrank.service.ops.replay import replay
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.tables import MANIFEST
     from ebrank.service.store.sqlite.view import SqliteView
-    from ebrank.service.transfer.exported import Exported
-    from ebrank.service.transfer.tables import MANIFEST
 
     with console.progress("replaying") as progress:
         if (path / MANIFEST).exists():

@@ -84,7 +84,7 @@ def read_settings(
     config: str | None, host: str | None, port: int | None, store: str | None
 ) -> Settings:
     """Return the effective settings, checked as a whole."""
-    from ebrank.service import configuration, server
+    from ebrank.service.ops import configuration, server
 
     given: dict[str, dict[str, object]] = {
         "server": {"host": host, "port": port},
@@ -101,7 +101,7 @@ def read_settings(
 
 def serve(settings: Settings) -> None:
     """Serve until a signal comes."""
-    from ebrank.service import server
+    from ebrank.service.ops import server
     from ebrank.service.store.sqlite import SqliteStore
 
     folder = Path(settings.store.path)
@@ -114,7 +114,7 @@ def serve(settings: Settings) -> None:
 
 def serve_demo(settings: Settings) -> None:
     """Serve simulated users until a signal comes; leave nothing behind."""
-    from ebrank.service import demo, server
+    from ebrank.service.ops import demo, server
     from ebrank.service.store.sqlite import SqliteStore
 
     with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
@@ -136,7 +136,7 @@ def print_address(address: str, folder: Path) -> None:
 
 def print_token(name: str, scopes: list[str]) -> None:
     """Make a token, and print it with what belongs into the file."""
-    from ebrank.service.auth import new_token
+    from ebrank.service.http.auth import new_token
 
     secret, token = new_token(name, [scope.strip() for scope in scopes])
     click.echo("The token; it is not stored and cannot be shown again:\n")
@@ -149,7 +149,7 @@ def print_token(name: str, scopes: list[str]) -> None:
 
 def print_settings(settings: Settings) -> None:
     """Print the settings as a file could hold them; tokens by name and scopes."""
-    from ebrank.service.configuration import effective
+    from ebrank.service.ops.configuration import effective
 
     for section, table in effective(settings).items():
         click.echo(f"[{section}]")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ebrank.service.logs import AccessLog
+from ebrank.service.http.access_log import AccessLog
 from ebrank.service.store.memory import MemoryStore
 from tests.in_process import Local, in_process
 
@@ -47,17 +47,17 @@ def test_metrics_count_what_happened(local: Local) -> None:
     local.json("POST", "/v1/feedback", {"events": [{"event_id": "1", "type": "click", **named}]})
     page = local.request("GET", "/metrics").text
     for line in (
-        "ebrank_rankings_total 1",
-        "ebrank_slots_total 4",
-        'ebrank_events_total{status="accepted"} 1',
-        'ebrank_events_total{status="rejected"} 0',
-        'ebrank_http_requests_total{method="POST",route="/v1/rank",status="200"} 1',
-        'ebrank_http_request_seconds_count{route="/v1/feedback"} 1',
-        "ebrank_model_version 0",
-        "ebrank_flush_waiting 0",
+        "ebrank_rankings_total 1.0",
+        "ebrank_slots_total 4.0",
+        'ebrank_events_total{status="accepted"} 1.0',
+        'ebrank_events_total{status="rejected"} 0.0',
+        'ebrank_http_requests_total{method="POST",route="/v1/rank",status="200"} 1.0',
+        'ebrank_http_request_seconds_count{route="/v1/feedback"} 1.0',
+        "ebrank_model_version 0.0",
+        "ebrank_flush_waiting 0.0",
     ):
         assert line + "\n" in page
-    assert "ebrank_flush_seconds_count 2\n" in page  # the items, and the click
+    assert "ebrank_flush_seconds_count 2.0\n" in page  # the items, and the click
 
 
 class Ahead(MemoryStore):

@@ -16,9 +16,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebrank.service.committer import Committer
-from ebrank.service.records import EventEntry, Operation, RankingEntry
-from ebrank.service.replay import replay
+from ebrank.service.core.committer import Committer
+from ebrank.service.ops.replay import replay
+from ebrank.service.store.records import EventEntry, Operation, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.store.samples import event, new_items, ranking
 

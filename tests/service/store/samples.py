@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ebrank.behavior import FIELDS
-from ebrank.service.records import EventEntry, NewItem, Operation, QueryState, RankingEntry
 from ebrank.service.store.base import Store
+from ebrank.service.store.records import EventEntry, NewItem, Operation, QueryState, RankingEntry
 
 CURVE = (1.0, 0.6309297535714574, 0.5, 0.0)
 

@@ -23,9 +23,9 @@ from hypothesis.stateful import (
 
 from ebrank.behavior import BehaviorStats
 from ebrank.examination import Examination
-from ebrank.service.records import EventEntry, NewItem, Operation, RankingEntry
-from ebrank.service.replay import replay
+from ebrank.service.ops.replay import replay
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.store.samples import contents, sums, write
 

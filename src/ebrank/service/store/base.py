@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ebrank.errors import EBRankError
-from ebrank.service.records import (
+from ebrank.service.store.records import (
     Minute,
     ModelRecord,
     NewItem,

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ebrank.service.counting import as_written, steps, time_of
-from ebrank.service.records import (
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.counting import as_written, steps, time_of
+from ebrank.service.store.records import (
     EventEntry,
     Minute,
     ModelRecord,
@@ -34,7 +35,6 @@ from ebrank.service.records import (
     RolledUp,
     Written,
 )
-from ebrank.service.store.base import StoreError
 from ebrank.service.store.rows import (
     ALREADY_COUNTED,
     ID_SEEN,

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.behavior import FIELDS, BehaviorStats
-from ebrank.service.counting import Step
-from ebrank.service.records import NewItem, QueryState
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.counting import Step
+from ebrank.service.store.records import NewItem, QueryState
 
 ID_SEEN = "event_id was seen before"
 ALREADY_COUNTED = "an event of this type was counted for this item of this ranking"

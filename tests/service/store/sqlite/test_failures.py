@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.records import Minute
-from ebrank.service.replay import replay
+from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import Minute
 from ebrank.service.store.sqlite import SqliteStore, schema
 from ebrank.service.store.sqlite.backup import backup
 from ebrank.service.store.sqlite.view import SqliteView

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.service.ops.transfer.exported import Exported
+from ebrank.service.ops.transfer.exporting import export
+from ebrank.service.ops.transfer.importing import import_store
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.service.store.sqlite.backup import backup
-from ebrank.service.transfer.exported import Exported
-from ebrank.service.transfer.exporting import export
-from ebrank.service.transfer.importing import import_store
 from tests.service.store.samples import fill
 
 

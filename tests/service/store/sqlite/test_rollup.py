@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ebrank.service.records import RolledUp
-from ebrank.service.replay import replay
+from ebrank.service.ops.replay import replay
+from ebrank.service.store.records import RolledUp
 from ebrank.service.store.sqlite import SqliteStore, rollup
 from tests.service.store.samples import bits, event, fill, ranking, write
 

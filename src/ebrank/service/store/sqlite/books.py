@@ -6,8 +6,8 @@ import itertools
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from ebrank.service.records import Minute, ModelRecord
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import Minute, ModelRecord
 
 _ADD = (
     "INSERT INTO minutes VALUES (?, ?, ?) "

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ebrank.service.records import NewItem, QueryState
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import NewItem, QueryState
 from ebrank.service.store.rows import ItemRow, check_width, rows_of, state_of
 
 FLOAT32 = np.dtype("<f4")

@@ -9,9 +9,9 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ebrank.service.counting import as_written, steps
-from ebrank.service.records import EventEntry, Operation, RankingEntry, Written
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.counting import as_written, steps
+from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 from ebrank.service.store.sqlite.candidates import number_of
 

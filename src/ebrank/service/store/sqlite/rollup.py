@@ -13,8 +13,8 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 
-from ebrank.service.counting import steps, time_of
-from ebrank.service.records import RankingEntry, RolledUp
+from ebrank.service.store.counting import steps, time_of
+from ebrank.service.store.records import RankingEntry, RolledUp
 from ebrank.service.store.rows import Counters
 from ebrank.service.store.sqlite import candidates, journal
 from ebrank.service.store.sqlite.connection import transaction

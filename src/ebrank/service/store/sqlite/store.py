@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ebrank.service.records import (
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import (
     Minute,
     ModelRecord,
     NewItem,
@@ -22,7 +23,6 @@ from ebrank.service.records import (
     RolledUp,
     Written,
 )
-from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import books, candidates, journal, rollup, schema
 from ebrank.service.store.sqlite.connection import connect, told, transaction
 from ebrank.service.store.sqlite.folders import flush_folder, make_folder

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from ebrank.service.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
 from ebrank.service.store.sqlite import books, candidates, journal, schema
 from ebrank.service.store.sqlite.connection import connect, told
 
