@@ -48,7 +48,9 @@ def play(
 
     async def whole() -> T:
         now = clock or Clock()
-        engine = Engine(store or MemoryStore(), chosen or Settings(), clock=now, timer=timer or now)
+        engine = await Engine.open(
+            store or MemoryStore(), chosen or Settings(), clock=now, timer=timer or now
+        )
         try:
             return await scene(engine)
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
 
 from ebrank.cli import console
@@ -27,7 +29,7 @@ def command(folder: str, store: str, as_json: bool) -> None:
 
     exported = Exported(expanded(folder))
     with console.progress("importing") as progress:
-        import_store(exported, expanded(store), progress)
+        asyncio.run(import_store(exported, store, progress))
     counts = exported.manifest["rows"]
     if as_json:
         console.print_json({"store": store, "rows": counts})

@@ -12,6 +12,7 @@ from ebrank.service.core.engine import Engine
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import RankingEntry
 from tests.service.scenes import START, Clock, click, items, play, settings
+from tests.service.store.blocking import run
 
 
 def test_a_clock_behind_the_log_is_told_once_each_time(caplog: pytest.LogCaptureFixture) -> None:
@@ -74,5 +75,5 @@ def test_windows_surveys_and_training_go_on_when_the_clock_is_set_back() -> None
         insights={"refresh_seconds": 10.0},
     )
     play(scene, chosen, store=store, clock=clock, timer=timer)
-    times = {entry.time for entry in store.log() if isinstance(entry, RankingEntry)}
+    times = {entry.time for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)}
     assert times == {START}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,37 +11,27 @@ import pytest
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Problem, Unavailable
-from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
+from ebrank.service.store.records import EventEntry, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
+from tests.service.faulty import FaultyStore
 from tests.service.scenes import Clock, click, ids, items, play, settings
-
-
-class FailingStore(MemoryStore):
-    """A store whose disk is full now and then."""
-
-    broken = False
-
-    def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
-        if self.broken:
-            raise StoreError("log.db: the disk is full. Make room")
-        return super().write(operations, flush=flush)
+from tests.service.store.blocking import run
 
 
 def test_a_failed_write_changes_nothing() -> None:
-    store = FailingStore()
+    store = FaultyStore()
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(3))
         answer = await engine.rank(RankRequest("q"))
         before = await engine.query("q")
-        store.broken = True
+        store.full = True
         with pytest.raises(Unavailable, match="disk is full"):
             await engine.rank(RankRequest("q"))
         with pytest.raises(Unavailable, match="disk is full"):
             await engine.feedback([click("e", answer.ranking_id, "i0")])
-        store.broken = False
+        store.full = False
         assert await engine.query("q") == before
         assert (await engine.feedback([click("e", answer.ranking_id, "i0")])).accepted == 1
 
@@ -65,8 +54,8 @@ def test_memory_may_be_short_and_nothing_is_counted_twice() -> None:
             ]
             await engine.feedback(events)
         for query in range(5):
-            live = engine._queries.get(f"q{query}", 0.0)
-            state = store.load(f"q{query}")
+            live = await engine._queries.get(f"q{query}", 0.0)
+            state = await store.items.load(f"q{query}")
             assert live is not None
             assert state is not None
             for name, values in state.stats.to_arrays().items():
@@ -97,15 +86,16 @@ def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:
 
     first = SqliteStore(tmp_path / "store")
     ranking, listed, view = play(before, store=first, clock=clock)
-    first.close()
+    run(first.close())
     clock.now -= 1000.0  # the machine's clock went back meanwhile
     second = SqliteStore(tmp_path / "store")
     play(after, store=second, clock=clock)
     times = [
-        entry.time if isinstance(entry, RankingEntry) else entry.received for entry in second.log()
+        entry.time if isinstance(entry, RankingEntry) else entry.received
+        for entry in run(second.log.entries())
     ]
     assert times == sorted(times)
-    second.close()
+    run(second.close())
 
 
 def test_a_caller_that_goes_away_takes_nobody_along(tmp_path: Path) -> None:
@@ -126,26 +116,19 @@ def test_a_caller_that_goes_away_takes_nobody_along(tmp_path: Path) -> None:
         assert fed.accepted == 1
 
     play(scene, store=store)
-    events = [entry for entry in store.log() if isinstance(entry, EventEntry)]
+    events = [entry for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
     assert {entry.item: entry.event_id for entry in events} == {"i0": "e0", "i1": "last"}
-    store.close()
+    run(store.close())
 
 
-def test_durability_disk_waits_for_the_flush(tmp_path: Path) -> None:
-    flushes = []
-
-    class Counting(SqliteStore):
-        def flush(self) -> None:
-            flushes.append(1)
-            super().flush()
+@pytest.mark.parametrize(("durability", "flushes"), [("process", 0), ("disk", 1)])
+def test_durability_disk_waits_for_the_flush(durability: str, flushes: int) -> None:
+    store = FaultyStore()
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(2))
-        flushes.clear()
+        store.flushes = 0
         await engine.rank(RankRequest("q"))
+        assert store.flushes == flushes
 
-    for durability, expected in (("process", 0), ("disk", 1)):
-        store = Counting(tmp_path / durability)
-        play(scene, settings(store={"durability": durability}), store=store)
-        assert len(flushes) == expected
-        store.close()
+    play(scene, settings(store={"durability": durability}), store=store)

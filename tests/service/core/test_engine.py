@@ -15,6 +15,7 @@ from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.scenes import click, ids, items, play
+from tests.service.store.blocking import run
 
 
 def test_the_shapes_that_are_pinned() -> None:
@@ -48,7 +49,7 @@ def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(12, width=3))
-        keys = engine._queries.get("q", 0.0).tie_keys  # type: ignore[union-attr]
+        keys = (await engine._items.query("q", 0.0)).tie_keys
         for session in range(60):
             answer = await engine.rank(RankRequest("q", k=5))
             expected = ranker.rank(features, stats, k=5, tie_keys=keys)
@@ -64,11 +65,10 @@ def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path
             stats.record(expected.order, clicked, curve)
 
     play(scene, store=store)
-    state = store.load("q")
-    assert state is not None
+    state = run(store.items.load("q"))
     for name, values in stats.to_arrays().items():
         np.testing.assert_array_equal(getattr(state.stats, name), values)
-    store.close()
+    run(store.close())
 
 
 def test_explanations_are_the_librarys() -> None:
@@ -180,7 +180,7 @@ def test_users_are_hashed_in_the_log() -> None:
         await engine.rank(RankRequest("q", user="alice@example.org"))
 
     play(scene, store=store)
-    users = [entry.user for entry in store.log() if isinstance(entry, RankingEntry)]
+    users = [entry.user for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
     assert users[0] == users[1]
     assert users[0] is not None
     assert "alice" not in users[0]

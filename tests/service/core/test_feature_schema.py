@@ -12,6 +12,7 @@ from ebrank.service.core.problems import Problem
 from ebrank.service.store.memory import MemoryStore
 from ebrank.settings import SettingsError
 from tests.service.scenes import play, settings
+from tests.service.store.blocking import run
 
 
 @pytest.mark.parametrize(
@@ -108,6 +109,6 @@ def test_features_without_names_may_be_named_later() -> None:
         play(by_name, settings(features={"names": ["x", "y", "z"]}), store=store)
     play(by_name, settings(features={"names": ["x", "y"]}), store=store)
     play(by_name, store=store)  # the store knows the names now
-    state = store.load("q")
+    state = run(store.items.load("q"))
     assert state is not None
     assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0]]

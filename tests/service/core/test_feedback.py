@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -13,10 +12,11 @@ from ebrank.service.api import EventIn, RankRequest
 from ebrank.service.core import feedback
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Unavailable
-from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, Operation, Written
+from ebrank.service.store.records import EventEntry
+from tests.service.faulty import FaultyStore
 from tests.service.scenes import START, Clock, click, ids, items, play, settings, statuses
+from tests.service.store.blocking import run
 
 
 def test_each_bad_event_is_rejected_alone_with_its_reason() -> None:
@@ -95,7 +95,7 @@ def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> N
         for rolled_up in (False, True):
             if rolled_up:
                 await engine._roll_up()
-                assert store.ranking(ranking) is None
+                assert await store.log.ranking(ranking) is None
                 engine._recent._recent.clear()
             answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
             assert (answer.results[0].reason or "").startswith("expired")
@@ -153,7 +153,7 @@ def test_other_types_are_logged_and_count_nothing() -> None:
         assert await engine.query("q") == before
 
     play(scene, settings(events={"other": ["buy"]}), store=store)
-    assert [entry.type for entry in store.log() if isinstance(entry, EventEntry)] == [
+    assert [entry.type for entry in run(store.log.entries()) if isinstance(entry, EventEntry)] == [
         "buy",
         "impression",
     ]
@@ -172,7 +172,7 @@ def test_times_are_numbers_or_dates() -> None:
         )
 
     play(scene, store=store)
-    logged = [entry.time for entry in store.log() if isinstance(entry, EventEntry)]
+    logged = [entry.time for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
     assert logged == [noon.timestamp(), 12.5, START]
 
 
@@ -193,21 +193,9 @@ def test_recent_lists_are_bounded_by_their_slots(monkeypatch: pytest.MonkeyPatch
     play(scene)
 
 
-class Counting(MemoryStore):
-    """Counts transactions, and fails when told to."""
-
-    writes, broken = 0, False
-
-    def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
-        self.writes += 1
-        if self.broken:
-            raise StoreError("the disk is full")
-        return super().write(operations, flush=flush)
-
-
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
 def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: str) -> None:
-    store = Counting()
+    store = FaultyStore()
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(5))
@@ -218,11 +206,11 @@ def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: 
             for kind in ("impression", "click")
         ]
         before, store.writes = await engine.query("q"), 0
-        store.broken = True
+        store.full = True
         with pytest.raises(Unavailable):
             await engine.feedback(batch)
         assert await engine.query("q") == before
-        store.broken = False
+        store.full = False
         assert (await engine.feedback(batch)).accepted == 10
         assert store.writes == 2
         view = (await engine.query("q")).items

@@ -54,10 +54,7 @@ class Feedback(RuleBasedStateMachine):
         return self.runner.run(call)
 
     def start(self) -> None:
-        async def made() -> Engine:
-            return Engine(self.store, self.chosen, clock=Clock())
-
-        self.engine = self.run(made())
+        self.engine = self.run(Engine.open(self.store, self.chosen, clock=Clock()))
 
     @rule()
     def restart(self) -> None:
@@ -105,8 +102,7 @@ class Feedback(RuleBasedStateMachine):
             for item in view.items:
                 assert item.shown == self.shown[query, item.id]
                 assert item.clicks == self.clicks[query, item.id] <= item.shown
-            state = self.store.load(query)
-            assert state is not None
+            state = self.run(self.store.items.load(query))
             np.testing.assert_array_equal(
                 [item.weighted_clicks for item in view.items], state.stats.weighted_clicks
             )

@@ -12,6 +12,7 @@ from ebrank.service.core.housekeeping import Housekeeping
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.scenes import Clock, click, items, play, settings
+from tests.service.store.blocking import run
 
 
 def test_chores_are_done_by_the_clock_and_outlive_trouble(
@@ -54,7 +55,7 @@ def test_the_engine_rolls_up_saves_and_trains_by_itself(monkeypatch: pytest.Monk
         answer = await engine.rank(RankRequest("q"))
         await engine.feedback([click("e", answer.ranking_id, "i0")])
         clock.now += 200.0
-        while store.log_length() or store.meta("totals") is None:
+        while await store.log.length() or await store.meta.get("totals") is None:
             await asyncio.sleep(0.01)
         while (await engine.models()).training.finished is None:
             await asyncio.sleep(0.01)
@@ -82,7 +83,8 @@ def test_nothing_is_compiled_inside_a_request() -> None:
     )
     ranker = EBRanker(scaling=Scaling("query"))
     ranker.prior_ = prior
-    store.add_model(ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True), model_file.to_bytes(ranker))
+    record = ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True)
+    run(store.models.add(record, model_file.to_bytes(ranker)))
     kernels = [scaling._scale, linear_kernel.write_scores]
 
     async def scene(engine: Engine) -> None:
@@ -108,9 +110,9 @@ def test_the_dashboards_hour_outlasts_a_short_retention() -> None:
         for seconds in (1800.0, 1900.0):
             clock.now += seconds
             await engine._roll_up()
-            kept.append(len(store.minutes(0.0)))
+            kept.append(len(await store.meta.minutes(0.0)))
         return kept
 
     chosen = settings(store={"retention_seconds": 100.0})
     assert play(scene, chosen, store=store, clock=clock) == [1, 0]
-    assert store.log_length() == 0
+    assert run(store.log.length()) == 0

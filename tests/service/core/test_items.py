@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from ebrank.service.api import ItemIn
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Problem, Unavailable
-from ebrank.service.store.base import StoreError
-from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import NewItem
+from tests.service.faulty import FaultyStore
 from tests.service.scenes import better, items, play
 
 
-class Disk(MemoryStore):
-    """Fails when told to, and notes who flushed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.broken = False
-        self.flushes = 0
-
-    def put_items(self, query: str, items: Sequence[NewItem], time: float, **more: Any) -> None:  # noqa: ANN401
-        if self.broken:
-            raise StoreError("the disk is full")
-        super().put_items(query, items, time, **more)
-
-    def flush(self) -> None:
-        self.flushes += 1
-
-
 def test_items_that_were_not_stored_fix_no_schema() -> None:
-    store = Disk()
+    store = FaultyStore()
 
     async def scene(engine: Engine) -> None:
-        store.broken = True
+        store.full = True
         with pytest.raises(Unavailable):
             await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
-        store.broken = False
+        store.full = False
         assert (await engine.put_items("q", [ItemIn("a", [1.0])])).added == 1
         with pytest.raises(Problem, match="2 features, not 1"):
             await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
@@ -66,14 +44,14 @@ def test_the_first_items_need_features(nothing: list[float | None]) -> None:
 
 def test_changes_wait_for_a_flush_that_others_may_share() -> None:
     """Nothing flushes by itself: the loop would stand still for it."""
-    store = Disk()
+    store = FaultyStore()
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(2))
         assert store.flushes == 1
         await engine.withdraw("q", "i0")
         assert store.flushes == 2
-        engine._versions.adopt(better(), against=0)
+        await engine._versions.adopt(better(), against=0)
         assert store.flushes == 2
         await engine._adopt(better(), against=1)
         assert store.flushes == 3

@@ -9,6 +9,7 @@ from ebrank.service.learning import models
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
+from tests.service.store.blocking import Blocking, run
 
 BATCHES = st.lists(
     st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(0, 1, width=32)), max_size=4),
@@ -18,20 +19,21 @@ BATCHES = st.lists(
 
 @given(BATCHES, st.lists(st.sampled_from("abcdef"), max_size=3))
 def test_memory_follows_the_store(batches: list[list[tuple[str, float]]], gone: list[str]) -> None:
-    store = MemoryStore()
-    queries = Queries(store, seed=7, most_items=100)
+    store = Blocking(MemoryStore())
+    queries = Queries(store.wrapped, seed=7, most_items=100)
     live = queries.empty("q", 1, now=0.0)
     for time, batch in enumerate(batches):
         new = [NewItem(name, (value,)) for name, value in batch]
-        store.put_items("q", new, float(time))
+        store.items.put("q", new, float(time))
         known = set(live.ids)
         assert live.put(new, float(time)) == len({item.id for item in new} - known)
     for name in gone:
         [row] = live.rows_of([name])
-        assert (row is not None and bool(live.state.active[row])) == store.withdraw("q", name, 9.0)
+        withdrawn = store.items.withdraw("q", name, 9.0) is not None
+        assert (row is not None and bool(live.state.active[row])) == withdrawn
         if row is not None:
             live.withdraw(row)
-    state = store.load("q")
+    state = store.items.load("q")
     if state is None:
         assert len(live) == 0
         return
@@ -44,13 +46,12 @@ def test_memory_follows_the_store(batches: list[list[tuple[str, float]]], gone: 
 
 
 def test_tie_keys_depend_on_seed_query_and_item_alone() -> None:
-    store = MemoryStore()
+    store = Blocking(MemoryStore())
     for query in ("q", "r"):
-        store.put_items(query, [NewItem("a", ()), NewItem("b", ())], 0.0)
+        store.items.put(query, [NewItem("a", ()), NewItem("b", ())], 0.0)
 
     def keys(seed: int, query: str) -> list[int]:
-        live = Queries(store, seed=seed, most_items=9).get(query, 0.0)
-        assert live is not None
+        live = run(Queries(store.wrapped, seed=seed, most_items=9).get(query, 0.0))
         return [int(key) for key in live.tie_keys]
 
     assert keys(1, "q") == keys(1, "q")
@@ -58,11 +59,10 @@ def test_tie_keys_depend_on_seed_query_and_item_alone() -> None:
 
 
 def test_alpha_is_computed_once_for_a_model_and_a_set_of_candidates() -> None:
-    store = MemoryStore()
-    store.put_items("q", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], 0.0)
-    live = Queries(store, seed=0, most_items=9).get("q", 0.0)
-    assert live is not None
-    model = models.model(store, 0, Settings())
+    store = Blocking(MemoryStore())
+    store.items.put("q", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], 0.0)
+    live = run(Queries(store.wrapped, seed=0, most_items=9).get("q", 0.0))
+    model = run(models.load(store.wrapped, 0, Settings()))
     first = live.prior(model)
     assert live.prior(model) is first
     live.withdraw(0)
@@ -72,14 +72,17 @@ def test_alpha_is_computed_once_for_a_model_and_a_set_of_candidates() -> None:
 
 
 def test_the_longest_unused_query_is_dropped_first() -> None:
-    store = MemoryStore()
-    for query in "abc":
-        store.put_items(query, [NewItem("x", ()), NewItem("y", ())], 0.0)
-    queries = Queries(store, seed=0, most_items=4)
-    a = queries.get("a", 0.0)
-    queries.get("b", 0.0)
-    assert queries.get("a", 0.0) is a
-    queries.get("c", 0.0)  # six items are too many: b goes
-    assert [live.state.query for live in queries.recent(9)] == ["c", "a"]
-    assert queries.get("a", 0.0) is a
-    assert queries.get("nothing", 0.0) is None
+    async def session() -> None:
+        store = MemoryStore()
+        for query in "abc":
+            await store.items.put(query, [NewItem("x", ()), NewItem("y", ())], 0.0)
+        queries = Queries(store, seed=0, most_items=4)
+        a = await queries.get("a", 0.0)
+        await queries.get("b", 0.0)
+        assert await queries.get("a", 0.0) is a
+        await queries.get("c", 0.0)  # six items are too many: b goes
+        assert [live.state.query for live in queries.recent(9)] == ["c", "a"]
+        assert await queries.get("a", 0.0) is a
+        assert await queries.get("nothing", 0.0) is None
+
+    run(session())

@@ -10,6 +10,7 @@ from ebrank.service.core.problems import Problem
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import RankingEntry
 from tests.service.scenes import Clock, click, ids, items, play, settings
+from tests.service.store.blocking import run
 
 SHADOW = settings(ranking={"mode": "shadow", "k": 2}, insights={"new_seconds": 50.0})
 
@@ -45,7 +46,7 @@ def test_the_callers_order_is_served_and_ours_is_told() -> None:
         assert (state["i2"].shown, state["i0"].clicks, state["i1"].shown) == (21, 20, 0)
 
     play(scene, SHADOW, store=store, clock=clock)
-    entries = [entry for entry in store.log() if isinstance(entry, RankingEntry)]
+    entries = [entry for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
     assert all(len(entry.would_rank) == 2 for entry in entries)
     assert entries[-2].items == ("i2", "i0")
 

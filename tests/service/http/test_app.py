@@ -11,9 +11,8 @@ import pytest
 
 from ebrank.service.http import system
 from ebrank.service.settings import LimitsSettings, RankingSettings, Settings
-from ebrank.service.store.base import StoreError
-from ebrank.service.store.memory import MemoryStore
 from tests.in_process import Local, in_process
+from tests.service.faulty import FaultyStore
 
 ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enumerate("abcde")]}
 
@@ -191,29 +190,11 @@ def test_nothing_is_served_before_it_is_ready(local: Local) -> None:
     assert local.json("GET", "/healthz") == {"status": "ok"}
 
 
-class Full(MemoryStore):
-    """A store on a full disk."""
-
-    full = False
-
-    def write(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 (as the store's)
-        """Fail while the disk is full."""
-        if self.full:
-            raise StoreError("/store/log.db: the disk is full. Free some space")
-        return super().write(*args, **options)
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Fail while the disk is full."""
-        if self.full:
-            raise StoreError("/store/log.db: the disk is full. Free some space")
-        super().set_meta(key, value)
-
-
 def test_a_store_that_cannot_write_is_503_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(system, "TRY_SECONDS", 0.0)
-    store = Full()
+    store = FaultyStore()
     with in_process(store=store) as local:
         local.json("PUT", "/v1/queries/tea/items", ITEMS)
         served = local.json("POST", "/v1/rank", {"query": "tea"})

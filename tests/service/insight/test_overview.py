@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,10 @@ from ebrank.service.core.engine import Engine
 from ebrank.service.insight.overview import Survey, calibration, waiting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import Minute, RankingEntry
+from ebrank.service.store.records import RankingEntry
+from tests.service.faulty import FaultyStore
 from tests.service.scenes import START, Clock, click, ids, items, play, settings
+from tests.service.store.blocking import run
 
 P = 1.0 / np.log2(np.arange(2, 12))
 
@@ -111,7 +111,7 @@ def test_exploration_has_a_cost_and_finds_something() -> None:
     assert before.exploration.cost == pytest.approx(old - 1 / 6)
     assert after.exploration.found == 1
     assert after.exploration.explored >= 1
-    costs = [entry.cost for entry in store.log() if isinstance(entry, RankingEntry)]
+    costs = [entry.cost for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
     assert after.exploration.cost == pytest.approx(sum(costs))
     shown, earned = after.waiting.first_shown, after.waiting.top_k
     assert (shown.items, shown.happened, shown.seconds) == (2, 2, [0.0, 5.0])
@@ -187,21 +187,12 @@ def test_those_still_waiting_count_as_such() -> None:
 
 
 def test_sums_the_store_does_not_take_are_kept() -> None:
-    class Full(MemoryStore):
-        full = True
-
-        def add_minutes(
-            self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None
-        ) -> None:
-            if self.full:
-                raise StoreError("no room")
-            super().add_minutes(minutes, meta)
-
-    store = Full()
+    store = FaultyStore()
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(2))
         await engine.rank(RankRequest("q"))
+        store.full = True
         with pytest.raises(StoreError):
             await engine._activity.save()
         store.full = False

@@ -19,6 +19,7 @@ from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.scenes import Clock, click, ids, play, settings
+from tests.service.store.blocking import run
 
 CURVE = Examination()(np.arange(1, 21))
 QUICK = settings(training={"every_seconds": 0, "after_events": 0})
@@ -69,8 +70,8 @@ def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path)
         view = await engine.query("q0")
         assert view.model == 1
         # α is the library's: the model file, per-query scaling, the prior
-        state = store.load("q0")
-        document = store.model(1)
+        state = await store.items.load("q0")
+        document = await store.models.document(1)
         assert state is not None
         assert document is not None
         ranker = model_file.from_bytes(document, "model")
@@ -90,8 +91,8 @@ def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path)
         assert (await engine.activate(1)).active == 1
 
     play(scene, QUICK, store=store)
-    assert store.active_model() == 1
-    store.close()
+    assert run(store.models.active()) == 1
+    run(store.close())
 
 
 @pytest.mark.parametrize("scaling", ["query", "global", "none"])
@@ -103,8 +104,7 @@ def test_a_model_says_how_features_are_scaled(scaling: str) -> None:
         await trained(engine)
 
     play(scene, settings(features={"scaling": scaling}), store=store)
-    document = store.model(1)
-    assert document is not None
+    document = run(store.models.document(1))
     ranker = model_file.from_bytes(document, "model")
     assert ranker.scaling is not None
     assert ranker.scaling.kind == scaling
@@ -122,7 +122,7 @@ def test_a_model_that_is_worse_stays_off() -> None:
     async def bad(engine: Engine) -> None:
         await trained(engine)
         answer = await engine.models()
-        assert answer.active == store.active_model() == 1
+        assert answer.active == await store.models.active() == 1
         worse = answer.models[1]
         assert not worse.activated
         assert "worse than" in worse.reason
@@ -191,7 +191,7 @@ def test_a_killed_trainer_changes_nothing(tmp_path: Path) -> None:
         assert (await engine.models()).active == 1
 
     play(scene, QUICK, store=store)
-    store.close()
+    run(store.close())
 
 
 async def _killed_child() -> bool:
@@ -220,25 +220,25 @@ def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
 
     async def scene(engine: Engine) -> None:
         await lived(engine, queries=12)
-        fitted = await trainer.in_process(store.path, TrainingJob(active=0))
+        fitted = await trainer.in_process(str(store.url), TrainingJob(active=0))
 
         def killed(*_: object) -> None:
             raise Killed
 
-        monkeypatch.setattr(models, "model", killed)
+        monkeypatch.setattr(models, "load", killed)
         with pytest.raises(Killed):
-            engine._versions.adopt(fitted, against=0)
+            await engine._versions.adopt(fitted, against=0)
         monkeypatch.undo()
 
     play(scene, QUICK, store=store)
-    store.close()
+    run(store.close())
     again = SqliteStore(tmp_path / "store")
 
     async def after(engine: Engine) -> None:
         assert (await engine.rank(RankRequest("q0"))).model == 1
 
     play(after, QUICK, store=again)
-    again.close()
+    run(again.close())
 
 
 def test_training_starts_by_itself_after_events_or_time() -> None:
@@ -267,7 +267,7 @@ def test_training_starts_by_itself_after_events_or_time() -> None:
 
 def test_a_result_that_learned_nothing_makes_no_version() -> None:
     async def scene(engine: Engine) -> None:
-        told = engine._versions.adopt(
+        told = await engine._versions.adopt(
             TrainingResult(rows=3, better=False, reason="too few"), against=0
         )
         assert told == "no new version: too few"

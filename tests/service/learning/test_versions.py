@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -15,6 +14,7 @@ from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.scenes import Clock, better, click, ids, items, play, settings
+from tests.service.store import blocking
 
 
 @pytest.mark.parametrize("problem", [OSError("fork failed"), msgspec.DecodeError("cut short")])
@@ -68,7 +68,7 @@ def test_a_run_does_not_undo_what_somebody_decided_meanwhile() -> None:
             await engine._training.finished()
         assert judged_against == [0, 1]
         answer = await engine.models()
-        assert answer.active == store.active_model() == engine.version == 0
+        assert answer.active == await store.models.active() == engine.version == 0
         first, second = answer.models
         assert (first.activated, second.activated) == (True, False)
         assert second.reason == "it is better; but version 0 was made active during the run"
@@ -132,5 +132,6 @@ def test_a_version_chosen_by_hand_stays_until_somebody_says_otherwise(tmp_path: 
         assert (await ran(engine, asked=False)).active == 4
 
     for scene in (rolled_back, by_itself, asked, free):  # each after a restart
-        with closing(SqliteStore(tmp_path)) as store:
-            play(scene, chosen, store=store, clock=clock)
+        store = SqliteStore(tmp_path)
+        play(scene, chosen, store=store, clock=clock)
+        blocking.run(store.close())

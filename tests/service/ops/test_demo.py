@@ -100,16 +100,17 @@ def test_users_ask_for_every_query(data: ebrank.Dataset) -> None:
     assert seen == set(world.queries)
 
 
-def test_the_demo_keeps_where_to_listen_and_store_and_nothing_else() -> None:
+def test_the_demo_keeps_where_to_listen_and_how_to_store_and_nothing_else() -> None:
     plain = Settings()
     given = replace(
         plain,
         server=replace(plain.server, port=8123),
-        store=replace(plain.store, path="elsewhere"),
+        store=replace(plain.store, durability="disk"),
         ranking=replace(plain.ranking, k=7),
     )
-    made = demo_settings(given)
-    assert (made.server.port, made.store.path) == (8123, "elsewhere")
+    made = demo_settings(given, "somewhere")
+    assert (made.server.port, made.store.durability) == (8123, "disk")
+    assert made.store.url == "somewhere"
     assert not made.server.access_log
     assert made.ranking.k == Settings().ranking.k
     assert made.insights.new_seconds <= 60

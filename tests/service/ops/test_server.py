@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 import urllib.request
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,15 +19,15 @@ import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.service.http import messages
 from ebrank.service.ops.server import ServerError, check, free_port, run
-from ebrank.service.settings import ServerSettings, Settings, Token
+from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
+from tests.service.store.blocking import Blocking
 from tests.serving import Server, serving
 
 ITEMS = {f"item {place}": [float(place)] for place in range(20)}
 ONCE = Retries(attempts=1)
-LOCAL = Settings(server=ServerSettings(port=0))
+LOCAL = Settings(server=ServerSettings(port=0), store=StoreSettings(url="memory:"))
 
 
 def test_a_server_that_others_can_reach_needs_tokens() -> None:
@@ -64,7 +64,7 @@ def test_trouble_at_the_start_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("ebrank.service.core.engine.Engine.start", failing)
     with pytest.raises(StoreError, match="no model 7"):
-        run(MemoryStore, LOCAL, announce=lambda address: None)
+        run(LOCAL, announce=lambda address: None)
 
 
 def test_what_runs_beside_the_server_ends_with_it() -> None:
@@ -78,7 +78,7 @@ def test_what_runs_beside_the_server_ends_with_it() -> None:
         finally:
             heard.append("gone")
 
-    run(MemoryStore, LOCAL, announce=heard.append, companion=companion)
+    run(LOCAL, announce=heard.append, companion=companion)
     assert heard == [heard[0], heard[0], "gone"]
     assert heard[0].startswith("http://127.0.0.1:")
 
@@ -105,7 +105,7 @@ def test_who_does_not_send_its_body_is_told_and_cut_off(
         writer.close()
         signal.raise_signal(signal.SIGTERM)
 
-    run(MemoryStore, LOCAL, announce=lambda address: None, companion=companion)
+    run(LOCAL, announce=lambda address: None, companion=companion)
     assert answers[0].split()[1] == status
     assert b"connection: close" in answers[0].lower()
 
@@ -119,9 +119,10 @@ def test_half_a_request_does_not_keep_it_from_closing(tmp_path: Path) -> None:
             connection.sendall(HALF)  # and the caller stays
             time.sleep(0.2)
             assert started.stop() == (0, "")
-    with closing(SqliteStore(tmp_path / "store")) as store:
-        # Sums of the minutes are saved when the engine closes.
-        assert [minute.values["rankings"] for minute in store.minutes(0.0)] == [1]
+    # Sums of the minutes are saved when the engine closes.
+    store = Blocking(SqliteStore(tmp_path / "store", "read"))
+    assert [minute.values["rankings"] for minute in store.meta.minutes(0.0)] == [1]
+    store.close()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])

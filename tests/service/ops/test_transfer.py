@@ -20,43 +20,45 @@ from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, Minute, ModelRecord
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.store.samples import contents, fill, new_items
+from ebrank.testing.histories import contents, fill, new_items
+from tests.service.store.blocking import run
 
 
-def fill_all(store: Store) -> None:
+async def fill_all(store: Store) -> None:
     """Write a history, half of it rolled up, with models, minutes and settings."""
-    fill(store)
-    store.roll_up(30.5)  # the ranking r2 is rolled up, its events are not
-    store.add_minutes([Minute(60.0, {"clicks": 1.0, "cost": 0.1}), Minute(120.0, {"clicks": 2.0})])
-    store.add_model(ModelRecord(1, 5.0, 10, None, 0.5, activated=True), b"one\0")
-    store.add_model(ModelRecord(2, 6.0, 20, 0.4, 0.3, activated=True, reason="fine"), b"two")
-    store.activate(1)
-    store.set_meta("features", '["☂"]')
+    await fill(store)
+    await store.log.roll_up(30.5)  # the ranking r2 is rolled up, its events are not
+    minutes = [Minute(60.0, {"clicks": 1.0, "cost": 0.1}), Minute(120.0, {"clicks": 2.0})]
+    await store.meta.set({"features": '["☂"]'}, minutes)
+    await store.models.add(ModelRecord(1, 5.0, 10, None, 0.5, activated=True), b"one\0")
+    second = ModelRecord(2, 6.0, 20, 0.4, 0.3, activated=True, reason="fine")
+    await store.models.add(second, b"two")
+    await store.models.activate(1)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened = SqliteStore(tmp_path / "store")
-    fill_all(opened)
+    run(fill_all(opened))
     yield opened
-    opened.close()
+    run(opened.close())
 
 
 @pytest.fixture
 def folder(store: SqliteStore, tmp_path: Path) -> Path:
-    export(store, tmp_path / "export")
+    run(export(store, tmp_path / "export"))
     return tmp_path / "export"
 
 
 def test_a_round_trip_gives_the_same_store_and_the_same_rows(
     store: SqliteStore, folder: Path, tmp_path: Path
 ) -> None:
-    import_store(Exported(folder), tmp_path / "copy")
+    run(import_store(Exported(folder), str(tmp_path / "copy")))
     copy = SqliteStore(tmp_path / "copy")
-    assert contents(copy) == contents(store)
-    assert replay(copy).equal
-    export(copy, tmp_path / "again")
-    copy.close()
+    assert run(contents(copy)) == run(contents(store))
+    assert run(replay(copy)).equal
+    run(export(copy, tmp_path / "again"))
+    run(copy.close())
     for name in tables.TABLES:
         file = f"{name}.parquet"
         assert (tmp_path / "again" / file).read_bytes() == (folder / file).read_bytes(), name
@@ -65,21 +67,24 @@ def test_a_round_trip_gives_the_same_store_and_the_same_rows(
 
 
 def test_an_export_is_replayed_like_its_store(store: SqliteStore, folder: Path) -> None:
-    report = replay(Exported(folder))
-    assert report == replay(store)
+    report = run(replay(Exported(folder)))
+    assert report == run(replay(store))
+    assert run(contents(Exported(folder))) == run(contents(store))
+    assert run(Exported(folder).log.ranking("r3")) == run(store.log.ranking("r3"))
+    assert run(Exported(folder).log.ranking("r1")) is None
     assert (report.queries, report.items, report.rankings, report.events) == (2, 5, 1, 4)
 
 
 def test_a_row_holds_what_was_logged(store: SqliteStore, folder: Path) -> None:
     rows = pq.read_table(folder / "events.parquet").to_pylist()
-    first = next(entry for entry in store.log() if isinstance(entry, EventEntry))
+    first = next(entry for entry in run(store.log.entries()) if isinstance(entry, EventEntry))
     assert rows[0] == {"position": 0} | {name: getattr(first, name) for name in first.__slots__}
 
 
 def test_any_store_can_be_exported(folder: Path, tmp_path: Path) -> None:
     memory = MemoryStore()
-    fill_all(memory)
-    export(memory, tmp_path / "memory")
+    run(fill_all(memory))
+    run(export(memory, tmp_path / "memory"))
     for name in tables.TABLES:
         there, here = (one / f"{name}.parquet" for one in (folder, tmp_path / "memory"))
         assert there.read_bytes() == here.read_bytes(), name
@@ -87,10 +92,10 @@ def test_any_store_can_be_exported(folder: Path, tmp_path: Path) -> None:
 
 def test_an_empty_store_goes_round(tmp_path: Path) -> None:
     with_nothing = SqliteStore(tmp_path / "store")
-    assert set(export(with_nothing, tmp_path / "export").values()) == {0}
-    with_nothing.close()
-    import_store(Exported(tmp_path / "export"), tmp_path / "copy")
-    assert replay(Exported(tmp_path / "export")).equal
+    assert set(run(export(with_nothing, tmp_path / "export")).values()) == {0}
+    run(with_nothing.close())
+    run(import_store(Exported(tmp_path / "export"), str(tmp_path / "copy")))
+    assert run(replay(Exported(tmp_path / "export"))).equal
 
 
 def test_groups_of_rows_may_end_within_a_query(
@@ -98,23 +103,25 @@ def test_groups_of_rows_may_end_within_a_query(
 ) -> None:
     monkeypatch.setattr(exporting, "ROWS_AT_ONCE", 1)
     monkeypatch.setattr(importing, "ENTRIES_AT_ONCE", 2)
-    store.put_items("third", new_items("x", "y", "z"), 80.0)
-    export(store, tmp_path / "small")
+    run(store.items.put("third", new_items("x", "y", "z"), 80.0))
+    run(export(store, tmp_path / "small"))
     monkeypatch.setattr(exporting, "ROWS_AT_ONCE", 3)
-    export(store, tmp_path / "larger")
+    run(export(store, tmp_path / "larger"))
     for name in ("small", "larger"):
         memory = MemoryStore()
-        importing.fill(memory, Exported(tmp_path / name))
-        assert contents(memory) == contents(store)
+        run(importing.fill(memory, Exported(tmp_path / name)))
+        assert run(contents(memory)) == run(contents(store))
 
 
 def test_progress_is_told(store: SqliteStore, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    export(store, tmp_path / "export", lambda done, total: told.append((done, total)))
-    import_store(
-        Exported(tmp_path / "export"),
-        tmp_path / "copy",
-        lambda done, total: told.append((done, total)),
+    run(export(store, tmp_path / "export", lambda done, total: told.append((done, total))))
+    run(
+        import_store(
+            Exported(tmp_path / "export"),
+            str(tmp_path / "copy"),
+            lambda done, total: told.append((done, total)),
+        )
     )
     assert told == [(0, 5), (5, 5)]
 
@@ -124,11 +131,11 @@ def test_progress_is_told(store: SqliteStore, tmp_path: Path) -> None:
 
 def test_neither_export_nor_import_overwrites(store: SqliteStore, folder: Path) -> None:
     with pytest.raises(StoreError, match="not empty"):
-        export(store, folder)
+        run(export(store, folder))
     with pytest.raises(StoreError, match="a file, not a folder"):
-        export(store, folder / "items.parquet")
+        run(export(store, folder / "items.parquet"))
     with pytest.raises(StoreError, match="something already"):
-        import_store(Exported(folder), folder)
+        run(import_store(Exported(folder), str(folder)))
 
 
 def rewrite(path: Path, change: dict[str, object], row: int = 0) -> None:
@@ -153,13 +160,13 @@ def test_an_export_that_contradicts_itself_makes_no_store(
 ) -> None:
     rewrite(folder / f"{table}.parquet", change)
     with pytest.raises(DataError, match=why):
-        import_store(Exported(folder), tmp_path / "copy")
+        run(import_store(Exported(folder), str(tmp_path / "copy")))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["export", "store"]
 
 
 def test_replay_tells_what_differs(folder: Path) -> None:
     rewrite(folder / "items.parquet", {"clicks": 0, "weighted_clicks": 0.0}, row=1)
-    report = replay(Exported(folder))
+    report = run(replay(Exported(folder)))
     assert not report.equal
     assert [str(one).split(":")[1].split()[0] for one in report.differences] == [
         "clicks",

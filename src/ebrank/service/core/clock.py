@@ -21,11 +21,15 @@ log = logging.getLogger("ebrank.service")
 
 
 class MonotoneClock:
-    """Returns the latest time seen so far."""
+    """Returns the latest time seen so far.
+
+    Attributes:
+        last: what it returned last.
+    """
 
     def __init__(self, clock: Callable[[], float], last: float = 0.0) -> None:
         self._clock = clock
-        self._last = last
+        self.last = last
         self._told = False
 
     def __call__(self) -> float:
@@ -34,8 +38,8 @@ class MonotoneClock:
         A clock that has caught up and falls behind again is told again.
         """
         reading = self._clock()
-        self._last = max(self._last, reading)
-        behind = self._last - reading
+        self.last = max(self.last, reading)
+        behind = self.last - reading
         if behind > TOLERATED_SECONDS and not self._told:
             log.warning(
                 "the clock is %.0f s behind the log, whose times stand still until it catches up. "
@@ -43,9 +47,9 @@ class MonotoneClock:
                 behind,
             )
         self._told = behind > TOLERATED_SECONDS
-        return self._last
+        return self.last
 
     @property
     def lag(self) -> float:
         """How many seconds the machine's clock is behind the log; 0 if it is right."""
-        return max(self._last - self._clock(), 0.0)
+        return max(self.last - self._clock(), 0.0)

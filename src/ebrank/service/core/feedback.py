@@ -7,7 +7,7 @@ A rejected event has a reason that begins with a short code: `malformed`, `too_l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,8 +15,7 @@ from cachetools import LRUCache
 
 from ebrank.service import api
 from ebrank.service.core import ranking_ids
-from ebrank.service.core.committer import Committer
-from ebrank.service.core.queries import Queries
+from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.insight.activity import Activity
 from ebrank.service.settings import Settings
 from ebrank.service.store import counting
@@ -50,14 +49,23 @@ class RecentLists:
         """Remember a list."""
         self._recent[served.entry.id] = served
 
-    def get(self, ranking_id: str, rows_of: Callable[[RankingEntry], list[int]]) -> Served | None:
-        """Return a list that is still in the log; `rows_of` finds the rows of one from there."""
-        served = self._recent.get(ranking_id)
-        if served is None and ranking_ids.number_of(ranking_id) is not None:
-            entry = self._store.ranking(ranking_id)
-            if entry is not None:
-                served = Served(entry, rows_of(entry))
-                self.add(served)
+    def get(self, ranking_id: str) -> Served | None:
+        """Return a list that is in memory."""
+        return self._recent.get(ranking_id)
+
+    async def load(
+        self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery]]
+    ) -> Served | None:
+        """Return a list that is still in the log; `live` finds its query."""
+        if ranking_ids.number_of(ranking_id) is None:
+            return None
+        entry = await self._store.log.ranking(ranking_id)
+        if entry is None:
+            return None
+        rows = (await live(entry.query)).rows_of(entry.items)
+        # All are known, since items are never forgotten.
+        served = Served(entry, [-1 if row is None else row for row in rows])
+        self.add(served)
         return served
 
 
@@ -74,19 +82,14 @@ class Counted(NamedTuple):
 class FeedbackRules:
     """Holds events against the lists they cite."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        lists: RecentLists,
-        rows_of: Callable[[RankingEntry], list[int]],
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._types = {CLICK, IMPRESSION, *settings.events.other}
         self._future = settings.events.future_seconds
         self._retention = settings.store.retention_seconds
-        self._lists = lists
-        self._rows_of = rows_of
 
-    def judge(self, event: api.EventIn | api.Malformed, now: float) -> Counted | str:
+    def judge(
+        self, event: api.EventIn | api.Malformed, lists: Mapping[str, Served], now: float
+    ) -> Counted | str:
         """Return the event as it is logged, or the reason why it is rejected."""
         if isinstance(event, api.Malformed):
             return f"malformed: {event.reason}"
@@ -94,7 +97,7 @@ class FeedbackRules:
         problem = self._misshapen(event) or self._mistimed(time, now)
         if problem:
             return problem
-        served = self._lists.get(event.ranking_id, self._rows_of)
+        served = lists.get(event.ranking_id)
         made = ranking_ids.time_of(event.ranking_id) if served is None else served.entry.time
         if made is not None and made < now - self._retention:
             return f"expired: rankings are kept for {self._retention:g} seconds"
@@ -157,23 +160,29 @@ class Feedback:
 
     def __init__(
         self,
+        store: Store,
         settings: Settings,
         queries: Queries,
-        recent: RecentLists,
-        committer: Committer,
+        lists: RecentLists,
         activity: Activity,
+        clock: Callable[[], float],
     ) -> None:
+        self._store = store
         self._queries = queries
-        self._committer = committer
+        self._lists = lists
         self._activity = activity
-        self._rules = FeedbackRules(settings, recent, self._rows_of)
+        self._clock = clock
+        self._rules = FeedbackRules(settings)
 
-    def take(
-        self, events: Sequence[api.EventIn | api.Malformed], now: float
-    ) -> list[api.EventResult]:
+    async def take(self, events: Sequence[api.EventIn | api.Malformed]) -> list[api.EventResult]:
         """Write and count a batch in one transaction; it is on disk after the next flush."""
-        verdicts = [self._rules.judge(event, now) for event in events]
-        written = self._written([one for one in verdicts if isinstance(one, Counted)], now)
+        lists = await self._cited(events)
+        known = {one.entry.query: await self._live(one.entry.query) for one in lists.values()}
+        now = self._clock()  # after all that may take time: the log's times never go back
+        verdicts = [self._rules.judge(event, lists, now) for event in events]
+        written = iter(
+            await self._written([one for one in verdicts if not isinstance(one, str)], known)
+        )
         return [
             api.EventResult(index, "rejected", verdict)
             if isinstance(verdict, str)
@@ -181,28 +190,41 @@ class Feedback:
             for index, verdict in enumerate(verdicts)
         ]
 
-    def _written(self, batch: Sequence[Counted], now: float) -> Iterator[Written]:
+    async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Served]:
+        """Return the lists that events cite, as far as they are still there."""
+        found = {}
+        for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
+            served = self._lists.get(name)
+            if served is None:
+                served = await self._lists.load(name, self._live)
+            if served is not None:
+                found[name] = served
+        return found
+
+    async def _live(self, query: str) -> LiveQuery:
+        live = await self._queries.get(query, self._clock())
+        assert live is not None, "a list of it was served"
+        return live
+
+    async def _written(
+        self, batch: Sequence[Counted], known: Mapping[str, LiveQuery]
+    ) -> list[Written]:
         """Write events, add the accepted ones to the counters, and return what became of each."""
         if not batch:
-            return iter(())
-        # In memory before they are written: read afterwards, they would be counted already.
-        queries = {one.entry.query for one in batch}
-        live = {query: self._queries.get(query, now) for query in queries}
-        commit = self._committer.submit([one.entry for one in batch], flush=False)
+            return []
+        commit = await self._store.log.write([one.entry for one in batch])
+        changed = {
+            query: self._queries.wrote(query, version) for query, version in commit.versions.items()
+        }
         for (event, row), written in zip(batch, commit.written, strict=True):
-            owner = live[event.query]
-            if written.status == "accepted" and owner is not None:
-                entry = counting.as_written(event, written)
-                steps = counting.steps(entry)
-                self._activity.event(owner, row, event, shows=written.shows)
-                owner.add(steps, [row] * len(steps))
-        return iter(commit.written)
-
-    def _rows_of(self, entry: RankingEntry) -> list[int]:
-        """Return the rows of a list's items; all are known, since items are never forgotten."""
-        live = self._queries.get(entry.query, entry.time)
-        rows = [] if live is None else live.rows_of(entry.items)
-        return [-1 if row is None else row for row in rows]
+            if written.status != "accepted":
+                continue
+            self._activity.event(known[event.query], row, event, shows=written.shows)
+            live = changed[event.query]
+            if live is not None:
+                steps = counting.steps(counting.as_written(event, written))
+                live.add(steps, [row] * len(steps))
+        return commit.written
 
 
 def _result(index: int, written: Written) -> api.EventResult:

@@ -23,25 +23,32 @@ class Items:
     """Adds and withdraws candidates, in the store first and then in memory."""
 
     def __init__(
-        self, store: Store, settings: Settings, queries: Queries, activity: Activity
+        self,
+        store: Store,
+        settings: Settings,
+        queries: Queries,
+        activity: Activity,
+        stored_schema: str | None,
     ) -> None:
         self._store = store
         self._queries = queries
         self._activity = activity
         self._missing_allowed = settings.features.missing != "reject"
-        self._schema = _schema(store, settings)
-        self._stored = self._schema is not None and store.meta(SCHEMA) == self._schema.to_json()
+        self._schema = _schema(stored_schema, settings)
+        self._stored = self._schema is not None and stored_schema == self._schema.to_json()
 
-    def query(self, name: str, now: float) -> LiveQuery:
+    async def query(self, name: str, now: float) -> LiveQuery:
         """Return a query that has, or had, candidates."""
-        live = self._queries.get(name, now)
+        live = await self._queries.get(name, now)
         if live is None:
             raise NotFound(f"query {name!r} is not known: put items first", "query")
         return live
 
-    def put(self, query: str, items: Sequence[api.ItemIn], now: float) -> api.PutItemsResponse:
+    async def put(
+        self, query: str, items: Sequence[api.ItemIn], now: float
+    ) -> api.PutItemsResponse:
         """Add candidates or change their features, all or none; on disk after the next flush."""
-        live = self._queries.get(query, now)
+        live = await self._queries.get(query, now)
         if not items:
             return api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
         _check_distinct(items)
@@ -52,24 +59,32 @@ class Items:
         ]
         # The schema with the first items, or neither: it must not be that of items refused.
         meta = None if self._stored else {SCHEMA: schema.to_json(), FIRST_ITEM: repr(now)}
-        self._store.put_items(query, rows, now, meta=meta, flush=False)
+        known = set() if live is None else set(live.ids)
+        added = sum(item.id not in known for item in items)
+        version = await self._store.items.put(query, rows, now, meta=meta)
         self._schema, self._stored = schema, True
-        is_new = live is None
-        live = live or self._queries.empty(query, schema.count, now)
-        added = live.put(rows, now)
-        self._queries.admit(live, new_items=added)
-        self._activity.items(items=added, queries=int(is_new))
-        return api.PutItemsResponse(query, added, len(items) - added, len(live.candidates))
+        changed = self._queries.wrote(query, version)
+        if version == 1:
+            changed = self._queries.empty(query, schema.count, now)
+            changed.follows(version)
+        if changed is not None:
+            changed.put(rows, now)
+            self._queries.admit(changed)
+        self._activity.items(items=added, queries=int(live is None))
+        candidates = len((changed or await self.query(query, now)).candidates)
+        return api.PutItemsResponse(query, added, len(items) - added, candidates)
 
-    def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
+    async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
         """Withdraw a candidate; on disk after the next flush."""
-        live = self.query(query, now)
+        live = await self.query(query, now)
         [row] = live.rows_of([item])
         if row is None:
             raise NotFound(f"query {query!r} has no item {item!r}", "item")
-        withdrawn = self._store.withdraw(query, item, now, flush=False)
-        live.withdraw(row)
-        return api.WithdrawResponse(query, item, withdrawn)
+        version = await self._store.items.withdraw(query, item, now)
+        changed = None if version is None else self._queries.wrote(query, version)
+        if changed is not None:
+            changed.withdraw(row)
+        return api.WithdrawResponse(query, item, version is not None)
 
 
 def _check_distinct(items: Sequence[api.ItemIn]) -> None:
@@ -79,9 +94,9 @@ def _check_distinct(items: Sequence[api.ItemIn]) -> None:
         raise Problem(f"item {name!r} is given {times} times. Give it once", "items")
 
 
-def _schema(store: Store, settings: Settings) -> FeatureSchema | None:
+def _schema(stored: str | None, settings: Settings) -> FeatureSchema | None:
     """Return the schema that the data, or else the settings, fix; None if the first items will."""
-    stored, names = store.meta(SCHEMA), settings.features.names
+    names = settings.features.names
     if stored is None:
         return None if names is None else FeatureSchema.named(names)
     schema = FeatureSchema.from_json(stored)

@@ -2,10 +2,15 @@
 
 A `LiveQuery` is a `QueryState` that follows the log: whoever wrote an entry adds its steps. It also
 keeps what is costly to compute and seldom changes, the α of its candidates.
+
+Other servers may write to the same store. Each write returns the query's version: one more than the
+version in memory means that nobody else wrote, and memory takes the same step. Any other means that
+memory is out of date; it is dropped, and read again before the query's next list.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -66,6 +71,13 @@ class LiveQuery:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def follows(self, version: int) -> bool:
+        """Take over the version that a write made, if it is the next one; then take its step."""
+        if version != self.state.version + 1:
+            return False
+        self.state.version = version
+        return True
 
     @property
     def candidates(self) -> Ints:
@@ -145,20 +157,45 @@ class Queries:
         self._store = store
         self._seed = seed
         self._most_items = most_items
-        self._live: OrderedDict[str, LiveQuery] = OrderedDict()
+        self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
+        self._sizes: dict[str, int] = {}
+        self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
         self._items = 0
 
-    def get(self, query: str, now: float) -> LiveQuery | None:
+    async def get(self, query: str, now: float) -> LiveQuery | None:
         """Return a query, None if the store does not know it."""
         live = self._live.get(query)
-        if live is None:
-            state = self._store.load(query)
-            if state is None:
-                return None
-            live = LiveQuery(state, seed=self._seed, since=now)
-            self.admit(live, new_items=len(live))
-        else:
+        if live is not None:
             self._live.move_to_end(query)
+            return live
+        loading = self._loading.get(query)
+        if loading is None:
+            # A task of its own: a caller that goes away must not take the others along.
+            loading = asyncio.create_task(self._load(query, now))
+            self._loading[query] = loading
+        return await asyncio.shield(loading)
+
+    async def _load(self, query: str, now: float) -> LiveQuery | None:
+        try:
+            state = await self._store.items.load(query)
+        finally:
+            del self._loading[query]
+        if state is None:
+            return None
+        live = LiveQuery(state, seed=self._seed, since=now)
+        self.admit(live)
+        return live
+
+    def wrote(self, query: str, version: int) -> LiveQuery | None:
+        """Return the query that must take the step of a write, which made this version.
+
+        None if it is not in memory, or not any more because somebody else wrote in between: it is
+        read with the step in it when it is needed.
+        """
+        live = self._live.get(query)
+        if live is not None and not live.follows(version):
+            self._drop(query)
+            return None
         return live
 
     def empty(self, query: str, width: int, now: float) -> LiveQuery:
@@ -174,14 +211,19 @@ class Queries:
         )
         return LiveQuery(state, seed=self._seed, since=now)
 
-    def admit(self, live: LiveQuery, *, new_items: int) -> None:
+    def admit(self, live: LiveQuery) -> None:
         """Keep a query that has grown, or is new; drop others if memory is short."""
-        self._live[live.state.query] = live
-        self._live.move_to_end(live.state.query)
-        self._items += new_items
+        name = live.state.query
+        self._live[name] = live
+        self._live.move_to_end(name)
+        self._items += len(live) - self._sizes.get(name, 0)
+        self._sizes[name] = len(live)
         while self._items > self._most_items and len(self._live) > 1:
-            _, dropped = self._live.popitem(last=False)
-            self._items -= len(dropped)
+            self._drop(next(iter(self._live)))
+
+    def _drop(self, query: str) -> None:
+        del self._live[query]
+        self._items -= self._sizes.pop(query)
 
     def recent(self, most: int) -> list[LiveQuery]:
         """Return the queries used last, the latest first."""

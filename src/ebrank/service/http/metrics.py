@@ -69,10 +69,10 @@ class Metrics:
             buckets=SECONDS,
             registry=own,
         )
-        engine.committer.on_flush = flushes.observe
+        engine.flusher.on_flush = flushes.observe
         for name, meaning, value in (
             ("http_in_flight", "Requests being served.", lambda: self.in_flight),
-            ("flush_waiting", "Who waits for a flush.", lambda: engine.committer.waiting),
+            ("flush_waiting", "Who waits for a flush.", lambda: engine.flusher.waiting),
             ("model_version", "Version of the prior in use.", lambda: engine.version),
             (
                 "clock_lag_seconds",

@@ -6,7 +6,6 @@ them. The counters that rank items are never lost: they do not pass through here
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import numpy as np
@@ -25,13 +24,13 @@ TOTALS = "totals"
 class Activity:
     """Counts lists, events and items."""
 
-    def __init__(self, store: Store, new_seconds: float) -> None:
+    def __init__(self, store: Store, new_seconds: float, totals: str | None) -> None:
+        """Take the totals as the store keeps them."""
         self._store = store
         self._new_seconds = new_seconds
         self._book = MinuteBook()
-        stored = store.meta(TOTALS)
         self._totals: dict[str, int] = {"rankings": 0, "events": 0, "clicks": 0, "items": 0}
-        self._totals |= {"queries": 0} | (json.loads(stored) if stored else {})
+        self._totals |= {"queries": 0} | (json.loads(totals) if totals else {})
         self._changed = False
 
     @property
@@ -96,22 +95,20 @@ class Activity:
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of each minute since a time."""
         await self.save()
-        return await asyncio.to_thread(self._store.minutes, since)
+        return await self._store.meta.minutes(since)
 
     async def save(self) -> None:
         """Hand to the store what is not there yet; what it does not take is kept."""
         minutes, changed = self._book.taken(), self._changed
+        if not minutes and not changed:
+            return
         self._changed = False
         try:
-            await asyncio.to_thread(self._write, minutes, json.dumps(self._totals), changed)
+            await self._store.meta.set({TOTALS: json.dumps(self._totals)}, minutes)
         except StoreError:
             self._book.put_back(minutes)
             self._changed = True
             raise
-
-    def _write(self, minutes: list[Minute], totals: str, changed: bool) -> None:
-        if minutes or changed:
-            self._store.add_minutes(minutes, {TOTALS: totals})
 
     def _count(self, **more: int) -> None:
         for name, value in more.items():

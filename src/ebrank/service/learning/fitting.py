@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -26,26 +26,11 @@ from ebrank.priors import LinearPrior
 from ebrank.ranker import EBRanker
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.core.packed_strings import encode
+from ebrank.service.store.base import StoreView
 from ebrank.service.store.records import QueryState
 from ebrank.typing import Bools, Features
 
 FEW_QUERIES = 10
-
-
-class Source(Protocol):
-    """The part of a store that is read."""
-
-    def queries(self) -> list[str]:
-        """Return the names of all queries."""
-        ...
-
-    def load(self, query: str) -> QueryState | None:
-        """Return the state of a query."""
-        ...
-
-    def model(self, version: int) -> bytes | None:
-        """Return the file of a version."""
-        ...
 
 
 class TrainingJob(msgspec.Struct, frozen=True):
@@ -75,10 +60,11 @@ class TrainingResult(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """All items of all queries.
+    """All items of all queries, and the model in use.
 
     `active` marks candidates, `judges` the rows that judge, `seen` those ever shown. A query
-    without candidates is taken as it was, with all of its items.
+    without candidates is taken as it was, with all of its items. `document` is the file of the
+    version in use, None before any training.
     """
 
     features: Features
@@ -87,6 +73,7 @@ class TrainingTable:
     active: Bools
     judges: Bools
     seen: Bools
+    document: bytes | None = None
 
     def part(self, scaling: Scaling, rows: Bools) -> tuple[Features, BehaviorStats]:
         """Return some rows, scaled as ranking would, namely by the candidates of their query."""
@@ -109,9 +96,8 @@ class TrainingTable:
         return moved
 
 
-def fit(store: Source, job: TrainingJob) -> TrainingResult:
+def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
     """Return a new version of the prior, and what the rows that judge say of it."""
-    table = gather(store, job)
     if table is None or table.seen.sum() < job.min_rows:
         count = 0 if table is None else int(table.seen.sum())
         return TrainingResult(count, False, f"{count} items were shown, {job.min_rows} are needed")
@@ -122,7 +108,7 @@ def fit(store: Source, job: TrainingJob) -> TrainingResult:
         )
     ranker = _fitted(table, training, judging, job)
     new = _loss(ranker, table, judging)
-    old = _loss(_active(store, job), table, judging)
+    old = _loss(_active(table.document, job), table, judging)
     better = new <= old + job.tolerance
     verdict = "not worse than" if better else "worse than"
     return TrainingResult(
@@ -135,9 +121,10 @@ def fit(store: Source, job: TrainingJob) -> TrainingResult:
     )
 
 
-def gather(store: Source, job: TrainingJob) -> TrainingTable | None:
+async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
     """Return the items of all queries, None if there is not one."""
-    states = [state for query in store.queries() if (state := store.load(query)) is not None]
+    loaded = [await store.items.load(query) for query in await store.items.queries()]
+    states = [state for state in loaded if state is not None]
     if not states:
         return None
     active = [state.active if state.active.any() else ~state.active for state in states]
@@ -159,6 +146,7 @@ def gather(store: Source, job: TrainingJob) -> TrainingTable | None:
             [_judges(state, job.validation_share, by_query=by_query) for state in states]
         ),
         seen=stats.shown > 0,
+        document=await store.models.document(job.active) if job.active else None,
     )
 
 
@@ -182,8 +170,7 @@ def _fitted(table: TrainingTable, training: Bools, judging: Bools, job: Training
     return ranker.fit(features, stats, validation=table.part(scaling, judging))
 
 
-def _active(store: Source, job: TrainingJob) -> EBRanker:
-    document = store.model(job.active) if job.active else None
+def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
     if document is None:
         return EBRanker(beta=job.beta, estimator=job.estimator)
     return model_file.from_bytes(document, f"model {job.active}")

@@ -16,7 +16,7 @@ from ebrank.features import Scaling
 from ebrank.priors import LinearPrior
 from ebrank.ranker import EBRanker
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.base import StoreError, StoreView
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ def untrained(settings: Settings) -> EBRanker:
     return EBRanker(beta=chosen.beta, epsilon=chosen.epsilon, estimator=chosen.estimator)
 
 
-def model(store: Store, version: int, settings: Settings) -> Model:
+async def load(store: StoreView, version: int, settings: Settings) -> Model:
     """Return a version from the store."""
     ranker = untrained(settings)
     if version:
-        document = store.model(version)
+        document = await store.models.document(version)
         if document is None:
             raise StoreError(f"the store has no model {version}")
         ranker = model_file.from_bytes(document, f"model {version} of the store")

@@ -4,7 +4,7 @@ It writes nothing, so it may be killed at any moment. The server starts it by `i
 
     python -m ebrank.service.learning.trainer STORE
 
-with a `fitting.Job` as JSON on its standard input, and reads a `fitting.Fitted` from its output.
+with a `TrainingJob` as JSON on its standard input, and reads a `TrainingResult` from its output.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import asyncio
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
 from ebrank.errors import EBRankError
-from ebrank.service.learning.fitting import TrainingJob, TrainingResult, fit
-from ebrank.service.store.base import Store
-from ebrank.service.store.sqlite.view import SqliteView
+from ebrank.service.learning.fitting import TrainingJob, TrainingResult, TrainingTable, fit, gather
+from ebrank.service.store import StoreView, open
 
 NICENESS = 10
 """Requests come first."""
@@ -30,14 +28,14 @@ class TrainerError(EBRankError):
     """A run that ended without a result."""
 
 
-async def in_process(folder: Path, task: TrainingJob) -> TrainingResult:
-    """Return what a trainer of its own process makes of a store on disk."""
+async def in_process(url: str, task: TrainingJob) -> TrainingResult:
+    """Return what a trainer of its own process makes of a store."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "ebrank.service.learning.trainer",
-        str(folder),
+        url,
         stdin=pipe,
         stdout=pipe,
         stderr=pipe,
@@ -56,9 +54,9 @@ async def in_process(folder: Path, task: TrainingJob) -> TrainingResult:
     return msgspec.json.decode(output, type=TrainingResult)
 
 
-async def in_thread(store: Store, task: TrainingJob) -> TrainingResult:
+async def in_thread(store: StoreView, task: TrainingJob) -> TrainingResult:
     """Return what is made of a store that no other process can read."""
-    return await asyncio.to_thread(fit, store, task)
+    return await asyncio.to_thread(fit, await gather(store, task), task)
 
 
 def main() -> int:
@@ -67,13 +65,18 @@ def main() -> int:
         os.nice(NICENESS)
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=TrainingJob)
     try:
-        with SqliteView(sys.argv[1]) as store:
-            fitted = fit(store, job)
+        fitted = fit(asyncio.run(_gathered(sys.argv[1], job)), job)
     except EBRankError as problem:
         print(problem, file=sys.stderr)
         return 1
     sys.stdout.buffer.write(msgspec.json.encode(fitted))
     return 0
+
+
+async def _gathered(url: str, job: TrainingJob) -> TrainingTable | None:
+    """Read a store and let go of it: what is read keeps the server from tidying up."""
+    async with open(url, "read") as store:
+        return await gather(store, job)
 
 
 if __name__ == "__main__":

@@ -26,53 +26,84 @@ class ModelVersions:
         pinned: whether somebody chose it over a newer one; then only somebody replaces it.
     """
 
-    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        clock: Callable[[], float],
+        model: Model,
+        pinned: bool,
+    ) -> None:
         self._store = store
         self._settings = settings
         self._now = clock
-        self.model: Model = models.model(store, store.active_model(), settings)
-        self.pinned = store.meta(PINNED) == YES
+        self._found = model.version
+        self.model = model
+        self.pinned = pinned
 
-    def out(self) -> list[api.ModelOut]:
+    @classmethod
+    async def open(
+        cls, store: Store, settings: Settings, clock: Callable[[], float]
+    ) -> ModelVersions:
+        """Return the versions of a store, with the active one loaded."""
+        model = await models.load(store, await store.models.active(), settings)
+        pinned = await store.meta.get(PINNED) == YES
+        return cls(store, settings, clock, model, pinned)
+
+    def found(self, version: int) -> None:
+        """Note the version that a write found active: another server may have changed it."""
+        self._found = version
+
+    async def current(self) -> Model:
+        """Return the model that ranks; the one of the store, if another server changed it."""
+        if self._found != self.model.version:
+            active = await self._store.models.active()
+            if active != self.model.version:
+                self.model = await models.load(self._store, active, self._settings)
+                self.pinned = await self._store.meta.get(PINNED) == YES
+            self._found = self.model.version
+        return self.model
+
+    async def out(self) -> list[api.ModelOut]:
         """Return all versions, oldest first."""
         return [
             api.ModelOut(
-                version=one.version,
-                created=one.created,
-                rows=one.rows,
-                validation_loss=one.validation_loss,
-                previous_loss=one.previous_loss,
-                activated=one.activated,
-                active=one.version == self.model.version,
-                reason=one.reason,
+                version=record.version,
+                created=record.created,
+                rows=record.rows,
+                validation_loss=record.validation_loss,
+                previous_loss=record.previous_loss,
+                activated=record.activated,
+                active=record.version == self.model.version,
+                reason=record.reason,
             )
-            for one in self._store.models()
+            for record in await self._store.models.all()
         ]
 
-    def activate(self, version: int) -> None:
+    async def activate(self, version: int) -> None:
         """Make a version the active one; on disk after the next flush.
 
         Whoever goes back has a reason that no validation loss knows, so the version is pinned.
         """
-        if version and self._store.model(version) is None:
+        if version and await self._store.models.document(version) is None:
             raise NotFound(f"there is no model {version}", "version")
-        model = models.model(self._store, version, self._settings)
-        pinned = version < self._newest()
-        self._store.activate(version, meta={PINNED: YES if pinned else NO}, flush=False)
-        self.model, self.pinned = model, pinned
+        model = await models.load(self._store, version, self._settings)
+        pinned = version < await self._newest()
+        await self._store.models.activate(version, meta={PINNED: YES if pinned else NO})
+        self._use(model, pinned)
 
-    def unpin(self) -> None:
+    async def unpin(self) -> None:
         """Let runs replace the active version again; on disk after the next flush."""
         if self.pinned:
-            self._store.activate(self.model.version, meta={PINNED: NO}, flush=False)
+            await self._store.models.activate(self.model.version, meta={PINNED: NO})
             self.pinned = False
 
     async def fitted(self, job: TrainingJob) -> TrainingResult:
         """Return the result of a job: from a process, where another one can read the store."""
-        path = getattr(self._store, "path", None)
-        return await (in_thread(self._store, job) if path is None else in_process(path, job))
+        url = self._store.url
+        return await (in_thread(self._store, job) if url is None else in_process(url, job))
 
-    def adopt(self, fitted: TrainingResult, against: int) -> str:
+    async def adopt(self, fitted: TrainingResult, against: int) -> str:
         """Keep a new version, go live with it if it is better, and say what became of it.
 
         It is on disk after the next flush: until then a power cut brings back the last one.
@@ -88,7 +119,7 @@ class ModelVersions:
         elif live and self.pinned:
             live = False
             reason += f"; but version {self.model.version} was made active by hand and is pinned"
-        version = 1 + self._newest()
+        version = 1 + await self._newest()
         record = ModelRecord(
             version=version,
             created=self._now(),
@@ -98,10 +129,13 @@ class ModelVersions:
             activated=live,
             reason=reason,
         )
-        self._store.add_model(record, fitted.document.encode(), flush=False)
+        await self._store.models.add(record, fitted.document.encode())
         if live:
-            self.model = models.model(self._store, version, self._settings)
+            self._use(await models.load(self._store, version, self._settings), pinned=False)
         return f"version {version} {'went live' if live else 'stays off'}: {reason}"
 
-    def _newest(self) -> int:
-        return max((one.version for one in self._store.models()), default=0)
+    def _use(self, model: Model, pinned: bool) -> None:
+        self.model, self.pinned, self._found = model, pinned, model.version
+
+    async def _newest(self) -> int:
+        return max((record.version for record in await self._store.models.all()), default=0)

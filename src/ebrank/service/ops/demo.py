@@ -44,16 +44,16 @@ SESSIONS_PER_ARRIVAL = 100  # one item a second
 SESSIONS_BEFORE_TRAINING = 1500  # then the first prior is fitted; later ones come by themselves
 
 
-def demo_settings(given: Settings) -> Settings:
-    """Return settings under which something happens within a minute.
+def demo_settings(given: Settings, folder: str) -> Settings:
+    """Return settings under which something happens within a minute, with the store in a folder.
 
-    Where to listen and where to store is as given; everything else is the demo's.
+    Where to listen and how to store is as given; everything else is the demo's.
     """
     own = Settings()
     return replace(
         own,
         server=replace(given.server, access_log=False),
-        store=given.store,
+        store=replace(given.store, url=folder),
         ranking=replace(own.ranking, k=K, epsilon=EPSILON, estimator="exposure"),
         features=replace(own.features, scaling="none"),  # the dataset's are scaled
         training=replace(own.training, every_seconds=0.0, after_events=30_000, l2=L2),

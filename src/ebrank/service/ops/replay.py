@@ -3,54 +3,31 @@
 Counters = snapshot + log, to the bit. Whoever holds both can check the counters, be it a store that
 is serving, a backup, or an export from last year.
 
+>>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
 >>> from ebrank.service.store.records import NewItem, RankingEntry
->>> store = MemoryStore()
->>> store.put_items("shoes", [NewItem("a", (1.0,))], time=1.0)
->>> _ = store.write([RankingEntry("r1", "shoes", 2.0, 0, ("a",), (1.0,))], flush=True)
->>> print(replay(store))
+>>> async def session() -> None:
+...     store = MemoryStore()
+...     await store.items.put("shoes", [NewItem("a", (1.0,))], time=1.0)
+...     await store.log.write([RankingEntry("r1", "shoes", 2.0, 0, ("a",), (1.0,))])
+...     print(await replay(store))
+>>> asyncio.run(session())
 equal: 1 item of 1 query, 0 events and 1 ranking replayed
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from ebrank.behavior import FIELDS, BehaviorStats
 from ebrank.service.store import counting
-from ebrank.service.store.base import StoreError
+from ebrank.service.store.base import Progress, StoreError, StoreView
 from ebrank.service.store.records import EventEntry, Operation, QueryState
 from ebrank.typing import Floats
 
 MOST_DIFFERENCES = 10
 """How many are told; all are counted."""
-
-
-class Recorded(Protocol):
-    """What can be replayed: a store, or an export of one."""
-
-    def queries(self) -> list[str]:
-        """Return the names of all queries."""
-        ...
-
-    def load(self, query: str) -> QueryState | None:
-        """Return a query's state by the counters."""
-        ...
-
-    def snapshot(self, query: str) -> QueryState | None:
-        """Return a query's state by what was rolled up."""
-        ...
-
-    def log(self) -> Iterator[Operation]:
-        """Yield the log in its order."""
-        ...
-
-    def log_length(self) -> int:
-        """Return how many entries the log holds, or a little more."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +92,28 @@ class _Rebuilt:
                 self.first_shown[place] = step.first_shown
 
 
-def replay(recorded: Recorded, progress: Callable[[int, int], None] | None = None) -> ReplayReport:
-    """Return how the counters compare with the snapshot and the log; the store is only read.
+async def replay(store: StoreView, progress: Progress | None = None) -> ReplayReport:
+    """Return how the counters compare with the snapshot and the log.
 
     It keeps the counters of all items in memory, about 200 bytes each, but not the log.
     """
     report = ReplayReport()
-    rebuilt = {query: _begin(query, recorded.snapshot(query)) for query in recorded.queries()}
-    total = recorded.log_length()
-    for number, entry in enumerate(recorded.log()):
-        if progress is not None and number % 1000 == 0:
-            progress(number, total)
+    rebuilt = {
+        query: _begin(query, await store.items.snapshot(query))
+        for query in await store.items.queries()
+    }
+    total, done = await store.log.length(), 0
+    async for entry in store.log.entries():
+        if progress is not None and done % 1000 == 0:
+            progress(done, total)
+        done += 1
         _count_entry(report, entry)
         if entry.query in rebuilt:
             rebuilt[entry.query].add(entry, report)
         else:
             _note(report, Difference(entry.query, "", "query", None, 1.0))
     for query, one in rebuilt.items():
-        state = recorded.load(query)
+        state = await store.items.load(query)
         assert state is not None, "its snapshot was there"
         _compare(report, state, one)
     return report

@@ -12,7 +12,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ebrank.errors import EBRankError
 from ebrank.extras import import_extra
@@ -21,9 +21,7 @@ from ebrank.service.http.access_log import AccessLog
 from ebrank.service.http.app import App
 from ebrank.service.http.auth import is_loopback
 from ebrank.service.settings import Settings
-
-if TYPE_CHECKING:
-    from ebrank.service.store.base import Store
+from ebrank.service.store import open
 
 GRACE_SECONDS = 5.0
 """How long requests under way may take when the server closes."""
@@ -78,16 +76,14 @@ def free_port(host: str, port: int) -> int:
 
 
 def run(
-    open_store: Callable[[], Store],
     settings: Settings,
     *,
     announce: Callable[[str], None],
     companion: Companion | None = None,
 ) -> None:
-    """Serve until a signal says otherwise.
+    """Serve until a signal says otherwise; the store is opened once the server can listen.
 
     Args:
-        open_store: opens where everything is kept, once it is clear that the server can listen.
         settings: of the service.
         announce: is told the address once the service is ready.
         companion: runs beside the server while it serves.
@@ -95,43 +91,39 @@ def run(
     check(settings)
     import_extra("granian", extra="service", purpose="to serve")  # before anything is touched
     port = free_port(settings.server.host, settings.server.port)
-    store = open_store()
-    try:
-        asyncio.run(_serve(store, settings, port, announce, companion))
-    finally:
-        store.close()
+    asyncio.run(_serve(settings, port, announce, companion))
 
 
 async def _serve(
-    store: Store,
     settings: Settings,
     port: int,
     announce: Callable[[str], None],
     companion: Companion | None,
 ) -> None:
     stopped = _signals()
-    engine = Engine(store, settings)
-    log = AccessLog() if settings.server.access_log else None
-    app = App(engine, settings, log=log)
-    web = _web_server(app, settings.server.host, port)
-    address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
-    serving, beside = asyncio.create_task(web.serve()), None
-    try:
-        await engine.start()
-        app.readiness.started = True
-        announce(address)
-        if companion is not None:
-            beside = asyncio.ensure_future(companion(address))
-        await _first(stopped, serving)
-    finally:
-        if beside is not None:
-            beside.cancel()
-            await asyncio.wait([beside])
-        await app.drained(GRACE_SECONDS)
-        web.stop()
-        # It waits for its callers, of whom one may never take its answer.
-        await asyncio.wait([serving], timeout=LEAVE_SECONDS)
-        await engine.close()
+    async with open(settings.store.url) as store:
+        engine = await Engine.open(store, settings)
+        log = AccessLog() if settings.server.access_log else None
+        app = App(engine, settings, log=log)
+        web = _web_server(app, settings.server.host, port)
+        address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
+        serving, beside = asyncio.create_task(web.serve()), None
+        try:
+            await engine.start()
+            app.readiness.started = True
+            announce(address)
+            if companion is not None:
+                beside = asyncio.ensure_future(companion(address))
+            await _first(stopped, serving)
+        finally:
+            if beside is not None:
+                beside.cancel()
+                await asyncio.wait([beside])
+            await app.drained(GRACE_SECONDS)
+            web.stop()
+            # It waits for its callers, of whom one may never take its answer.
+            await asyncio.wait([serving], timeout=LEAVE_SECONDS)
+            await engine.close()
 
 
 async def _first(stopped: asyncio.Event, serving: asyncio.Task[None]) -> None:

@@ -1,4 +1,4 @@
-"""What the service remembers: items, lists that were served, and what users did with them.
+"""What a store keeps: items, lists that were served, and what users did with them.
 
 These are plain values. The engine makes them, a store keeps them, `replay` adds them up again.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ class QueryState:
         entered: when each became a candidate, in seconds since 1970.
         first_shown: when each was first in a list users could examine; NaN if never.
         active: whether it is a candidate now.
+        version: how many writes have changed the query; 0 before the first.
     """
 
     query: str
@@ -49,6 +50,7 @@ class QueryState:
     entered: Floats
     first_shown: Floats
     active: npt.NDArray[np.bool_]
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,21 @@ class Written:
     status: Status
     reason: str = ""
     shows: bool = False
+
+
+class Commit(NamedTuple):
+    """What a write found and did.
+
+    Attributes:
+        written: what became of each operation.
+        versions: of each query it wrote to, after it. Whoever knew the version before it by heart
+            may add the same steps to a copy; for anybody else that copy is out of date.
+        model: the version of the prior that was active.
+    """
+
+    written: list[Written]
+    versions: dict[str, int]
+    model: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,24 +15,27 @@ from typing import Any
 import numpy as np
 
 from ebrank.errors import DataError
+from ebrank.paths import expanded
 from ebrank.service.ops.transfer import tables
-from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState
+from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
 from ebrank.service.store.rows import ItemRow, state_of
 
 
 class Exported:
-    """A folder that `export` wrote.
+    """A folder that `export` wrote: a store that is only read.
 
     Raises:
         DataError: if it is none, is not complete, or is of a newer version.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+        self.folder = expanded(folder)
         self.manifest = _manifest(self.folder)
-        self._files = {name: self._open(name) for name in tables.TABLES}
-        self._items = _Groups(self._files["items"])
-        self._snapshot = _Groups(self._files["snapshot"])
+        files = {name: self._open(name) for name in tables.TABLES}
+        self.items = ExportedItems(files, self.folder)
+        self.log = ExportedLog(files, self.folder, self.manifest)
+        self.models = ExportedModels(files, self.manifest)
+        self.meta = ExportedMeta(files, self.manifest)
 
     def _open(self, name: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         path = self.folder / f"{name}.parquet"
@@ -46,57 +50,127 @@ class Exported:
             raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} tells others")
         return file
 
-    def queries(self) -> list[str]:
+
+class ExportedItems:
+    """Queries and their items."""
+
+    def __init__(self, files: Mapping[str, Any], folder: Path) -> None:
+        self._folder = folder
+        self._items = _Groups(files["items"])
+        self._snapshot = _Groups(files["snapshot"])
+
+    async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were first given."""
         return list(self._items.places)
 
-    def load(self, query: str) -> QueryState | None:
+    async def load(self, query: str) -> QueryState | None:
         """Return a query's state by the counters."""
         rows = self._items.rows(query)
+        if not rows:
+            return None
         features = np.array([row["features"] for row in rows], np.float32)
-        return state_of(query, [_item_row(row) for row in rows], features)
+        return state_of(query, [_item_row(row) for row in rows], features, version=1)
 
-    def snapshot(self, query: str) -> QueryState | None:
+    async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state by what was rolled up."""
-        current, rolled_up = self.load(query), self._snapshot.rows(query)
+        current, rolled_up = await self.load(query), self._snapshot.rows(query)
         if current is None:
             return None
         if [row["item"] for row in rolled_up] != current.ids:
-            raise _damaged(self.folder / "snapshot.parquet", f"query {query!r} has other items")
+            raise _damaged(self._folder / "snapshot.parquet", f"query {query!r} has other items")
         rows = [_item_row({"entered": 0.0, "active": True} | row) for row in rolled_up]
-        only = state_of(query, rows, current.features)
-        assert only is not None, "it has as many rows"
+        only = state_of(query, rows, current.features, version=1)
         return replace(current, stats=only.stats, first_shown=only.first_shown)
 
-    def log(self) -> Iterator[Operation]:
+
+class ExportedLog:
+    """Rankings and events."""
+
+    def __init__(self, files: Mapping[str, Any], folder: Path, manifest: Mapping[str, Any]) -> None:
+        self._files = files
+        self._folder = folder
+        self._manifest = manifest
+
+    async def ranking(self, ranking_id: str) -> RankingEntry | None:
+        """Return a list, which takes a look at all of them."""
+        for _, entry in map(tables.ranking_of, _rows(self._files["rankings"])):
+            if isinstance(entry, RankingEntry) and entry.id == ranking_id:
+                return entry
+        return None
+
+    async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in its order."""
-        rankings = map(tables.ranking_of, self._rows("rankings"))
-        events = map(tables.event_of, self._rows("events"))
+        rankings = map(tables.ranking_of, _rows(self._files["rankings"]))
+        events = map(tables.event_of, _rows(self._files["events"]))
         merged: Iterator[tuple[int, Operation]]
         merged = heapq.merge(rankings, events, key=lambda entry: entry[0])
         for expected, (position, entry) in enumerate(merged):
             if position != expected:
-                raise _damaged(self.folder, f"entry {expected} of the log is missing")
+                raise _damaged(self._folder, f"entry {expected} of the log is missing")
+            if expected % tables.ROWS_AT_ONCE == 0:
+                await asyncio.sleep(0)  # a turn for others, such as Ctrl-C
             yield entry
 
-    def log_length(self) -> int:
+    async def length(self) -> int:
         """Return how many entries the log holds."""
-        return int(self.manifest["rows"]["rankings"] + self.manifest["rows"]["events"])
+        return int(self._manifest["rows"]["rankings"] + self._manifest["rows"]["events"])
 
-    def minutes(self) -> Iterator[Minute]:
-        """Yield the minutes, in order."""
-        for start, rows in itertools.groupby(self._rows("minutes"), lambda row: row["start"]):
-            yield Minute(start, {row["name"]: row["value"] for row in rows})
+    async def last_time(self) -> float:
+        """Return the time of the latest write."""
+        return float(self._manifest["last_time"])
 
-    def models(self) -> Iterator[tuple[ModelRecord, bytes]]:
-        """Yield the versions of the prior and their files, oldest first."""
-        for row in self._rows("models"):
-            document = row.pop("document")
-            yield ModelRecord(**row), document
 
-    def _rows(self, name: str) -> Iterator[tables.Row]:
-        for batch in self._files[name].iter_batches(batch_size=1000):
-            yield from batch.to_pylist()
+class ExportedModels:
+    """The versions of the prior."""
+
+    def __init__(self, files: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+        self._file = files["models"]
+        self._manifest = manifest
+
+    async def all(self) -> list[ModelRecord]:
+        """Return all versions, oldest first."""
+        return [
+            ModelRecord(**{name: value for name, value in row.items() if name != "document"})
+            for row in _rows(self._file)
+        ]
+
+    async def document(self, version: int) -> bytes | None:
+        """Return the file of a version."""
+        found = (row["document"] for row in _rows(self._file) if row["version"] == version)
+        return next(found, None)
+
+    async def active(self) -> int:
+        """Return the active version."""
+        return int(self._manifest["active_model"])
+
+
+class ExportedMeta:
+    """Settings that belong to the data, and sums of minutes."""
+
+    def __init__(self, files: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+        self._file = files["minutes"]
+        self._manifest = manifest
+
+    async def get(self, key: str) -> str | None:
+        """Return a setting."""
+        return (await self.all()).get(key)
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings, in the order of their names."""
+        return dict(self._manifest["settings"])
+
+    async def minutes(self, since: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, in order."""
+        return [
+            Minute(start, {row["name"]: row["value"] for row in rows})
+            for start, rows in itertools.groupby(_rows(self._file), lambda row: float(row["start"]))
+            if start >= since
+        ]
+
+
+def _rows(file: Any) -> Iterator[tables.Row]:  # noqa: ANN401 (pyarrow has no types)
+    for batch in file.iter_batches(batch_size=tables.ROWS_AT_ONCE):
+        yield from batch.to_pylist()
 
 
 class _Groups:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from ebrank.files import write_whole
 from ebrank.service.ops.transfer import tables
-from ebrank.service.store.base import Readable, StoreError
+from ebrank.service.store.base import Progress, StoreError, StoreView
 from ebrank.service.store.records import RankingEntry
 
 ROWS_AT_ONCE = 10_000
@@ -47,10 +47,8 @@ class _ParquetFile:
         self._file.close()
 
 
-def export(
-    store: Readable,
-    folder: str | os.PathLike[str],
-    progress: Callable[[int, int], None] | None = None,
+async def export(
+    store: StoreView, folder: str | os.PathLike[str], progress: Progress | None = None
 ) -> dict[str, int]:
     """Write a store to a new folder; return the rows of each table.
 
@@ -63,44 +61,47 @@ def export(
         out = {name: _ParquetFile(path, name) for name in tables.TABLES}
         for table in out.values():
             stack.callback(table.close)
-        for query in store.queries():
-            current, snapshot = store.load(query), store.snapshot(query)
+        for query in await store.items.queries():
+            current, snapshot = await store.items.load(query), await store.items.snapshot(query)
             assert current is not None, "it is listed"
             assert snapshot is not None, "it is listed"
             out["items"].add(*tables.item_rows(current))
             out["snapshot"].add(*tables.snapshot_rows(snapshot))
-        for name, row in _log_rows(store, progress):
+        async for name, row in _log_rows(store, progress):
             out[name].add(row)
-        for minute in store.minutes(0.0):
+        for minute in await store.meta.minutes(0.0):
             for name, value in minute.values.items():
                 out["minutes"].add({"start": minute.start, "name": name, "value": value})
-        for record in store.models():
-            document = store.model(record.version)
+        for record in await store.models.all():
+            document = await store.models.document(record.version)
             out["models"].add(asdict(record) | {"document": document})
     counts = {name: table.count for name, table in out.items()}
-    write_whole(path / tables.MANIFEST, json.dumps(_manifest(store, counts), indent=2).encode())
+    write_whole(
+        path / tables.MANIFEST, json.dumps(await _manifest(store, counts), indent=2).encode()
+    )
     return counts
 
 
-def _log_rows(
-    store: Readable, progress: Callable[[int, int], None] | None
-) -> Iterator[tuple[str, tables.Row]]:
+async def _log_rows(
+    store: StoreView, progress: Progress | None
+) -> AsyncIterator[tuple[str, tables.Row]]:
     """Yield the log's rows with the tables they belong to."""
-    total = store.log_length()
-    for position, entry in enumerate(store.log()):
+    total, position = await store.log.length(), 0
+    async for entry in store.log.entries():
         if progress is not None and position % 1000 == 0:
             progress(position, total)
         name = "rankings" if isinstance(entry, RankingEntry) else "events"
         yield name, tables.entry_row(position, entry)
+        position += 1
 
 
-def _manifest(store: Readable, counts: dict[str, int]) -> dict[str, Any]:
+async def _manifest(store: StoreView, counts: dict[str, int]) -> dict[str, Any]:
     return {
         "format": tables.FORMAT,
         "version": tables.VERSION,
-        "last_time": store.last_time(),
-        "active_model": store.active_model(),
-        "settings": store.settings(),
+        "last_time": await store.log.last_time(),
+        "active_model": await store.models.active(),
+        "settings": await store.meta.all(),
         "rows": counts,
     }
 

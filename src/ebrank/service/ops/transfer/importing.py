@@ -2,83 +2,59 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import secrets
-import shutil
-from collections.abc import Callable
-from pathlib import Path
-
 from ebrank.behavior import FIELDS
 from ebrank.errors import DataError
 from ebrank.service.ops.transfer.exported import Exported
-from ebrank.service.store.base import Store, StoreError
-from ebrank.service.store.sqlite import SqliteStore
-from ebrank.service.store.sqlite.folders import flush_folder
+from ebrank.service.store import Store, open
+from ebrank.service.store.base import Progress
+from ebrank.service.store.records import Operation
 
 ENTRIES_AT_ONCE = 1000
 
 
-def import_store(
-    exported: Exported,
-    folder: str | os.PathLike[str],
-    progress: Callable[[int, int], None] | None = None,
-) -> None:
+async def import_store(exported: Exported, url: str, progress: Progress | None = None) -> None:
     """Make a new store of an export, and check that its counters are those exported.
-
-    It is built beside its place and moved there when it is complete.
 
     Raises:
         StoreError: if there is something at its place.
         DataError: if the export contradicts itself.
     """
-    place = Path(folder)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise StoreError(f"{place}: there is something already. Name a new folder.")
-    building = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
-    try:
-        store = SqliteStore(building)
-        try:
-            fill(store, exported, progress)
-            check(store, exported)
-        finally:
-            store.close()
-        building.replace(place)
-        flush_folder(place.parent)
-    except BaseException:
-        shutil.rmtree(building, ignore_errors=True)
-        raise
+    async with open(url, "new") as store:
+        await fill(store, exported, progress)
+        await check(store, exported)
 
 
-def fill(
-    store: Store, exported: Exported, progress: Callable[[int, int], None] | None = None
-) -> None:
+async def fill(store: Store, exported: Exported, progress: Progress | None = None) -> None:
     """Put all that an export holds into an empty store."""
-    last_time = exported.manifest["last_time"]
-    for query in exported.queries():
-        state = exported.snapshot(query)
+    last_time = await exported.log.last_time()
+    for query in await exported.items.queries():
+        state = await exported.items.snapshot(query)
         assert state is not None, "it is listed"
-        store.restore(state, last_time)
-    log, done = exported.log(), 0
-    while entries := list(itertools.islice(log, ENTRIES_AT_ONCE)):
-        if any(one.status != "accepted" for one in store.write(entries, flush=False)):
-            raise DataError("an event stands in the log twice", path=exported.folder)
-        done += len(entries)
-        if progress is not None:
-            progress(done, exported.log_length())
-    store.add_minutes(list(exported.minutes()))
-    for record, document in exported.models():
-        store.add_model(record, document)
-    store.activate(exported.manifest["active_model"])
-    for key, value in exported.manifest["settings"].items():
-        store.set_meta(key, value)
-    store.flush()
+        await store.items.restore(state, last_time)
+    total, done = await exported.log.length(), 0
+    entries: list[Operation] = []
+    async for entry in exported.log.entries():
+        entries.append(entry)
+        if len(entries) == ENTRIES_AT_ONCE or done + len(entries) == total:
+            written = (await store.log.write(entries)).written
+            if any(one.status != "accepted" for one in written):
+                raise DataError("an event stands in the log twice", path=exported.folder)
+            done, entries = done + len(entries), []
+            if progress is not None:
+                progress(done, total)
+    for record in await exported.models.all():
+        document = await exported.models.document(record.version)
+        assert document is not None, "it is listed"
+        await store.models.add(record, document)
+    await store.models.activate(await exported.models.active())
+    await store.meta.set(await exported.meta.all(), await exported.meta.minutes(0.0))
+    await store.flush()
 
 
-def check(store: Store, exported: Exported) -> None:
+async def check(store: Store, exported: Exported) -> None:
     """Raise unless the counters of a store are those that were exported."""
-    for query in exported.queries():
-        there, here = exported.load(query), store.load(query)
+    for query in await exported.items.queries():
+        there, here = await exported.items.load(query), await store.items.load(query)
         assert there is not None, "it is listed"
         assert here is not None, "it was restored"
         for name in FIELDS:

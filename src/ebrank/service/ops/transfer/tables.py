@@ -6,11 +6,13 @@ Times are seconds since 1970. `position` is the place in the log, which rankings
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ebrank.behavior import FIELDS
 from ebrank.extras import import_extra
+from ebrank.paths import expanded
 from ebrank.service.store.records import EventEntry, Operation, QueryState, RankingEntry
 from ebrank.service.store.rows import rows_of
 
@@ -21,6 +23,7 @@ Row: TypeAlias = dict[str, Any]
 
 MANIFEST = "export.json"
 FORMAT, VERSION = "ebrank export", 1
+ROWS_AT_ONCE = 1000  # read together
 TABLES = ("items", "snapshot", "rankings", "events", "minutes", "models")
 
 _COUNTERS = "shown:int64 clicks:int64 weighted_clicks:double exposure:double first_shown:double?"
@@ -38,6 +41,11 @@ _COLUMNS = {
 }
 _OF_RANKING = tuple(field.name for field in fields(RankingEntry))
 _OF_EVENT = tuple(field.name for field in fields(EventEntry))
+
+
+def is_export(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is the folder of an export that was finished."""
+    return (expanded(path) / MANIFEST).is_file()
 
 
 def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)

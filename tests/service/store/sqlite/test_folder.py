@@ -10,9 +10,9 @@ import pytest
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.ops.transfer.importing import import_store
-from ebrank.service.store.sqlite import SqliteStore
-from ebrank.service.store.sqlite.backup import backup
-from tests.service.store.samples import fill
+from ebrank.service.store import open
+from ebrank.testing.histories import fill
+from tests.service.store.blocking import run
 
 
 @pytest.fixture
@@ -34,16 +34,17 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> dict[Path, set[str]]:
 def test_a_store_a_backup_and_an_import_have_their_names_on_disk(
     tmp_path: Path, flushed: dict[Path, set[str]]
 ) -> None:
-    store = SqliteStore(tmp_path / "new" / "deep" / "store")
-    fill(store)
-    assert "new" in flushed[tmp_path]
-    assert "deep" in flushed[tmp_path / "new"]
-    assert "store" in flushed[tmp_path / "new" / "deep"]
-    assert {"log.db", "lock"} <= flushed[tmp_path / "new" / "deep" / "store"]
-    backup(tmp_path / "new" / "deep" / "store", tmp_path / "copy.db")
-    assert "copy.db" in flushed[tmp_path]
-    export(store, tmp_path / "exported")
-    exported = Exported(tmp_path / "exported")
-    import_store(exported, tmp_path / "imported")
-    assert "imported" in flushed[tmp_path]
-    store.close()
+    async def session() -> None:
+        async with open(str(tmp_path / "new" / "deep" / "store")) as store:
+            await fill(store)
+            assert "new" in flushed[tmp_path]
+            assert "deep" in flushed[tmp_path / "new"]
+            assert "store" in flushed[tmp_path / "new" / "deep"]
+            assert {"log.db", "lock"} <= flushed[tmp_path / "new" / "deep" / "store"]
+            await store.backup(tmp_path / "copy.db")
+            assert "copy.db" in flushed[tmp_path]
+            await export(store, tmp_path / "exported")
+        await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
+        assert "imported" in flushed[tmp_path]
+
+    run(session())

@@ -1,15 +1,14 @@
-"""Small histories for tests of stores."""
+"""Small histories for checks of stores, and what a store holds, as values that compare exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from ebrank.behavior import FIELDS
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import Store, StoreView
 from ebrank.service.store.records import EventEntry, NewItem, Operation, QueryState, RankingEntry
 
 CURVE = (1.0, 0.6309297535714574, 0.5, 0.0)
@@ -57,10 +56,11 @@ def sums(state: QueryState | None) -> dict[str, tuple[Any, ...]]:
 
 
 def bits(state: QueryState | None) -> dict[str, Any]:
-    """Return all of a state as values that compare exactly, NaN included."""
+    """Return all of a state but its version as values that compare exactly, NaN included."""
     if state is None:
         return {}
     found = {field.name: getattr(state, field.name) for field in fields(QueryState)}
+    del found["version"]
     stats = found.pop("stats")
     arrays = found | {field: getattr(stats, field) for field in FIELDS}
     return {
@@ -71,24 +71,28 @@ def bits(state: QueryState | None) -> dict[str, Any]:
     }
 
 
-def contents(store: Store) -> dict[str, Any]:
+async def contents(store: StoreView) -> dict[str, Any]:
     """Return all that a store holds, to compare stores."""
+    queries = await store.items.queries()
     return {
-        "current": [bits(store.load(query)) for query in store.queries()],
-        "snapshot": [bits(store.snapshot(query)) for query in store.queries()],
-        "log": list(store.log()),
-        "models": [(record, store.model(record.version)) for record in store.models()],
-        "active": store.active_model(),
-        "settings": store.settings(),
-        "minutes": [(minute.start, minute.values) for minute in store.minutes(0.0)],
-        "last": store.last_time(),
+        "current": [bits(await store.items.load(query)) for query in queries],
+        "snapshot": [bits(await store.items.snapshot(query)) for query in queries],
+        "log": [entry async for entry in store.log.entries()],
+        "models": [
+            (record, await store.models.document(record.version))
+            for record in await store.models.all()
+        ],
+        "active": await store.models.active(),
+        "settings": await store.meta.all(),
+        "minutes": [(minute.start, minute.values) for minute in await store.meta.minutes(0.0)],
+        "last": await store.log.last_time(),
     }
 
 
-def fill(store: Store) -> list[Operation]:
+async def fill(store: Store) -> list[Operation]:
     """Write a history with a bit of everything to an empty store; return its log."""
-    store.put_items("q", new_items("a", "b", "c", "d"), 1.0)
-    store.put_items("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
+    await store.items.put("q", new_items("a", "b", "c", "d"), 1.0)
+    await store.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
     first = ranking("r1", "abcd", explored=(True, False, False, True), user="u", cost=0.25)
     late = ranking("r2", "cab", time=30.0, counted=False, would_rank=("a", "b", "c"))
     umlaut = RankingEntry("r3", "other query ☂", 50.0, 0, ("ä",), (0.3,), relevance=(0.1,))
@@ -102,11 +106,7 @@ def fill(store: Store) -> list[Operation]:
         event("e4", umlaut, "ä", time=60.0),
         event("e5", first, "a", time=70.0),
     ]
-    assert {one.status for one in write(store, log)} == {"accepted"}
-    store.withdraw("q", "d", 71.0)
+    commit = await store.log.write(log)
+    assert {one.status for one in commit.written} == {"accepted"}
+    await store.items.withdraw("q", "d", 71.0)
     return log
-
-
-def write(store: Store, entries: Sequence[Operation]) -> list[Any]:
-    """Write entries without a flush."""
-    return list(store.write(entries, flush=False))
