@@ -26,6 +26,7 @@ from numba.core.ccallback import CFunc
 from numba.extending import overload, register_jitable
 
 from ebrank import equations, paths, special
+from ebrank.evidence import sums
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -261,3 +262,4 @@ def _compiled_beta_quantile(
 
 share(special, without=special.beta_quantile)
 share(equations)
+share(sums)

@@ -1,4 +1,4 @@
-"""Formulas that draw: a new score for every item in every session."""
+"""Draws from a Beta posterior, each addressed by its key."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from ebrank.compiled import kernel
 TINY = 1e-300
 
 
-def random_score(key: np.uint64) -> float:
-    """Return a uniform draw."""
-    return streams.uniform(key)
-
-
-def posterior_draw(a: float, b: float, clicks: float, exposure: float, key: np.uint64) -> float:
+def posterior_draw(
+    alpha: float, beta: float, clicks: float, exposure: float, key: np.uint64
+) -> float:
     """Return a draw from the proper posterior Beta(c + α, max(E − c, 0) + β)."""
-    hits = gamma(streams.child(key, 0), clicks + a)
-    misses = gamma(streams.child(key, 1), max(exposure - clicks, 0.0) + b)
+    hits = gamma(streams.child(key, 0), clicks + alpha)
+    misses = gamma(streams.child(key, 1), max(exposure - clicks, 0.0) + beta)
     return hits / max(hits + misses, TINY)  # both may underflow where α and β are tiny
 
 
