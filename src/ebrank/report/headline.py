@@ -53,7 +53,7 @@ def standings(table: Table | None, dataset: str) -> dict[str, Standing]:
     rows = {(row.cells[0], row.group): row for row in table.rows}
     found = {}
     for one in ENTRANTS:
-        row = rows.get((one.label, one.setting))
+        row = rows.get((one.label, one.heading))
         cells = {} if row is None else _cells(row, columns)
         if len(cells) == len(MEASURES):
             found[one.key] = Standing(one, cells)

@@ -108,7 +108,7 @@ def _medians(table: Table) -> dict[float | None, list[str]]:
     rows = {(row.cells[0], row.group): row for row in table.rows}
     medians: dict[float | None, list[str]] = {}
     for one in map(entrant, WAITING):
-        row = rows.get((one.label, one.setting))
+        row = rows.get((one.label, one.heading))
         if row is not None:
             cell = row.cells[column]
             wait = cell.value if isinstance(cell, Cell) else None
