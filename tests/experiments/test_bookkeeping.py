@@ -10,7 +10,7 @@ import pytest
 
 import ebrank
 from ebrank.data.origin import Origin
-from ebrank.evaluation.exploitation import exploitation_ratio
+from ebrank.evaluation.metrics import exploitation_ratio
 from ebrank.experiments import paper
 from ebrank.experiments.bookkeeping import AND_ALL, ledger, missing
 from ebrank.experiments.departures import OTHER_FEATURE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.evaluation.exploitation import behavior_and_other
+from ebrank.evaluation.metrics import behavior_and_other
 from ebrank.experiments.lineup import CONCATENATING, Entrant
 from ebrank.experiments.measures import cell, printed
 from ebrank.experiments.outcome import Column, Finding, Outcome, Row, Table

@@ -18,7 +18,7 @@ from ebrank import streams
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import prepare
 from ebrank.equations import relevance_probability
-from ebrank.evaluation.exploitation import exploitation_ratio
+from ebrank.evaluation.metrics import exploitation_ratio
 from ebrank.experiments.lineup import EBRANK, Entrant, entrant
 from ebrank.experiments.measures import printed
 from ebrank.experiments.outcome import (
