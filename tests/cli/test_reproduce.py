@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.experiments.document import Document, read_document
-from ebrank.report.themes import themes
+from ebrank.report.findings import themes
 
 PATIENCE = 240  # seconds, should everything have to be compiled first
 TINY = ("--scale", "0.01", "--sessions", "120", "--updates", "4", "--seed", "5")

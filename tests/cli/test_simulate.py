@@ -112,7 +112,7 @@ def test_any_letor_fold_will_do(tmp_path: Path) -> None:
 
 def test_the_first_run_says_that_it_compiles(tmp_path: Path) -> None:
     code = """
-from ebrank.cli._experiment import note_of_compilation
+from ebrank.cli._simulation import note_of_compilation
 from ebrank.compiled import kernel
 def fresh(x): return x + 1
 for _ in range(2):

@@ -6,8 +6,9 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Dataset
-from ebrank.experiments import catalog, choice
-from ebrank.experiments.runner import Order, Report, carry_out
+from ebrank.experiments import catalog
+from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.runner import Order, Report, carry_out
 from ebrank.simulation.config import SimulationConfig
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from ebrank.experiments import assembly
-from ebrank.experiments.lineup import ENTRANTS
-from ebrank.experiments.outcome import Cell, Column, Row, Table
-from ebrank.experiments.runner import Order, Report
+from ebrank.experiments.framework.entrants import ENTRANTS
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+from ebrank.experiments.framework.runner import Order, Report
 from ebrank.simulation.storage import fingerprint
 
 

@@ -13,8 +13,8 @@ import ebrank
 from ebrank.errors import ParameterError
 from ebrank.evaluation.significance import fisher_randomization, query_differences
 from ebrank.experiments.comparison import Comparison, compared, figure, plain, table
-from ebrank.experiments.measures import MEASURES
-from ebrank.experiments.outcome import Cell
+from ebrank.experiments.framework.measures import MEASURES
+from ebrank.experiments.framework.outcome import Cell
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig

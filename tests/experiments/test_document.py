@@ -15,7 +15,7 @@ from ebrank.experiments.document import (
     write_document,
     write_times,
 )
-from ebrank.experiments.runner import Order, Report
+from ebrank.experiments.framework.runner import Order, Report
 
 
 @pytest.fixture(scope="session")

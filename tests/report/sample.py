@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ebrank.experiments.document import DatasetRecord, Document, RunRecord
-from ebrank.experiments.ledger import Entry, Section
-from ebrank.experiments.lineup import FIGURES
-from ebrank.experiments.outcome import (
+from ebrank.experiments.ledger.entries import Entry, Section
+from ebrank.experiments.framework.entrants import FIGURES
+from ebrank.experiments.framework.outcome import (
     Cell,
     Column,
     Figure,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ebrank.experiments.ledger import Entry, Section
-from ebrank.experiments.outcome import Cell
+from ebrank.experiments.ledger.entries import Entry, Section
+from ebrank.experiments.framework.outcome import Cell
 from ebrank.report.ledger import ledger_markdown, ledger_table, remarks
 from ebrank.report.tables.markdown import escaped
 from tests.report.sample import LEDGER, NASTY, document

@@ -10,7 +10,7 @@ import pytest
 
 from ebrank.errors import DataError
 from ebrank.experiments.document import Document
-from ebrank.experiments.outcome import Figure
+from ebrank.experiments.framework.outcome import Figure
 from ebrank.files import write_whole
 from ebrank.report.write import LIST, write_report
 from tests.report.sample import GRID, PERFORMANCE, TIMES, dataset, document

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.outcome import Cell, Column, Row, Table
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.report.tables.latex import escaped, latex
 from tests.report.sample import NASTY, PERFORMANCE
 
