@@ -151,7 +151,9 @@ for _ in range(2):
         (SHORT, "--ranker"),
     ],
 )
-def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+def test_mistakes_end_in_one_line_without_traceback(
+    arguments: tuple[str, ...], problem: str
+) -> None:
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert problem in done.stderr

@@ -54,7 +54,7 @@ def test_trials_of_different_code_are_no_result() -> None:
     ("name", "content", "problem"),
     [
         ("other", None, "other: no results.json in this folder. Give a folder written by"),
-        ("other", "{}", "other/results.json: no results of a simulation"),
+        ("other", "{}", "other/results.json: not the results of a simulation"),
         ("other", '{"kind": "ebrank simulate"}', "other/results.json: not as ebrank simulate"),
     ],
 )

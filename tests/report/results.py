@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
-from ebrank.experiments.framework.outcome import Cell, Column, Figure, Finding, Panel, Row, Series, Table
+from ebrank.experiments.framework.outcome import (
+    Cell,
+    Column,
+    Figure,
+    Finding,
+    Panel,
+    Row,
+    Series,
+    Table,
+)
 from tests.report.sample import dataset, document
 
 NAME = "data"

@@ -10,7 +10,7 @@ from ebrank.experiments.exhibits import table2
 from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, EXPOSURE, PAPER, UCBRANK
 from ebrank.experiments.framework.measures import COLD, CUM, WARM
 from ebrank.experiments.framework.outcome import Cell, Finding
-from ebrank.experiments.framework.runner import Report
+from ebrank.experiments.framework.runner import FinishedDataset
 from ebrank.experiments.ledger.variants import variants
 from ebrank.simulation.result import Result
 from tests.experiments.made import result
@@ -100,15 +100,15 @@ def test_each_finding_can_fail(
     assert {name for name, holds in held.items() if not holds} == fails
 
 
-def test_the_table_of_a_real_run(report: Report) -> None:
-    setup = report.setup
-    (table,) = report.outcomes["table2"].tables
+def test_the_table_of_a_real_run(finished: FinishedDataset) -> None:
+    setup = finished.setup
+    (table,) = finished.outcomes["table2"].tables
     assert [column.title for column in table.columns[1:]] == ["Cold-NDCG", "Warm-NDCG", "Cum-NDCG"]
     assert {column.group for column in table.columns[1:]} == {setup.dataset.name}
     assert [row.cells[0] for row in table.rows] == [one.label for one in ENTRANTS]
     assert [row.apart for row in table.rows] == [False] * 16 + [True] * 4
     for one, row in zip(ENTRANTS, table.rows, strict=True):
-        found = report.results[setup.run(one.key)]
+        found = finished.results[setup.run(one.key)]
         for cell, values in zip(
             row.cells[1:], (found.cold_ndcg, found.warm_ndcg, found.cum_ndcg), strict=True
         ):
@@ -128,10 +128,10 @@ def test_the_table_of_a_real_run(report: Report) -> None:
             ]
 
 
-def test_the_variants_of_the_ledger_are_run(report: Report) -> None:
-    wanted = [variant.run(report.setup) for variant in variants(report.setup.dataset.origin)]
+def test_the_variants_of_the_ledger_are_run(finished: FinishedDataset) -> None:
+    wanted = [variant.run(finished.setup) for variant in variants(finished.setup.dataset.origin)]
     assert len(wanted) > 5
-    assert all(run in report.results for run in wanted)
+    assert all(run in finished.results for run in wanted)
 
 
 def test_findings_tell_their_figures() -> None:
@@ -147,7 +147,7 @@ def test_findings_tell_their_figures() -> None:
     assert replace(found["cold-kept-prior"], claim="").detail == ".000 in Cold-NDCG"
 
 
-def test_findings_of_a_theme_are_told_apart_by_their_subjects() -> None:
-    told = [(finding.theme, finding.subject) for finding in table2.findings(made())]
-    assert len(set(told)) == len(told)
-    assert all(theme and subject for theme, subject in told)
+def test_findings_of_a_theme_differ_in_their_subjects() -> None:
+    subjects = [(finding.theme, finding.subject) for finding in table2.findings(made())]
+    assert len(set(subjects)) == len(subjects)
+    assert all(theme and subject for theme, subject in subjects)

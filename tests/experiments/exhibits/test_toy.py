@@ -10,8 +10,8 @@ import pytest
 
 import ebrank
 from ebrank.experiments.exhibits import toy
-from ebrank.experiments.framework.outcome import written
 from ebrank.experiments.framework.experiment import Setup
+from ebrank.experiments.framework.outcome import to_plain
 from ebrank.rankers import registry
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.simulation.config import SimulationConfig
@@ -78,7 +78,7 @@ def test_the_picture(setup: Setup) -> None:
     started = time.perf_counter()
     again = toy.outcome(setup, {})
     assert time.perf_counter() - started < 2
-    assert written(first) == written(again)
+    assert to_plain(first) == to_plain(again)
     (figure,) = first.figures
     bars, lines = figure.panels
     assert (bars.kind, lines.kind) == ("bars", "lines")
@@ -89,7 +89,7 @@ def test_the_picture(setup: Setup) -> None:
         assert all(1 <= rank <= len(toy.ITEMS) for rank in line.y)
     (table,) = first.tables
     assert {len(row.cells) for row in table.rows} == {len(table.columns)}
-    assert written(toy.outcome(replace(setup, seed=2), {})) != written(first)
+    assert to_plain(toy.outcome(replace(setup, seed=2), {})) != to_plain(first)
 
 
 def test_the_model_that_leans_on_clicks_buries_the_new_item(setup: Setup) -> None:
@@ -101,7 +101,7 @@ def test_the_model_that_leans_on_clicks_buries_the_new_item(setup: Setup) -> Non
 
 
 def test_the_finding_can_fail() -> None:
-    fair = toy.Seen(np.full(7, 0.5), np.array([2.0, 2.0]), np.ones(4) / 4, 1.0)
+    fair = toy.Fate(np.full(7, 0.5), np.array([2.0, 2.0]), np.ones(4) / 4, 1.0)
     assert not toy.buried({toy.BIASED: fair, toy.OURS: fair}).holds
     buried = replace(fair, estimates=np.array([0.9, *[0.5] * 5, 0.1]), ranks=np.array([7.0, 7.0]))
     assert toy.buried({toy.BIASED: buried, toy.OURS: fair}).holds

@@ -11,7 +11,7 @@ from ebrank.experiments.framework.entrants import (
     PAPER,
     WITHOUT,
     Entrant,
-    entrant,
+    entrant_of,
     twin,
 )
 from ebrank.rankers import registry
@@ -33,7 +33,7 @@ def test_keys_differ_and_name_rankers_in_the_setting_they_stand_under() -> None:
     assert len({one.key for one in ENTRANTS}) == len(ENTRANTS) == 20
     for one in PAPER:
         assert SETTINGS[registry.parse(one.key).setting] == one.setting
-        assert entrant(one.key) is one
+        assert entrant_of(one.key) is one
 
 
 @pytest.mark.parametrize("one", ENTRANTS, ids=lambda one: one.key)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ebrank.data.dataset import Dataset
-from ebrank.experiments.framework.outcome import Outcome
 from ebrank.experiments.framework.experiment import Experiment, Run, Setup
+from ebrank.experiments.framework.outcome import Outcome
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 

@@ -5,13 +5,21 @@ import statistics
 import numpy as np
 import pytest
 
-from ebrank.experiments.framework.entrants import entrant
-from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, against, cells, over_time
+from ebrank.experiments.framework.entrants import entrant_of
+from ebrank.experiments.framework.measures import (
+    COLD,
+    CUM,
+    MEASURES,
+    WARM,
+    against,
+    cells,
+    over_time,
+)
 from tests.experiments.made import result
 
 FIGURES = [(0.5, 0.75, 0.25), (0.25, 0.5, 0.75), (0.75, 0.5, 0.5)]
 RESULT = result("bm25", FIGURES)
-BM25 = entrant("bm25")
+BM25 = entrant_of("bm25")
 
 
 def test_a_cell_is_the_mean_and_the_sample_deviation_over_trials() -> None:
@@ -43,9 +51,10 @@ def test_a_line_against_something_takes_the_last_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "sign", "told"), [(0.5, "", ".500"), (-0.0312, "+", "−.031"), (1.0, "", "1.000")]
+    ("value", "signed", "text"),
+    [(0.5, False, ".500"), (-0.0312, True, "−.031"), (0.5, True, "+.500"), (1.0, False, "1.000")],
 )
-def test_values_are_told_as_in_the_paper(value: float, sign: str, told: str) -> None:
-    assert COLD.text(value, sign) == told
+def test_values_read_as_in_the_paper(value: float, signed: bool, text: str) -> None:
+    assert COLD.text(value, signed=signed) == text
     assert [measure.name for measure in MEASURES] == ["cold", "warm", "cum"]
-    assert CUM.text(-10.26, "+") == "−10.3"
+    assert CUM.text(-10.26, signed=True) == "−10.3"

@@ -1,11 +1,11 @@
-"""Numbers as papers print them."""
+"""Numbers as papers print them, and as people say them."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.framework.numbers import duration, number
+from ebrank.experiments.framework.numbers import counted, duration, number, p_text
 
 
 @given(st.floats(-1e9, 1e9), st.integers(0, 6))
@@ -32,3 +32,15 @@ def test_no_part_of_a_duration_overflows(seconds: float) -> None:
     assert all(
         float(part) < 60 for part, unit in zip(parts[::2], parts[1::2], strict=True) if unit != "h"
     )
+
+
+def test_a_p_value_has_four_digits() -> None:
+    assert p_text(0.05) == "p = .0500"
+
+
+def test_a_count_has_its_noun() -> None:
+    assert [counted(n, "query", "queries") for n in (0, 1, 2)] == [
+        "0 queries",
+        "1 query",
+        "2 queries",
+    ]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ebrank.evaluation.significance import compare, holm
-from ebrank.experiments.framework.significance import in_words, lead, pairwise
 from ebrank.experiments.framework.measures import COLD, CUM, WARM
+from ebrank.experiments.framework.significance import caution, lead, pairwise
 from tests.experiments.made import result
 
 HIGH = result("ebrank", [(0.6, 0.8, 0.9)] * 2, noise=0.01)
@@ -45,5 +45,22 @@ def test_pairs_are_adjusted_together() -> None:
     assert found["a"][1] > plain[0].p_value
 
 
-def test_a_p_value_in_words() -> None:
-    assert in_words(0.05) == "p = .0500"
+@pytest.mark.parametrize(
+    ("queries", "trials", "small"),
+    [
+        (100, 5, False),
+        (99, 5, True),
+        (1000, 4, True),
+        (1, 1, True),
+        (None, 5, False),
+        (None, 4, True),
+    ],
+)
+def test_few_queries_or_few_trials_are_small(queries: int | None, trials: int, small: bool) -> None:
+    assert bool(caution(queries, trials)) is small
+
+
+def test_it_says_how_many_there_were() -> None:
+    assert caution(1, 1).startswith("1 test query, 1 trial: too few")
+    assert caution(1000, 2).startswith("1,000 test queries, 2 trials: too few")
+    assert caution(None, 2).startswith("2 trials: too few")

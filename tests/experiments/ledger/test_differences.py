@@ -6,10 +6,10 @@ import pytest
 
 import ebrank
 from ebrank.data.origin import Origin
+from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger import differences as known
 from ebrank.experiments.ledger import references
 from ebrank.experiments.ledger.references import Reference
-from ebrank.experiments.framework.experiment import Setup
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 
@@ -24,17 +24,17 @@ def of(setup: Setup, origin: Origin) -> Setup:
 
 
 def reference(setup: Setup) -> Reference:
-    theirs = paper.reference(setup.dataset.origin)
+    theirs = references.reference_for(setup.dataset.origin)
     assert theirs is not None
     return theirs
 
 
-def told(setup: Setup, ranker: str, against: str) -> list[str]:
-    return known.of_a_ranker(reference(setup), registry.parse(ranker), against)
+def of_ranker(setup: Setup, ranker: str, against: str) -> list[str]:
+    return known.ranker_differences(reference(setup), registry.parse(ranker), against)
 
 
-def told_of_all(setup: Setup) -> list[str]:
-    return known.of_every_figure(setup, reference(setup))
+def of_all(setup: Setup) -> list[str]:
+    return known.general_differences(setup, reference(setup))
 
 
 @pytest.mark.parametrize(
@@ -66,36 +66,38 @@ def told_of_all(setup: Setup) -> list[str]:
         ),
     ],
 )
-def test_what_is_known_of_a_ranker(stand_in: Setup, ranker: str, expected: list[str]) -> None:
-    assert told(stand_in, ranker, ranker) == expected
-    assert told(of(stand_in, Origin("MQ2007", fold=1)), ranker, ranker) == expected
+def test_what_is_known_ranker_differences(
+    stand_in: Setup, ranker: str, expected: list[str]
+) -> None:
+    assert of_ranker(stand_in, ranker, ranker) == expected
+    assert of_ranker(of(stand_in, Origin("MQ2007", fold=1)), ranker, ranker) == expected
 
 
 def test_what_is_known_of_the_data(stand_in: Setup) -> None:
-    assert told_of_all(stand_in) == [
+    assert of_all(stand_in) == [
         "synthetic data with 0.01 of its queries in place of MQ2007",
         "only 599 sessions, as the set is scaled, and Cum-NDCG grows with their number until it "
         "levels off",
     ]
     whole = of(stand_in, Origin("mq2007-like", preset=True))
-    assert told_of_all(whole) == ["synthetic data in place of MQ2007"]
-    assert told_of_all(of(stand_in, Origin("MQ2007", fold=1))) == []
+    assert of_all(whole) == ["synthetic data in place of MQ2007"]
+    assert of_all(of(stand_in, Origin("MQ2007", fold=1))) == []
 
 
 def test_the_released_code_had_another_simulation_and_a_known_epsilon(stand_in: Setup) -> None:
     setup = of(stand_in, Origin("MQ2008", fold=1))
     ours = setup.config.session_count(setup.dataset)
     sessions = f"14,560 sessions there, {ours:,} here"
-    assert told_of_all(setup) == [sessions, *known.AS_RELEASED]
+    assert of_all(setup) == [sessions, *known.AS_RELEASED]
     as_many = replace(setup, config=replace(setup.config, sessions=14_560))
-    assert told_of_all(as_many) == [*known.AS_RELEASED]
-    assert told(setup, "bm25", "bm25") == told(setup, "prior", "prior") == []
-    assert told(setup, "prior:behavior=ips", "prior") == [known.RELEASED_FEATURE]
+    assert of_all(as_many) == [*known.AS_RELEASED]
+    assert of_ranker(setup, "bm25", "bm25") == of_ranker(setup, "prior", "prior") == []
+    assert of_ranker(setup, "prior:behavior=ips", "prior") == [known.RELEASED_FEATURE]
     zero = "ebrank:epsilon=0.0"
-    different = told(setup, "ebrank:epsilon=30", zero)
+    different = of_ranker(setup, "ebrank:epsilon=30", zero)
     assert different == ["ε = 0 there, 30 here", known.OFTEN_SHOWN, known.PLAIN_ALPHA]
-    assert told(setup, "ebrank:epsilon=0,min_impressions=20", zero) == [known.PLAIN_ALPHA]
-    assert told(setup, "ebrank:part=behavior", "ebrank:part=behavior") == []
+    assert of_ranker(setup, "ebrank:epsilon=0,min_impressions=20", zero) == [known.PLAIN_ALPHA]
+    assert of_ranker(setup, "ebrank:part=behavior", "ebrank:part=behavior") == []
 
 
 @pytest.mark.parametrize(
@@ -106,17 +108,17 @@ def test_the_released_code_had_another_simulation_and_a_known_epsilon(stand_in: 
         (Origin("MQ2007", fold=1, options=(("max_label", "3"),)), "max_label = 3 here"),
     ],
 )
-def test_other_data_is_told(stand_in: Setup, origin: Origin, expected: str) -> None:
-    assert told_of_all(of(stand_in, origin)) == [expected]
+def test_other_data_is_a_difference(stand_in: Setup, origin: Origin, expected: str) -> None:
+    assert of_all(of(stand_in, origin)) == [expected]
 
 
-def test_everything_the_user_changed_is_told(stand_in: Setup) -> None:
+def test_everything_the_user_changed_is_a_difference(stand_in: Setup) -> None:
     config = SimulationConfig(
         entering_probability=0.5, initial_candidates=(4, 4), updates=4, sessions=400, discount=0.9
     )
     for origin in (Origin("MQ2007", fold=1), Origin("MQ2008", fold=1)):
         setup = replace(of(stand_in, origin), config=config)
-        assert set(told_of_all(setup)) - set(known.AS_RELEASED) == {
+        assert set(of_all(setup)) - set(known.AS_RELEASED) == {
             f"400 sessions here, by a formula there, and Cum-NDCG {known.WITH_SESSIONS}"
             if origin.name == "MQ2007"
             else "14,560 sessions there, 400 here",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.ledger.entries import Entry, Section
-from ebrank.experiments.framework.outcome import Finding, read, written
+from ebrank.experiments.framework.outcome import Finding, from_plain, to_plain
+from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 
 FIGURE = st.floats(0, 1)
 
@@ -31,7 +31,7 @@ FIGURE = st.floats(0, 1)
 def test_the_rule(
     reference: float | None, ours: float | None, sd: float | None, digits: int, remark: str
 ) -> None:
-    entry = Entry("EBRank", "Warm-NDCG", reference, ours, sd, digits)
+    entry = LedgerEntry("EBRank", "Warm-NDCG", reference, ours, sd, digits)
     assert entry.remarked([]).remark == remark
 
 
@@ -39,20 +39,22 @@ def test_the_rule(
 def test_a_remark_names_what_is_known_or_says_that_nothing_is(
     reference: float, ours: float, sd: float
 ) -> None:
-    entry = Entry("PRIOR", "Cold-NDCG", reference, ours, sd)
+    entry = LedgerEntry("PRIOR", "Cold-NDCG", reference, ours, sd)
     far = abs(ours - reference) > 2 * sd and abs(ours - reference) >= 0.005
     assert bool(entry.remarked([]).remark) == far
-    told = entry.remarked(["this", "that"]).remark
-    assert told == ("beyond the spread; this; that" if far else "")
+    remark = entry.remarked(["this", "that"]).remark
+    assert remark == ("beyond the spread; this; that" if far else "")
 
 
 def test_the_difference_is_ours_less_theirs() -> None:
-    assert Entry("a", "b", 0.25, 0.75).difference == 0.5
-    assert Entry("a", "b", None, 0.75).difference is None
-    assert Entry("a", "b", 0.25, None).difference is None
+    assert LedgerEntry("a", "b", 0.25, 0.75).difference == 0.5
+    assert LedgerEntry("a", "b", None, 0.75).difference is None
+    assert LedgerEntry("a", "b", 0.25, None).difference is None
 
 
 def test_what_is_written_is_read_back() -> None:
-    entry = Entry("EBRank", "Warm-NDCG", 0.849, 0.852, 0.004, group="W/-Behav", remark="why")
-    section = Section("Table 2", "a note", (entry,), (Finding("x", "it holds", True, "by 3"),))
-    assert read(Section, json.loads(json.dumps(written(section)))) == section
+    entry = LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.852, 0.004, group="W/-Behav", remark="why")
+    section = LedgerSection(
+        "Table 2", "a note", (entry,), (Finding("x", "it holds", True, "by 3"),)
+    )
+    assert from_plain(LedgerSection, json.loads(json.dumps(to_plain(section)))) == section

@@ -64,16 +64,16 @@ def performance_rows(text: str) -> Iterator[tuple[str, list[Performance]]]:
 
 
 def test_table_2_is_that_of_the_papers_source() -> None:
-    rows = dict(performance_rows(source("paper", "ebrank-paper.tex")))
+    rows = dict(performance_rows(source("paper", "ebrank-references.tex")))
     assert len(rows) == 16
-    for place, dataset in enumerate(paper.DATASETS):
+    for place, dataset in enumerate(references.DATASETS):
         expected = {key: performances[place] for key, performances in rows.items()}
         assert REFERENCES[dataset].performance == expected
 
 
 def test_table_3_is_that_of_the_papers_source() -> None:
     rows = {}
-    for line in table_of(source("paper", "ebrank-paper.tex"), "tab:modelWeight").splitlines():
+    for line in table_of(source("paper", "ebrank-references.tex"), "tab:modelWeight").splitlines():
         numbers = re.findall(r"0\.\d{3}", line)
         if len(numbers) == 4:
             label = line.split("&")[0].split()[-1]
@@ -84,17 +84,19 @@ def test_table_3_is_that_of_the_papers_source() -> None:
 
 def test_table_1_is_that_of_the_papers_source() -> None:
     rows = {}
-    for line in table_of(source("paper", "ebrank-paper.tex"), "tab:data_statistics").splitlines():
+    for line in table_of(
+        source("paper", "ebrank-references.tex"), "tab:data_statistics"
+    ).splitlines():
         if found := re.search(r"(M\S+)\s*&" + r"\D*(\d+)\D*&" * 3 + r"\$0-(\d)\$&", line):
             name, *numbers = found.groups()
             rows[name.upper()] = Statistics(*map(int, numbers))
-    assert rows == paper.STATISTICS
+    assert rows == references.STATISTICS
 
 
 def test_the_released_codes_figures_are_those_of_the_protocol() -> None:
     text = source("PROTOCOL.md").partition("## The released code, measured")[2]
     rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")]
-    told = {
+    published = {
         tuple(float(part) for part in re.findall(r"\d*\.\d+", f"{warm} {cum} {ratio}"))
         for _, _, _, warm, cum, _, _, ratio in rows
         if "/" not in cum
@@ -105,7 +107,7 @@ def test_the_released_codes_figures_are_those_of_the_protocol() -> None:
         for ranker, figures in REFERENCES["MQ2008"].performance.items()
         if "part=" not in ranker
     }
-    assert ours == told
+    assert ours == published
     assert len(ours) == 14
 
 
@@ -144,9 +146,9 @@ def test_column_sums() -> None:
 
 
 def test_every_embedded_dataset_stands_in_for_one_of_the_paper() -> None:
-    assert dict(paper.STAND_INS) == dict(zip(PRESETS, paper.DATASETS, strict=True))
+    assert dict(references.STAND_INS) == dict(zip(PRESETS, references.DATASETS, strict=True))
     for preset in PRESETS.values():
-        found = paper.reference(Origin(preset.name, preset=True))
+        found = references.reference_for(Origin(preset.name, preset=True))
         assert found is not None
         assert found.statistics == Statistics(
             preset.queries, preset.mean_candidates, preset.n_features, preset.max_label
@@ -154,7 +156,7 @@ def test_every_embedded_dataset_stands_in_for_one_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("origin", "told"),
+    ("origin", "published"),
     [
         (Origin("MQ2007", fold=1), "MQ2007"),
         (Origin("MQ2007", fold=2), "MQ2007"),
@@ -168,6 +170,8 @@ def test_every_embedded_dataset_stands_in_for_one_of_the_paper() -> None:
         (None, None),
     ],
 )
-def test_whose_figures_a_dataset_is_held_against(origin: Origin | None, told: str | None) -> None:
-    found = paper.reference(origin)
-    assert (found and found.dataset) == told
+def test_which_figures_a_dataset_is_compared_with(
+    origin: Origin | None, published: str | None
+) -> None:
+    found = references.reference_for(origin)
+    assert (found and found.dataset) == published

@@ -4,9 +4,9 @@ import pytest
 
 import ebrank
 from ebrank.data.origin import Origin
-from ebrank.experiments.ledger import references
 from ebrank.experiments.framework.entrants import TUNED
 from ebrank.experiments.framework.experiment import Setup
+from ebrank.experiments.ledger import references
 from ebrank.experiments.ledger.variants import AS_RELEASED, VARIANTS, Variant, variants
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
@@ -56,7 +56,7 @@ def test_variants_as_released_have_their_own_epsilon(setup: Setup, variant: Vari
     ],
 )
 def test_every_variant_has_a_reference(origin: Origin) -> None:
-    theirs = paper.reference(origin)
+    theirs = references.reference_for(origin)
     assert theirs is not None
     for variant in variants(origin):
         meant = {*variant.against, *(f"{one}:epsilon=0.0" for one in variant.against)}

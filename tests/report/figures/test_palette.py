@@ -1,4 +1,4 @@
-"""Looks: each ranker's own, visible on white and on dark, told apart without color."""
+"""Looks: each ranker's own, visible on white and on dark, distinct without color."""
 
 from __future__ import annotations
 

@@ -46,17 +46,17 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
 
 
 def test_every_name_is_in_the_picture_as_text(over_time_svg: bytes, kinds_svg: bytes) -> None:
-    told = texts(over_time_svg)
+    words = texts(over_time_svg)
     for one in FIGURES:
-        assert told.count(one.label) == 3
-    assert {"Warm-NDCG", "NDCG@5", "sessions"} <= set(told)
-    told = texts(kinds_svg)
-    assert {"CFTopK", "EBRank", "another", "a long name", "A", "ε"} <= set(told)
+        assert words.count(one.label) == 3
+    assert {"Warm-NDCG", "NDCG@5", "sessions"} <= set(words)
+    words = texts(kinds_svg)
+    assert {"CFTopK", "EBRank", "another", "a long name", "A", "ε"} <= set(words)
 
 
 @pytest.mark.parametrize("kind", ["lines", "steps"])
 def test_names_at_the_ends_of_lines_do_not_overlap(kind: str) -> None:
-    with plots._drawing([over_time(kind)]) as drawing:
+    with render._drawing([over_time(kind)]) as drawing:
         canvas = FigureCanvasAgg(drawing)
         names = {one.label for one in FIGURES}
         found = [one for one in drawing.findobj(Text) if one.get_text() in names]
@@ -105,7 +105,7 @@ def test_signs_in_names_are_not_mathematics() -> None:
     assert "$x^2$" in texts(svg_file(Figure("f", "f", "", (panel,))))
 
 
-def test_without_the_extra_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_has_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'ebrank\[report\]'"):
         svg_file(FIGURE)

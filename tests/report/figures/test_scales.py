@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from ebrank.experiments.framework.outcome import Panel, Series
-from ebrank.report.figures.scales import compact, places, set_x_axis, set_y_axis, y_range
+from ebrank.report.figures.scales import compact, set_x_axis, set_y_axis, x_positions, y_range
 from tests.report.sample import GRID, POINTS, bars
 
 
@@ -38,7 +38,7 @@ def test_axes_from_zero_begin_there() -> None:
 def test_names_are_places_in_order_of_appearance() -> None:
     series = (Series("one", "", ("B", "A"), (1.0, 2.0)), Series("two", "", ("A", "C"), (1.0, 2.0)))
     named = Panel("", "", "", series)
-    assert [places(named, one) for one in series] == [[0.0, 1.0], [1.0, 2.0]]
+    assert [x_positions(named, one) for one in series] == [[0.0, 1.0], [1.0, 2.0]]
 
 
 @given(st.floats(-1e12, 1e12))

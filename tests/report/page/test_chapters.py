@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.experiments.framework.outcome import Figure
-from ebrank.report.page.chapters import chapters, identifier, ledger_pages, verdict
+from ebrank.report.page.chapters import chapters, identifier, ledger_chapters, verdict
 from tests.report.sample import NASTY, PERFORMANCE, dataset, document
 
 
@@ -34,10 +34,10 @@ def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> Non
     assert [table.name for table in time.tables] == ["time"]
 
 
-def test_findings_are_counted_and_told_by_theme() -> None:
-    told = verdict(dataset(), 5)
-    assert told.count == "1 of 3"
-    assert [(theme.title, theme.count) for theme in told.themes] == [
+def test_findings_are_counted_by_theme() -> None:
+    findings = verdict(dataset(), 5)
+    assert findings.count == "1 of 3"
+    assert [(theme.title, theme.count) for theme in findings.themes] == [
         ("Someone is first", "1 of 2"),
         (NASTY, "0 of 1"),
     ]
@@ -49,8 +49,8 @@ def test_a_small_run_is_called_small() -> None:
     assert verdict(replace(data, test_queries=30), 5).caution.startswith("30 test queries, 5 tri")
 
 
-def test_findings_are_not_told_twice() -> None:
-    own, missing = ledger_pages(document())
+def test_the_ledger_does_not_repeat_the_findings() -> None:
+    own, missing = ledger_chapters(document())
     assert [section.title for section in own.sections] == ["Table 2", "Table 1"]
     assert missing.title == "Not at hand"
 

@@ -20,7 +20,7 @@ from tests.report.sample import NASTY, document
 
 
 @pytest.fixture(scope="module")
-def told() -> Document:
+def reproduced() -> Document:
     return document()
 
 
@@ -65,9 +65,9 @@ def test_it_is_quiet_and_needs_no_network(opened: Chrome) -> None:
     assert ask(opened, "[...document.images].every(one => one.complete && one.naturalWidth)")
 
 
-def test_every_table_and_figure_is_there(opened: Chrome, told: Document) -> None:
-    (data,) = told.datasets
-    for table in (*told.tables, *data.tables):
+def test_every_table_and_figure_is_there(opened: Chrome, reproduced: Document) -> None:
+    (data,) = reproduced.datasets
+    for table in (*reproduced.tables, *data.tables):
         found = opened.find_element(By.ID, f"table-{identifier(table.name)}")
         rows = found.find_elements(By.CSS_SELECTOR, "tbody tr:not(.heading)")
         assert len(rows) == len(table.rows)
@@ -95,9 +95,15 @@ def test_what_does_not_hold_is_seen_before_anything_is_opened(opened: Chrome) ->
     assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.holds")) == 1
 
 
-def test_it_says_how_it_was_made(opened: Chrome, told: Document) -> None:
+def test_it_says_how_it_was_made(opened: Chrome, reproduced: Document) -> None:
     how = opened.find_element(By.ID, "how").text
-    for words in (told.command, "2 trials, seed 1", "00ff", "1 h 2 min", "entering probability"):
+    for words in (
+        reproduced.command,
+        "2 trials, seed 1",
+        "00ff",
+        "1 h 2 min",
+        "entering probability",
+    ):
         assert words in how
 
 
@@ -184,12 +190,12 @@ def test_it_opens_with_one_look(browser: Chrome, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(page(reproduction(), None))
     browser.get(path.as_uri())
-    assert ask(browser, "document.querySelector('main > section').id") == "glance"
-    look = browser.find_element(By.ID, "glance")
+    assert ask(browser, "document.querySelector('main > section').id") == "summary"
+    look = browser.find_element(By.ID, "summary")
     assert len(look.find_elements(By.TAG_NAME, "svg")) == 2
     assert "EBRank is first in Cum-NDCG with 160.0" in look.text
     assert "59,000 sessions" in browser.find_element(By.TAG_NAME, "header").text
-    assert len(look.find_elements(By.CSS_SELECTOR, "#glance-0-table tbody tr")) == 6
+    assert len(look.find_elements(By.CSS_SELECTOR, "#summary-0-table tbody tr")) == 6
 
 
 def test_one_trial_is_one_trial() -> None:

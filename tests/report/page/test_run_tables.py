@@ -18,7 +18,7 @@ def test_runs_are_means_with_deviations() -> None:
     assert cold.sd == pytest.approx(0.0707106781)
 
 
-def test_times_are_told_in_words() -> None:
+def test_times_are_in_words() -> None:
     table = times_table(TIMES)
     assert table is not None
     assert [row.cells[2] for row in table.rows] == ["1 min 15 s", "3.0 s", "1 h 2 min"]

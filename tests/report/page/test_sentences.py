@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ebrank.report.page.standings import standings
 from ebrank.report.page.sentences import concatenation, leaders, sentences, waits
+from ebrank.report.page.standings import standings
 from tests.report.results import FINDINGS, MEDIANS, NAME, SCORES, results, table2, waiting
 
 
@@ -23,7 +23,7 @@ def test_who_is_first_by_how_much_and_whether_it_is_luck() -> None:
     )
 
 
-def test_where_ebrank_is_third_its_figure_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_ebrank_is_third_its_figure_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCORES, "prior", (0.5, 0.9, 100.0))
     warm, _ = leaders(standings(table2(), NAME))
     assert "PRIOR is first in Warm-NDCG with .900, .100 ahead of UCBRank" in warm
@@ -55,11 +55,11 @@ def test_who_waits_how_long() -> None:
     assert list(waits(replace(waiting(), rows=()))) == []
 
 
-def test_the_shortest_wait_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shortest_wait_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MEDIANS, "ebrank", (3.0, None))
     monkeypatch.delitem(MEDIANS, "cftopk:features=concate")
-    (told,) = waits(waiting())
-    assert told.endswith("in sessions of its query: 0 with UCBRank, 3 with EBRank.")
+    (sentence,) = waits(waiting())
+    assert sentence.endswith("in sessions of its query: 0 with UCBRank, 3 with EBRank.")
 
 
 def test_of_what_was_not_run_nothing_is_said() -> None:

@@ -25,7 +25,7 @@ def test_a_ranker_without_figures_is_left_out() -> None:
     assert standings(replace(table, rows=rows), NAME).keys() == SCORES.keys() - {"ebrank"}
 
 
-def test_of_the_others_the_best_with_behavior_is_told() -> None:
+def test_of_the_others_the_best_with_behavior_is_shown() -> None:
     chosen = [one.name for one in headline(standings(table2(), NAME))]
     assert chosen == [
         "BM25",

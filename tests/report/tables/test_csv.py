@@ -6,12 +6,12 @@ import csv
 import io
 
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
-from ebrank.report.tables.csv import delimited
+from ebrank.report.tables.csv import comma_separated
 from tests.report.sample import NASTY, PERFORMANCE
 
 
 def read(table: Table) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(delimited(table))))
+    return list(csv.DictReader(io.StringIO(comma_separated(table))))
 
 
 def test_numbers_are_whole_and_deviations_have_columns() -> None:
@@ -32,4 +32,4 @@ def test_any_text_is_a_cell() -> None:
     text = f'{NASTY},"\n;'
     table = Table("t", "", "", (Column(NASTY),), (Row((text,)),))
     assert read(table) == [{NASTY: text}]
-    assert "group" not in delimited(table).split("\n")[0].split(",")
+    assert "group" not in comma_separated(table).split("\n")[0].split(",")

@@ -5,14 +5,14 @@ import pytest
 
 from ebrank.experiments.exhibits.extras import calibration
 from ebrank.experiments.framework.outcome import Cell
-from ebrank.experiments.framework.runner import Report
+from ebrank.experiments.framework.runner import FinishedDataset
 
 
-def test_predictions_beside_what_came_of_them(report: Report) -> None:
-    outcome = report.outcomes["calibration"]
+def test_predictions_beside_what_came_of_them(finished: FinishedDataset) -> None:
+    outcome = finished.outcomes["calibration"]
     (figure,), (table,) = outcome.figures, outcome.tables
     assert [panel.title for panel in figure.panels] == ["EBRank", "EBRank (exposure)", "Thompson"]
-    trials = report.results[report.setup.run("ebrank")].trials
+    trials = finished.results[finished.setup.run("ebrank")].trials
     rows = np.concatenate([t.calibration for t in trials if t.calibration is not None])
     assert len(rows) > 20
     relevance, clicks = figure.panels[0].series
@@ -26,10 +26,10 @@ def test_predictions_beside_what_came_of_them(report: Report) -> None:
     assert all(panel.diagonal and panel.kind == "points" for panel in figure.panels)
 
 
-def test_the_last_row_of_each_ranker_is_the_coverage(report: Report) -> None:
-    (table,) = report.outcomes["calibration"].tables
+def test_the_last_row_of_each_ranker_is_the_coverage(finished: FinishedDataset) -> None:
+    (table,) = finished.outcomes["calibration"].tables
     for one in calibration.WITH_PRIOR:
         last = [row for row in table.rows if row.group == one.label][-1]
         assert last.cells[0] == "in the 90% interval"
-        found = calibration.calibrated(report.results[report.setup.run(one.key)])
+        found = calibration.calibrated(finished.results[finished.setup.run(one.key)])
         assert last.cells[1] == Cell(found.coverage)

@@ -6,22 +6,24 @@ import pytest
 
 from ebrank.examination import Examination
 from ebrank.experiments.exhibits.extras import beta, examination
-from ebrank.experiments.framework.entrants import EXPOSURE, entrant
+from ebrank.experiments.framework.entrants import EXPOSURE, entrant_of
 from ebrank.experiments.framework.outcome import Cell
-from ebrank.experiments.framework.runner import Report
+from ebrank.experiments.framework.runner import FinishedDataset
 
 
 @pytest.mark.parametrize("module", [beta, examination])
-def test_lines_and_rows_are_the_means_of_the_runs(report: Report, module: object) -> None:
+def test_lines_and_rows_are_the_means_of_the_runs(
+    finished: FinishedDataset, module: object
+) -> None:
     sweep = module.SWEEP  # type: ignore[attr-defined]
-    outcome = report.outcomes[sweep.name]
+    outcome = finished.outcomes[sweep.name]
     (figure,), (table,) = outcome.figures, outcome.tables
-    one = entrant(EXPOSURE)
+    one = entrant_of(EXPOSURE)
     place = sweep.entrants.index(one)
     line = figure.panels[1].series[place]
     assert line.x == sweep.values
     for index, value in enumerate(sweep.values):
-        result = report.results[sweep.run(report.setup, one, value)]
+        result = finished.results[sweep.run(finished.setup, one, value)]
         assert line.y[index] == result.warm_ndcg.mean()
         row = table.rows[place * len(sweep.values) + index]
         assert (row.cells[0], row.group) == (f"{value:g}", one.label)
@@ -31,15 +33,17 @@ def test_lines_and_rows_are_the_means_of_the_runs(report: Report, module: object
     assert len(set(line.y)) > 1, "the value changes nothing"
 
 
-def test_beta_changes_beta_alone(report: Report) -> None:
-    run = beta.SWEEP.run(report.setup, entrant(EXPOSURE), 2.0)
-    chosen = report.setup.run(EXPOSURE)
-    assert run == report.setup.run(EXPOSURE, beta=2.0)
-    assert beta.SWEEP.run(report.setup, entrant(EXPOSURE), 5.0) == chosen
+def test_beta_changes_beta_alone(finished: FinishedDataset) -> None:
+    run = beta.SWEEP.run(finished.setup, entrant_of(EXPOSURE), 2.0)
+    chosen = finished.setup.run(EXPOSURE)
+    assert run == finished.setup.run(EXPOSURE, beta=2.0)
+    assert beta.SWEEP.run(finished.setup, entrant_of(EXPOSURE), 5.0) == chosen
 
 
-def test_rankers_believe_what_users_do_not(report: Report) -> None:
-    run = examination.run_of(report.setup, entrant("prior"), 0.5)
+def test_rankers_believe_what_users_do_not(finished: FinishedDataset) -> None:
+    run = examination.run_of(finished.setup, entrant_of("prior"), 0.5)
     assert run.config.believed == Examination(severity=0.5, cutoff=5)
-    assert run.config.users == report.setup.config.users
-    assert examination.run_of(report.setup, entrant("prior"), 1.0) == report.setup.run("prior")
+    assert run.config.users == finished.setup.config.users
+    assert examination.run_of(finished.setup, entrant_of("prior"), 1.0) == finished.setup.run(
+        "prior"
+    )
