@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb that is called; if it is unknown, suggest a similar one."""
+        """Return the verb that is called; of one that is not known, say which may be meant."""
         verb = args[0]
         if verb not in self.verbs and not verb.startswith("-"):
             close = difflib.get_close_matches(verb.lower(), self.verbs, n=1)
@@ -70,10 +70,10 @@ class LazyGroup(click.Group):
 
 
 class RootGroup(LazyGroup):
-    """The outermost group: an error that a user can cause ends as one line, not as a traceback."""
+    """The outermost group: whatever a user can cause ends as one line, not as a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the verb; print errors of the input and of the file system as one line."""
+        """Run the verb; tell errors of the input and of the file system as one line."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.simplefilter("default", RuntimeWarning)

@@ -24,7 +24,7 @@ def data_dir_option(function: F) -> F:
 
 
 def dataset_options(function: F) -> F:
-    """Add what `ebrank.load` needs to know of files that are not of a known family."""
+    """Add what `ebrank.load` must be told of files that are not of a known family."""
     options = (
         data_dir_option,
         click.option(

@@ -38,8 +38,8 @@ def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Parse a dataset and count what is in it.
 
     PATH is a file, a folder with train.txt, vali.txt and test.txt, or the name of a published
-    dataset. Exit code 0 means good; 2 means bad files or options that do not fit them; the
-    message names the first bad line or the reason.
+    dataset. Exit code 0 means good; 2 means bad files or options that do not fit them, and the
+    first bad line or the reason is told.
     """
     report = empty_report(path)
     try:
