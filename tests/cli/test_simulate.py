@@ -112,7 +112,7 @@ def test_any_letor_fold_will_do(tmp_path: Path) -> None:
 
 def test_the_first_run_says_that_it_compiles(tmp_path: Path) -> None:
     code = """
-from ebrank.cli._experiment import note_of_compilation
+from ebrank.cli._simulation import note_of_compilation
 from ebrank.compiled import kernel
 def fresh(x): return x + 1
 for _ in range(2):
@@ -151,7 +151,9 @@ for _ in range(2):
         (SHORT, "--ranker"),
     ],
 )
-def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+def test_mistakes_end_in_one_line_without_traceback(
+    arguments: tuple[str, ...], problem: str
+) -> None:
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert problem in done.stderr

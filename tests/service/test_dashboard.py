@@ -11,7 +11,7 @@ import pytest
 from selenium.webdriver import Chrome, Keys
 
 import ebrank
-from ebrank.report.palette import LOOKS
+from ebrank.report.figures.palette import LOOKS
 from ebrank.service import demo
 from ebrank.service.reports import Insights
 from tests.service.page import Page

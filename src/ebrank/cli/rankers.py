@@ -26,8 +26,8 @@ SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Conca
 def command(name: str | None, as_json: bool) -> None:
     """List the rankers, or describe one.
 
-    NAME is a ranker; its parameters are told, with their defaults. A ranker is chosen elsewhere as
-    NAME:PARAM=VALUE,PARAM=VALUE. Your own goes by its class, MODULE:CLASS:PARAM=VALUE.
+    With NAME, shows that ranker's parameters and their defaults. Other commands take a ranker as
+    NAME:PARAM=VALUE,PARAM=VALUE, and your own as MODULE:CLASS:PARAM=VALUE.
     """
     from ebrank.rankers import registry
 

@@ -19,7 +19,7 @@ from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
 from ebrank.errors import DataError
-from ebrank.evaluation.cumulative import cum_ndcg
+from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel

@@ -117,31 +117,31 @@ def test_check_refuses_features_to_drop_that_do_not_fit(
     features: int, inside: str, tmp_path: Path
 ) -> None:
     path = write_fold(tmp_path / "mine", features) / inside
-    for wrong, told in (("900", "no feature 900 to drop"), (f"1-{features}", "all features")):
+    for wrong, message in (("900", "no feature 900 to drop"), (f"1-{features}", "all features")):
         done = run("check", path, "--drop-features", wrong)
         assert (done.exit_code, done.stdout) == (2, "")
-        assert told in done.stderr
+        assert message in done.stderr
         code, document = run_json("check", path, "--drop-features", wrong)
         assert (code, document["ok"], document["all"]["features"]) == (2, False, features)
         assert done.stderr == f"error: {document['error']['message']}\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("1 qid:train 1:x\n", "value 'x' of feature 1"),
         ("1 1:2\n", "1:2"),
         ("3 qid:train 1:1 46:1\n", "label 3 is over the maximum, 2"),
     ],
 )
-def test_check_of_a_bad_line(line: str, told: str, tmp_path: Path) -> None:
+def test_check_of_a_bad_line(line: str, message: str, tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine")
     with (folder / "train.txt").open("a") as file:
         file.write(line)
     done = run("check", folder)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: {folder / 'train.txt'}:8: ")
-    assert told in done.stderr
+    assert message in done.stderr
     code, document = run_json("check", folder)
     assert (code, document["ok"]) == (2, False)
     error = document["error"]
