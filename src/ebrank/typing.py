@@ -15,3 +15,6 @@ SmallInts: TypeAlias = npt.NDArray[np.int32]
 """Half the bytes of `Ints`, where loops wait for memory."""
 Features: TypeAlias = npt.NDArray[np.float32]
 """Features of items, shape (rows, features)."""
+Labels: TypeAlias = npt.NDArray[np.int8]
+"""Relevance labels, and other numbers of one byte."""
+Texts: TypeAlias = npt.NDArray[np.str_]

@@ -10,13 +10,14 @@ import pytest
 
 from ebrank.data.assembly import parse_files
 from ebrank.data.catalog import Size
+from ebrank.data.interpretation import AUTO, Auto
 from ebrank.data.letor import parse, read, sizes, totals
 from ebrank.errors import DataError, ParameterError
 
 GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
 
 
-def refusal(path: Path, data: bytes, max_label: int | None = None) -> DataError:
+def refusal(path: Path, data: bytes, max_label: int | Auto = AUTO) -> DataError:
     path.write_bytes(data)
     with pytest.raises(DataError) as error:
         read(path, max_label=max_label)

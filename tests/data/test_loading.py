@@ -14,8 +14,7 @@ import pytest
 import ebrank.data
 from ebrank.data import catalog, load, prepare
 from ebrank.data.catalog import DatasetWarning, Size
-from ebrank.data.dataset import SPLITS
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import SPLITS, Origin
 from ebrank.errors import DataError, ParameterError
 from ebrank.settings import SettingsError
 
@@ -283,8 +282,9 @@ def test_the_origin_of_published_files_is_told_by_their_content(
     assert (other.name, other.published) == ("MQ2007", False)
     assert "expected" in other.differences[0]
     tiny = Size(queries=2, rows=14)
-    known = replace(catalog.ENTRIES[0], queries=6, rows=42, first_fold=dict.fromkeys(SPLITS, tiny))
-    monkeypatch.setattr(catalog, "ENTRIES", (known,))
+    first_fold = dict.fromkeys(SPLITS, tiny)
+    known = replace(catalog.PUBLISHED[0], queries=6, rows=42, first_fold=first_fold)
+    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
     expected = Origin("MQ2007", fold=fold, options=(("max_label", "3"),))
     assert load(tmp_path / folder, max_label=3).origin == expected
     assert expected.published
@@ -294,6 +294,6 @@ def test_a_whole_dataset_split_otherwise_has_no_known_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_fold(tmp_path / "MQ2007", 46)
-    known = replace(catalog.ENTRIES[0], queries=6, rows=42)
-    monkeypatch.setattr(catalog, "ENTRIES", (known,))
+    known = replace(catalog.PUBLISHED[0], queries=6, rows=42)
+    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
     assert load(tmp_path / "MQ2007").origin == Origin("MQ2007")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ebrank
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.evaluation.exploitation import exploitation_ratio
 from ebrank.experiments import paper
 from ebrank.experiments.bookkeeping import AND_ALL, ledger, missing

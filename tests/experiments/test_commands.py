@@ -10,7 +10,7 @@ import pytest
 
 import ebrank
 from ebrank.cli.reproduce import command
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments import commands
 from ebrank.experiments.run import Setup, TuningRecord
 from ebrank.simulation.config import SimulationConfig

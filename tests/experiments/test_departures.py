@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import ebrank
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments import departures as known
 from ebrank.experiments import paper
 from ebrank.experiments.paper import Reference

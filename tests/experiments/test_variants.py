@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import ebrank
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments import paper
 from ebrank.experiments.lineup import TUNED
 from ebrank.experiments.run import Setup

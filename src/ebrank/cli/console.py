@@ -70,6 +70,11 @@ def print_facts(title: str, facts: Mapping[str, str]) -> None:
         click.echo(label + f"\n{' ' * margin}".join(lines))
 
 
+def note(message: str) -> None:
+    """Print to stderr what the user may want to know."""
+    click.echo(f"note: {message}", err=True)
+
+
 def warn(message: str) -> None:
     """Print a warning to stderr."""
     click.echo(f"warning: {message}", err=True)

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ebrank.data import catalog
-from ebrank.data.dataset import Dataset
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments import paper, table3
 from ebrank.experiments.commands import again, as_ordered
 from ebrank.experiments.departures import of_a_ranker, of_every_figure

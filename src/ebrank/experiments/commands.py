@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.run import Setup
 
 TRIALS, SEED, UPDATES, FOLD = 5, 0, 20, 1

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.lineup import EBRANK, EXPOSURE, UCBRANK
 from ebrank.experiments.paper import RELEASED_CODE, reference
 from ebrank.experiments.run import Run, Setup
