@@ -129,16 +129,18 @@ class Interpretation:
         >>> print(interpret("mine", n_features=46, largest_label=2, named=None, choices=Choices()))
         LETOR 4.0 (by its number of features): baseline feature 25, labels 0–2
         """
-        known = f"{self.feature_set} (by its {self.recognized_by}): " if self.feature_set else ""
-        parts = [
-            f"baseline feature {self.baseline_feature}"
-            if self.baseline_feature is not None
-            else "no baseline feature",
-            *([f"features {as_text(self.drop_features)} dropped"] if self.drop_features else []),
-            f"labels 0–{self.max_label}",
-        ]
+        parts = [f"labels 0–{self.max_label}"]
+        if self.drop_features:
+            parts.insert(0, f"features {as_text(self.drop_features)} dropped")
+        if self.baseline_feature is not None:
+            parts.insert(0, f"baseline feature {self.baseline_feature}")
+        else:
+            parts.insert(0, "no baseline feature")
         text = ", ".join(parts)
-        return known + text if known else text[:1].upper() + text[1:]
+        if self.feature_set is None:
+            return text.capitalize()
+        how = f" (by its {BY_COUNT})" if self.recognized_by == BY_COUNT else ""
+        return f"{self.feature_set}{how}: {text}"
 
 
 def interpret(
@@ -240,7 +242,7 @@ def _note_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> list
     dropped = as_text(feature_set.behavior_features)
     facts = {
         "baseline_feature": f"feature {feature_set.baseline_feature} is the baseline (BM25)",
-        "drop_features": f"features {dropped} are dropped, since they were made from clicks",
+        "drop_features": f"features {dropped}, made from clicks, are dropped",
         "max_label": f"the largest label is {feature_set.max_label}",
     }
     if not feature_set.behavior_features:
@@ -259,10 +261,13 @@ def _listed(parts: list[str], conjunction: str) -> str:
     """Return parts as a list in a sentence.
 
     >>> _listed(["a", "b", "c"], "or")
-    'a, b or c'
+    'a, b, or c'
     """
     *others, last = parts
-    return f"{', '.join(others)} {conjunction} {last}" if others else last
+    if not others:
+        return last
+    comma = "," if len(others) > 1 else ""
+    return f"{', '.join(others)}{comma} {conjunction} {last}"
 
 
 def _runs(numbers: Iterable[int]) -> list[str]:

@@ -175,9 +175,12 @@ def in_words(about: dict[str, Any]) -> dict[str, str]:
 
 
 def _recognized(columns: dict[str, Any]) -> str:
+    from ebrank.data.interpretation import BY_COUNT
+
     if columns["feature_set"] is None:
         return ""
-    return f", {columns['feature_set']} features, recognized by their {columns['recognized_by']}"
+    by_count = columns["recognized_by"] == BY_COUNT
+    return f", {columns['feature_set']} features" + (" (by their number)" if by_count else "")
 
 
 def _preparation(drop_features: list[int]) -> str:
