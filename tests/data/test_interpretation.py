@@ -79,6 +79,7 @@ def test_choices_come_first(named: PublishedDataset | None) -> None:
     nothing = interpreted(136, named=named, baseline_feature=None, drop_features=(), max_label=9)
     assert columns(nothing) == (None, (), 9)
     assert (nothing.assumed, nothing.experiment_notes) == ((), [])
+    assert nothing.recognized_by == (None if named is None else BY_NAME)
 
 
 def test_a_note_is_on_what_is_left_open_only() -> None:

@@ -129,14 +129,14 @@ class Interpretation:
         >>> print(interpret("mine", n_features=46, largest_label=2, named=None, choices=Choices()))
         LETOR 4.0 (by its number of features): baseline feature 25, labels 0–2
         """
-        parts = [f"labels 0–{self.max_label}"]
+        parts = [
+            "no baseline feature"
+            if self.baseline_feature is None
+            else f"baseline feature {self.baseline_feature}"
+        ]
         if self.drop_features:
-            parts.insert(0, f"features {as_text(self.drop_features)} dropped")
-        if self.baseline_feature is not None:
-            parts.insert(0, f"baseline feature {self.baseline_feature}")
-        else:
-            parts.insert(0, "no baseline feature")
-        text = ", ".join(parts)
+            parts.append(f"features {as_text(self.drop_features)} dropped")
+        text = ", ".join([*parts, f"labels 0–{self.max_label}"])
         if self.feature_set is None:
             return text.capitalize()
         how = f" (by its {BY_COUNT})" if self.recognized_by == BY_COUNT else ""
@@ -160,22 +160,13 @@ def interpret(
         named: the published dataset that the files carry the name of, if any.
         choices: what the caller says.
     """
-    feature_set = recognize(n_features)
-    recognized_by = None
-    if feature_set is not None:
-        by_name = named is not None and named.feature_set is feature_set
-        recognized_by = BY_NAME if by_name else BY_COUNT
+    feature_set, recognized_by, assumed = _recognized(n_features, named, choices)
     baseline, drop, max_label = _resolved(choices, feature_set, largest_label)
     if baseline is not None and baseline > n_features:
         raise ParameterError(
             f"baseline_feature must be from 1 to {n_features}, the features of {name}, "
             f"not {baseline}"
         )
-    notes: list[str] = []
-    assumed: tuple[str, ...] = ()
-    if feature_set is not None and recognized_by == BY_COUNT:
-        assumed = tuple(each.name for each in fields(choices) if _left_open(choices, each.name))
-        notes += _note_on(name, feature_set, assumed)
     return Interpretation(
         name=name,
         feature_set=None if feature_set is None else feature_set.name,
@@ -184,13 +175,13 @@ def interpret(
         drop_features=drop,
         max_label=max_label,
         assumed=assumed,
-        notes=tuple(notes),
+        notes=() if feature_set is None else _notes_on(name, feature_set, assumed),
         baseline_unknown=baseline is None and choices.baseline_feature == AUTO,
     )
 
 
 def feature_numbers(name: str, given: Collection[int] | None) -> tuple[int, ...]:
-    """Return feature numbers in order, each once; raise `ParameterError` where they are none.
+    """Return feature numbers in order, each once; raise `ParameterError` for anything else.
 
     >>> feature_numbers("drop_features", [136, 134, 136])
     (134, 136)
@@ -233,11 +224,21 @@ def _resolved(
     return baseline, drop, max_label
 
 
-def _left_open(choices: Choices, name: str) -> bool:
-    return bool(getattr(choices, name) == AUTO)
+def _recognized(
+    n_features: int, named: PublishedDataset | None, choices: Choices
+) -> tuple[FeatureSet | None, str | None, tuple[str, ...]]:
+    """Return the feature set to consult, how it was found, and what it only may be right about."""
+    feature_set = recognize(n_features)
+    if feature_set is None:
+        return None, None, ()
+    if named is not None and named.feature_set is feature_set:
+        return feature_set, BY_NAME, ()
+    given = [name for name, _ in choices.given]
+    assumed = tuple(field.name for field in fields(choices) if field.name not in given)
+    return (feature_set, BY_COUNT, assumed) if assumed else (None, None, ())
 
 
-def _note_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> list[str]:
+def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tuple[str, ...]:
     """Return a note on what follows from the number of features, if anything does."""
     dropped = as_text(feature_set.behavior_features)
     facts = {
@@ -249,12 +250,13 @@ def _note_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> list
         del facts["drop_features"]
     relevant = [option for option in assumed if option in facts]
     if not relevant:
-        return []
-    return [
+        return ()
+    options = ["--" + option.replace("_", "-") for option in relevant]
+    return (
         f"{name} has {feature_set.n_features} features, like {feature_set.name}. So "
         f"{_listed([facts[option] for option in relevant], 'and')}. To change this, set "
-        f"{_listed(['--' + option.replace('_', '-') for option in relevant], 'or')}."
-    ]
+        f"{_listed(options, 'or')}.",
+    )
 
 
 def _listed(parts: list[str], conjunction: str) -> str:

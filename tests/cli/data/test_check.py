@@ -129,7 +129,7 @@ def test_check_keeps_features_that_look_like_clicks_if_asked(tmp_path: Path) -> 
     assert document["prepared"]["max_label"] == 2
     done = run("check", folder, *options)
     assert done.stderr == ""
-    assert "MSLR-WEB (by its number of features): no baseline feature, labels 0–2" in done.stdout
+    assert "\nNo baseline feature, labels 0–2\n" in done.stdout
 
 
 def test_check_refuses_a_set_without_test_queries(tmp_path: Path) -> None:

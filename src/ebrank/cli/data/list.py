@@ -88,7 +88,7 @@ def _row(dataset: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _last_parts(path: str | None) -> str:
-    """Return the part of a dataset's path below the data folder, which is printed once."""
+    """Return the part of a dataset's path below the data folder, which is shown once."""
     from pathlib import Path
 
     if path is None:
