@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from ebrank.behavior import FIELDS, Estimator
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.behavior import FIELDS, Estimator
 
 N_ITEMS = 6
 curves = st.builds(Examination, st.floats(0, 3), st.one_of(st.none(), st.integers(1, N_ITEMS)))

@@ -19,6 +19,7 @@ from click.core import ParameterSource
 
 from ebrank.cli import console
 from ebrank.cli.options import dataset_options
+from ebrank.data.interpretation import as_text
 from ebrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -148,9 +149,7 @@ def given_options() -> str:
         name = option.name or ""
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if given and name not in OF_ONE_RUN:
-            value = context.params[name]
-            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            words += [option.opts[0], text]
+            words += [option.opts[0], as_text(context.params[name])]
     return shlex.join(words)
 
 

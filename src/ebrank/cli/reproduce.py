@@ -25,6 +25,7 @@ from ebrank.cli._simulation import (
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import dataset_options, json_option
+from ebrank.data.interpretation import as_text
 from ebrank.errors import DataError, ParameterError
 from ebrank.extras import import_extra
 
@@ -237,8 +238,7 @@ def as_typed() -> str:
             value = context.params[name] if name != "data_dir" else ANY_FOLDER
             several = option.multiple if isinstance(option, click.Option) else False
             for each in value if several else (value,):
-                text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
-                words += [option.opts[0], text]
+                words += [option.opts[0], as_text(each)]
     return shlex.join(words)
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ebrank.data.dataset import Dataset
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import ENTRANTS

@@ -12,7 +12,7 @@ import pytest
 
 import ebrank
 from ebrank.cli.reproduce import command
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.evaluation.metrics import exploitation_ratio
 from ebrank.experiments.framework.experiment import Results, Run, Setup, TuningRecord
 from ebrank.experiments.framework.outcome import Finding, from_plain, to_plain

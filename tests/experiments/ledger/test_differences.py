@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import ebrank
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger import differences as known
 from ebrank.experiments.ledger import references

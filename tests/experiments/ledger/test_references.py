@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.data.presets import PRESETS
 from ebrank.experiments.ledger import references
 from ebrank.experiments.ledger.references import REFERENCES, Performance, Ratio, Statistics

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import ebrank
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.entrants import TUNED
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger import references

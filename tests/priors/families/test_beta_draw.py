@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from ebrank.rankers.thompson import DRAW
 from scipy import stats
 
 from ebrank import streams
 from ebrank.compiled import kernel
 from ebrank.rankers.kernels import noise
-from ebrank.rankers.thompson import DRAW
 
 ROOT = np.uint64(streams.trial_key(3, 0))
 

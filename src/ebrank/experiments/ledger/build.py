@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ebrank.data import catalog
-from ebrank.data.dataset import Dataset
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments.framework.entrants import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.framework.experiment import Results, Run, Setup
 from ebrank.experiments.framework.measures import MEASURES, behavior_ratios

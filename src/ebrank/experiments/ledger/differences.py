@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger.references import (
     RELEASED_CODE,

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ebrank.data import catalog
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 
 CITATION = (
     "Tao Yang, Cuize Han, Chen Luo, Parth Gupta, Jeff M. Phillips, and Qingyao Ai: "

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ebrank.data.origin import Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.entrants import EBRANK, EXPOSURE, UCBRANK
 from ebrank.experiments.framework.experiment import Run, Setup
 from ebrank.experiments.ledger.references import RELEASED_CODE, reference_for

@@ -1,7 +1,7 @@
 """Text files, plain or gzip, read once and in chunks of whole lines.
 
-A `Source` hashes what it reads from the disk on the way, so that the content hash a cache needs
-costs no second pass. Gzip is told by its first bytes, not by the name.
+A `TextReader` hashes what it reads from the disk on the way, so that the content hash a cache needs
+costs no second pass. Gzip is recognized by its first bytes, not by the file's name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
-class Source:
+class TextReader:
     """An open file of text.
 
     Attributes:
@@ -142,7 +142,7 @@ class Source:
 
 
 def content_hash(path: Path, block: int = 4 * BLOCK) -> str:
-    """Return the hash that a `Source` of this file would end with.
+    """Return the hash that a `TextReader` of this file would end with.
 
     Raises:
         OSError: if the file cannot be read.

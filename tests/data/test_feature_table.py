@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank.data import table as table_module
-from ebrank.data.table import Table
+from ebrank.data import feature_table as table_module
+from ebrank.data.feature_table import FeatureTable
 from ebrank.errors import DataError
 
 row = st.dictionaries(st.integers(1, 9), st.integers(1, 99), min_size=1, max_size=4)
 blocks = st.lists(st.lists(row, max_size=5), min_size=1, max_size=4).filter(any)
 
 
-def append(table: Table, rows: list[dict[int, int]]) -> None:
+def append(table: FeatureTable, rows: list[dict[int, int]]) -> None:
     pairs = [pair for row in rows for pair in sorted(row.items())]
     table.append(
         np.cumsum([len(row) for row in rows], dtype=np.int64),
@@ -44,7 +44,7 @@ def test_blocks_of_any_width_become_one_table(
     path = tmp_path_factory.getbasetemp() / "table.npy"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table_module, "BLOCK", block)
-        table = Table(path if in_file else None)
+        table = FeatureTable(path if in_file else None)
         for rows in content:
             append(table, rows)
         whole = table.finish()
@@ -59,17 +59,17 @@ def test_blocks_of_any_width_become_one_table(
 
 def test_a_table_of_hardly_anything_but_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "SPARSE_BYTES", 10_000)
-    append(Table(None), [dict.fromkeys(range(1, 2001), 1)] * 10)
+    append(FeatureTable(None), [dict.fromkeys(range(1, 2001), 1)] * 10)
     with pytest.raises(DataError, match="10 rows of 2,000 features hold too few values"):
-        append(Table(None), [{2000: 1}] * 10)
+        append(FeatureTable(None), [{2000: 1}] * 10)
 
 
 def test_a_table_larger_than_memory_needs_a_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(table_module, "_memory", lambda: 100)
-    table = Table(tmp_path / "table.npy")
+    table = FeatureTable(tmp_path / "table.npy")
     append(table, [{30: 1}])
     assert table.finish().shape == (1, 30)
     with pytest.raises(DataError, match="1 rows of 30 features do not fit in memory"):
-        append(Table(None), [{30: 1}])
+        append(FeatureTable(None), [{30: 1}])

@@ -8,7 +8,7 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank.data.sources import Source, content_hash
+from ebrank.data.text_reader import TextReader, content_hash
 from ebrank.errors import DataError
 
 texts = st.lists(st.sampled_from([b"a", b"bcd", b"\n", b"\r\n", b"long" * 5])).map(b"".join)
@@ -20,7 +20,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def chunks(path: Path, size: int = 10, max_line: int = 10**6) -> tuple[list[bytes], str]:
-    with Source(path) as source:
+    with TextReader(path) as source:
         found = list(source.chunks(size, max_line))
         if not source.problem:
             assert source.content_hash == content_hash(path)
@@ -101,6 +101,6 @@ def test_the_hash_is_that_of_the_bytes_on_disk(path: Path) -> None:
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone: cannot be read: No such file"):
-        Source(tmp_path / "gone")
+        TextReader(tmp_path / "gone")
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
-        Source(tmp_path)
+        TextReader(tmp_path)

@@ -1,9 +1,9 @@
 """The dense table of features, written block by block: to memory, or to a file larger than memory.
 
-How wide the table is shows only at the end. Blocks are written as wide as the features seen so far;
-if a later one is wider, the earlier ones are widened by zeros when the table is finished.
+The width of the table is known only at the end. Blocks are written as wide as the features seen so
+far; if a later one is wider, zeros widen the earlier ones when the table is finished.
 
->>> table = Table(None)
+>>> table = FeatureTable(None)
 >>> table.append(np.array([2, 3]), np.array([1, 2, 1], np.int32), np.array([5, 6, 7], np.float32))
 >>> table.append(np.array([1]), np.array([3], np.int32), np.array([8], np.float32))
 >>> table.finish()
@@ -31,10 +31,10 @@ ITEM = np.dtype(np.float32).itemsize
 HEADER = 128  # bytes of the .npy header of any table
 SPARSE_BYTES = 1 << 30
 SPARSE_SHARE = 1000
-"""A table over `SPARSE_BYTES` must have a value in at least one of so many cells."""
+"""A table over `SPARSE_BYTES` must have a value in at least one of this many cells."""
 
 
-class Table:
+class FeatureTable:
     """Rows of float32 features, appended sparse and stored dense.
 
     Args:
@@ -157,7 +157,7 @@ def _header(shape: tuple[int, int]) -> bytes:
 
 
 def _memory() -> int:
-    """Return the bytes of the machine's memory, or a petabyte where it does not tell."""
+    """Return the bytes of the machine's memory, or a petabyte where that is unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError):

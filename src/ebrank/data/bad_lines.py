@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MAX_LABEL = 30
-"""Gains grow as 2^label: no real scale comes near."""
-MAX_FEATURE = 100_000
-"""Features become columns of a dense table."""
-MAX_QUERY_ID = 256
-"""Bytes of a query id."""
+from ebrank.data.limits import MAX_FEATURE, MAX_LABEL, MAX_QUERY_ID
 
 LABEL, LABEL_RANGE, QUERY, QUERY_LENGTH, NO_FEATURES, NOT_TEXT = 1, 2, 3, 4, 5, 6
 FEATURE, FEATURE_RANGE, FEATURE_ORDER, VALUE, OVERFLOW = 7, 8, 9, 10, 11
@@ -20,7 +15,7 @@ FEATURE, FEATURE_RANGE, FEATURE_ORDER, VALUE, OVERFLOW = 7, 8, 9, 10, 11
 SHOWN = 40  # characters of a bad token that a message repeats
 
 
-class Flaw(NamedTuple):
+class BadLine(NamedTuple):
     """A bad line, counted from 1, what is wrong with it, and what to do."""
 
     line: int
@@ -28,7 +23,7 @@ class Flaw(NamedTuple):
     remedy: str
 
 
-def explain(code: int, text: bytes, position: int) -> Flaw:
+def explain(code: int, text: bytes, position: int) -> BadLine:
     """Return in words what the scan found at this position of the text."""
     line = text.count(b"\n", 0, position) + 1
     start = text.rfind(b"\n", 0, position) + 1
@@ -36,9 +31,9 @@ def explain(code: int, text: bytes, position: int) -> Flaw:
     strange = _byte_that_is_not_text(content)
     if strange is not None:
         problem = f"not text: byte 0x{content[strange]:02x} in column {strange + 1}"
-        return Flaw(line, problem, "Give LETOR text, plain or gzip, not a binary file.")
+        return BadLine(line, problem, "Give LETOR text, plain or gzip, not a binary file.")
     token = content[position - start :].partition(b"#")[0].decode().split(maxsplit=1)
-    return Flaw(line, *_words(code, token[0] if token else ""))
+    return BadLine(line, *_words(code, token[0] if token else ""))
 
 
 def _byte_that_is_not_text(content: bytes) -> int | None:
