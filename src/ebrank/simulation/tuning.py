@@ -44,13 +44,13 @@ class Point:
     @property
     def text(self) -> str:
         """What `registry.parse` reads: what is not default, and all that was tuned."""
-        declared = {parameter.name: parameter for parameter in self.ranker.parameters()}
-        told = [
-            f"{name}={typed(getattr(self.ranker, name))}"
-            for name, parameter in declared.items()
-            if name in self.values or getattr(self.ranker, name) != parameter.default
+        value = self.ranker.value
+        settings = [
+            f"{parameter.name}={typed(value(parameter.name))}"
+            for parameter in self.ranker.parameters()
+            if parameter.name in self.values or value(parameter.name) != parameter.default
         ]
-        return f"{self.ranker.called}:{','.join(told)}"
+        return f"{self.ranker.called}:{','.join(settings)}"
 
     @property
     def validation_ndcg(self) -> Floats:

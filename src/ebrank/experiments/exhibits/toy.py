@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ebrank import streams
+from ebrank import scoring, streams
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import prepare
 from ebrank.equations import relevance_probability
@@ -33,10 +33,12 @@ from ebrank.experiments.framework.outcome import (
     Series,
     Table,
 )
+from ebrank.formula import Score
+from ebrank.priors.base import ItemPrior
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import Formula, Parameters, ScoreModel
+from ebrank.rankers.model import ScoreModel
 from ebrank.simulation import play, schedule
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.world import World, new_world, stats_of
@@ -124,14 +126,14 @@ def watch(data: Dataset, ranker: Ranker, setup: Setup) -> Fate:
         service.serve(service.learner.update(), 1)
     service.world.entered[:] = len(ITEMS)
     model = service.learner.update()
-    estimates = service.scores(model, model.offline, model.offline_parameters)
+    estimates = service.scores(model, model.offline)
     ratios = exploitation_ratio(() if model.weights is None else model.weights)
     ranks = [service.ranks(model)]
     for _ in range(AFTER):
         service.serve(model, 1)
         model = service.learner.update()
         ranks.append(service.ranks(model))
-    shown = service.of_items(service.world.shown)[:, NEW] > 0
+    shown = service.of_items(service.trial.stats.shown)[:, NEW] > 0
     return Fate(estimates.mean(axis=0), np.mean(ranks, axis=1), ratios, float(shown.mean()))
 
 
@@ -146,33 +148,34 @@ class _Service:
         self.world: World = new_world(data, self.config, self.key)
         self.world.arrivals[:] = np.arange(data.n_rows)  # in order of their names: G is the last
         self.world.positions[:] = np.tile(np.arange(len(ITEMS)), data.n_queries)
-        self.learner = ranker.learner(
-            Trial(data, self.world.relevance, stats_of(self.world), self.key)
+        self.trial = Trial(
+            data,
+            self.world.relevance,
+            stats_of(self.world, self.config.behaviors),
+            self.config.believed or self.config.users.examination,
+            self.key,
         )
+        self.learner = ranker.learner(self.trial)
 
     def serve(self, model: ScoreModel, sessions: int) -> None:
         """Serve every query some times; nothing enters by chance."""
         plan = schedule.everyone(sessions, self.data.n_queries)
-        click = self.config.users.click.compiled
-        play.play(self.world, model, plan, click, 0.0, self.key, None)
+        browse = self.config.users.browse.compiled
+        play.play(self.world, model, plan, browse, 0.0, self.key, None)
 
     def of_items(self, rows: npt.NDArray[np.generic]) -> Floats:
         """Return the numbers of test queries' rows, shape (queries, items)."""
         by_query = rows.reshape(-1, len(ITEMS)).astype(np.float64)
         return by_query[self.data.queries_in("test")]
 
-    def scores(self, model: ScoreModel, formula: Formula, parameters: Parameters) -> Floats:
-        """Return what a formula gives test queries' items, shape (queries, items)."""
-        world = self.world
-        behavior = (world.shown, world.clicks, world.weighted_clicks, world.exposure)
-        b = np.broadcast_to(model.b, model.a.shape)
-        columns = [self.of_items(rows).ravel().tolist() for rows in (model.a, b, *behavior)]
-        scores = [formula(*item, *parameters, 0) for item in zip(*columns, strict=True)]
-        return np.array(scores, np.float64).reshape(-1, len(ITEMS))
+    def scores(self, model: ScoreModel, score: Score) -> Floats:
+        """Return the scores of test queries' items, shape (queries, items)."""
+        trial, prior = self.trial, ItemPrior(model.a, model.b)
+        return self.of_items(scoring.scores(score, prior, trial.stats, trial.examination))
 
     def ranks(self, model: ScoreModel) -> Floats:
         """Return the rank of G in each list, shape (queries,); ties as in the simulator."""
-        scores = self.scores(model, model.serve, model.serve_parameters)
+        scores = self.scores(model, model.serve)
         order = np.lexsort((self.of_items(self.world.leaves), -scores), axis=1)
         ranks: Floats = 1.0 + np.argmax(order == NEW, axis=1)
         return ranks

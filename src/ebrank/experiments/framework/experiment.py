@@ -14,7 +14,7 @@ cftopk:features=concate,default=mean
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ebrank.data.dataset import Dataset
@@ -101,7 +101,7 @@ class Setup:
             ranker = self.chosen[key, config.entering_probability]
         else:
             ranker = registry.parse(key)
-        return Run(replace(ranker, **changes), config)  # type: ignore[type-var]
+        return Run(ranker.with_parameters(**changes), config)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ebrank.experiments.framework.entrants import TUNED, entrant_of
 from ebrank.experiments.framework.experiment import Experiment, GridPoint, TuningRecord
 from ebrank.experiments.framework.measures import cell
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+from ebrank.parameters import typed
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import tuning
@@ -79,9 +80,8 @@ def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
 def _is(key: str, ranker: Ranker) -> bool:
     """Return whether a ranker is an entrant but for its ε."""
     untuned = registry.parse(key)
-    return type(ranker) is type(untuned) and untuned == replace(
-        ranker,  # type: ignore[type-var]
-        epsilon=untuned.epsilon,  # type: ignore[attr-defined]
+    return type(ranker) is type(untuned) and untuned == ranker.with_parameters(
+        epsilon=untuned.value("epsilon")
     )
 
 
@@ -89,7 +89,7 @@ def take_given(need: Need, given: Mapping[str, Ranker]) -> tuple[Ranker, TuningR
     """Return a ranker that was given, and the record that says so."""
     key, eta = need
     ranker = given[key]
-    epsilon = float(ranker.epsilon)  # type: ignore[attr-defined]
+    epsilon = float(ranker.value("epsilon"))
     return ranker, TuningRecord(key, entrant_of(key).label, eta, epsilon, _text(key, epsilon))
 
 
@@ -135,7 +135,7 @@ def tuning_trials(trials: int) -> int:
 
 def _text(key: str, epsilon: float) -> str:
     name, _, rest = key.partition(":")
-    return f"{name}:{PARAMETER}={registry.typed(epsilon)}" + (f",{rest}" if rest else "")
+    return f"{name}:{PARAMETER}={typed(epsilon)}" + (f",{rest}" if rest else "")
 
 
 def table(records: Sequence[TuningRecord]) -> Table | None:
@@ -157,10 +157,10 @@ def _rows(label: str, own: dict[float, TuningRecord], etas: Sequence[float]) -> 
     tried = sorted({point.epsilon for record in own.values() for point in record.grid})
     if not tried:
         given = next(iter(own.values())).epsilon
-        return [Row((f"{registry.typed(given)} (given)", *(Cell(None) for _ in etas)), group=label)]
+        return [Row((f"{typed(given)} (given)", *(Cell(None) for _ in etas)), group=label)]
     return [
         Row(
-            (registry.typed(epsilon), *(_grid_cell(own.get(eta), epsilon) for eta in etas)),
+            (typed(epsilon), *(_grid_cell(own.get(eta), epsilon) for eta in etas)),
             group=label,
         )
         for epsilon in tried

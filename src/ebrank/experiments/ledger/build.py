@@ -211,7 +211,7 @@ class _Lookup:
         """Return a ranker by its key or text, with the ε that was chosen for it, if it was."""
         chosen = self.setup.chosen.get((key, self.setup.config.entering_probability))
         ranker = chosen or registry.parse(key)
-        return replace(ranker, **(changes or {}))  # type: ignore[type-var]
+        return ranker.with_parameters(**(changes or {}))
 
     def _performance(
         self, name: str, ranker: Ranker, against: Sequence[str]

@@ -21,6 +21,7 @@ from ebrank.experiments.ledger.references import (
     Reference,
     stands_in_for,
 )
+from ebrank.parameters import typed
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
@@ -102,7 +103,7 @@ def _config(config: SimulationConfig) -> Iterator[str]:
 
 def _feature(ranker: Ranker, released: bool) -> Iterator[str]:
     """Yield how x^b differs, for a ranker that uses it."""
-    behavior = getattr(ranker, "behavior", None) if ranker.setting != "none" else None
+    behavior = ranker.value("behavior") if ranker.setting != "none" else None
     if behavior == "exposure" and not released:
         yield OTHER_FEATURE
     if behavior == "ips" and released:
@@ -110,13 +111,13 @@ def _feature(ranker: Ranker, released: bool) -> Iterator[str]:
 
 
 def _epsilon(ranker: Ranker, published: str, released: bool) -> Iterator[str]:
-    ours = getattr(ranker, "epsilon", None)
+    ours = ranker.value("epsilon")
     if ours is None:
         return
     if not released:
-        yield f"ε = {registry.typed(ours)} here, not stated there"
-    elif ours != (known := getattr(registry.parse(published), "epsilon", None)):
-        yield f"ε = {registry.typed(known)} there, {registry.typed(ours)} here"
+        yield f"ε = {typed(ours)} here, not stated there"
+    elif ours != (known := registry.parse(published).value("epsilon")):
+        yield f"ε = {typed(known)} there, {typed(ours)} here"
 
 
 def _ranker(ranker: Ranker, released: bool) -> Iterator[str]:
@@ -130,18 +131,18 @@ def _ranker(ranker: Ranker, released: bool) -> Iterator[str]:
             if ranker.setting == "concate":
                 yield LEAK
             yield ALL_PARTITIONS
-        case "ucbrank" if getattr(ranker, "shown", "") == "shown":
+        case "ucbrank" if ranker.value("shown") == "shown":
             yield ONCE_CLICKED
         case "ebrank":
             yield from _ebrank(ranker, released)
 
 
 def _ebrank(ranker: Ranker, released: bool) -> Iterator[str]:
-    part = getattr(ranker, "part", "")
-    if part == "both" and getattr(ranker, "estimator", "") == "ips" and not released:
+    part = ranker.value("part")
+    if part == "both" and ranker.value("estimator") == "ips" and not released:
         yield OTHER_ESTIMATOR
     if part != "behavior":
-        if getattr(ranker, "min_impressions", 0) == 0:
+        if not ranker.value("min_impressions"):
             yield OFTEN_SHOWN
         if released:
             yield PLAIN_ALPHA

@@ -25,7 +25,7 @@ from ebrank.experiments.framework.outcome import (
     Table,
 )
 from ebrank.experiments.framework.tuning import grid_of
-from ebrank.rankers.registry import typed
+from ebrank.parameters import typed
 from ebrank.simulation.result import Result
 
 FAMILIES = ((UCBRANK,), (EBRANK, EXPOSURE))
@@ -40,7 +40,7 @@ def values(setup: Setup, key: str) -> tuple[float, ...]:
 def chosen(setup: Setup, key: str) -> float:
     """Return the ε an entrant runs with."""
     ranker = setup.run(key).ranker
-    return float(ranker.epsilon)  # type: ignore[attr-defined]
+    return float(ranker.value("epsilon"))
 
 
 def runs(setup: Setup) -> list[Run]:
