@@ -8,29 +8,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ebrank.behavior import BehaviorStats
     from ebrank.client import AsyncClient, Client
     from ebrank.data import Dataset, load
     from ebrank.errors import DataError, EBRankError, ModelFileError, ParameterError
-    from ebrank.examination import Examination
-    from ebrank.priors import LinearPrior, Prior
+    from ebrank.evidence import BehaviorStats, Examination
+    from ebrank.policy import Policy
     from ebrank.ranker import EBRanker, Ranking
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AsyncClient": "ebrank.client",
-    "BehaviorStats": "ebrank.behavior",
+    "BehaviorStats": "ebrank.evidence",
     "Client": "ebrank.client",
     "DataError": "ebrank.errors",
     "Dataset": "ebrank.data",
     "EBRankError": "ebrank.errors",
     "EBRanker": "ebrank.ranker",
-    "Examination": "ebrank.examination",
-    "LinearPrior": "ebrank.priors",
+    "Examination": "ebrank.evidence",
     "ModelFileError": "ebrank.errors",
     "ParameterError": "ebrank.errors",
-    "Prior": "ebrank.priors",
+    "Policy": "ebrank.policy",
     "Ranking": "ebrank.ranker",
     "load": "ebrank.data",
 }
@@ -44,10 +42,9 @@ __all__ = [
     "EBRankError",
     "EBRanker",
     "Examination",
-    "LinearPrior",
     "ModelFileError",
     "ParameterError",
-    "Prior",
+    "Policy",
     "Ranking",
     "__version__",
     "load",

@@ -23,9 +23,10 @@ import numba
 import numpy as np
 from numba.core import caching, sigutils
 from numba.core.ccallback import CFunc
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
 
 from ebrank import equations, paths, special
+from ebrank.evidence import sums
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -252,12 +253,6 @@ def _own_code(function: Any) -> Iterator[str]:  # noqa: ANN401 (any callable)
         yield from _own_code(cell.cell_contents)
 
 
-@overload(special.beta_quantile)
-def _compiled_beta_quantile(
-    a: float, b: float, probability: float
-) -> Callable[[float, float, float], float]:
-    return special.beta_quantile_search
-
-
 share(special, without=special.beta_quantile)
 share(equations)
+share(sums)

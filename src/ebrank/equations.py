@@ -63,12 +63,12 @@ def relevance_probability(label: Real, max_label: float, noise: float = 0.1) -> 
 # --- relevance and exploration ---------------------------------------------------------------
 
 
-def relevance(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
-    """Return R̂ = (clicks + α)/(trials + α + β), the posterior mean (eq:releEsti, eq:posteriorMean).
+def relevance(hits: Real, trials: Real, alpha: Real, beta: Real) -> Real:
+    """Return R̂ = (hits + α)/(trials + α + β), the posterior mean (eq:releEsti, eq:posteriorMean).
 
-    The `ips` estimator gives C and n for clicks and trials, the `exposure` estimator c and E.
+    The `ips` estimator gives C and n for hits and trials, the `exposure` estimator c and E.
     """
-    return (clicks + alpha) / (trials + alpha + beta)
+    return (hits + alpha) / (trials + alpha + beta)
 
 
 def relevance_variance(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
@@ -90,6 +90,17 @@ def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real)
 def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> Real:
     """Return R̂ + ε·MC, by which the list is sorted (eq:sortRankingscore)."""
     return relevance + epsilon * marginal_certainty
+
+
+def posterior_spread(clicks: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
+    """Return the standard deviation of Beta(c + α, max(E − c, 0) + β).
+
+    Plain clicks and exposure give a proper Beta whichever evidence updates the mean.
+    """
+    a = clicks + alpha
+    b = np.maximum(exposure - clicks, 0.0) + beta
+    total = a + b
+    return np.sqrt(a * b / (total * total * (total + 1.0)))
 
 
 def posterior_interval(

@@ -1,37 +1,41 @@
 """A fitted ranker as one JSON file: portable, readable, and safe to take from a stranger.
 
-The file holds numbers and names, never code. Floats are written so that they read back bit for bit.
-Reading checks every field; what is damaged, foreign or newer than this version is refused with the
-reason.
+The file holds the text of a policy and plain arrays of numbers, whatever its family and learner. It
+holds no code, and reading it imports none: a policy with a part of your own (`module:Class`) is
+read only if you allow that part by name. Floats are written so that they read back bit for bit.
+Reading checks every field; a file that is damaged, foreign or newer than this version is refused
+with the reason.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebrank import policy as policies
 from ebrank.errors import ModelFileError, ParameterError
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.features import Scaling
 from ebrank.files import write_whole
-from ebrank.priors import LinearPrior
+from ebrank.priors.base import State
 
 if TYPE_CHECKING:
-    from ebrank.priors import Prior
     from ebrank.ranker import EBRanker
 
 FORMAT = "ebrank-model"
-VERSION = 2
-UNSCALED = 1  # the version before scaling was a part of the file; it is still read
+VERSION = 3
+OLD_VERSIONS = (1, 2)
+"""Those of ebrank 0.1, which knew one family and one learner; version 1 had no scaling."""
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
-
-PRIORS = {LinearPrior.kind: LinearPrior}
+LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
+MOST_AXES = 4
 
 
 def write(ranker: EBRanker, path: str | os.PathLike[str]) -> None:
@@ -45,62 +49,135 @@ def write(ranker: EBRanker, path: str | os.PathLike[str]) -> None:
 
 def to_bytes(ranker: EBRanker) -> bytes:
     """Return what the file of a ranker holds."""
-    given, learned = _known(ranker.prior), _known(ranker.prior_)
-    params = ranker.get_params()
-    params["prior"] = given and {"kind": given.kind, "parameters": given.get_params()}
-    params["examination"] = ranker.examination and asdict(ranker.examination)
-    params["scaling"] = ranker.scaling and asdict(ranker.scaling)
+    state = None
+    if ranker.state_ is not None:
+        state = {name: _written(array) for name, array in ranker.state_.items()}
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "ranker": params,
-        "learned": learned and {"kind": learned.kind, **learned.to_state()},
+        "policy": str(ranker.policy),
+        "examination": asdict(ranker.examination),
+        "scaling": ranker.scaling and asdict(ranker.scaling),
+        "seed": ranker.seed,
+        "state": state,
     }
-    return json.dumps(document, allow_nan=False, indent=1, default=_plain).encode()
+    return json.dumps(document, allow_nan=False, indent=1).encode()
 
 
-def read(path: str | os.PathLike[str]) -> EBRanker:
-    """Return the ranker in the file."""
-    return from_bytes(_content(Path(path)), str(path))
+def read(path: str | os.PathLike[str], *, allow: Iterable[str] = ()) -> EBRanker:
+    """Return the ranker in the file; `allow` names parts of your own, as `module:Class`."""
+    return from_bytes(_content(Path(path)), str(path), allow=allow)
 
 
-def from_bytes(content: bytes, name: str) -> EBRanker:
+def from_bytes(content: bytes, name: str, *, allow: Iterable[str] = ()) -> EBRanker:
     """Return the ranker that `to_bytes` described; `name` says in errors where it came from."""
     document = _document(content, name)
     try:
-        return _ranker(document)
-    except (ParameterError, ModelFileError, TypeError) as error:
+        if document["version"] in OLD_VERSIONS:
+            return _old_ranker(document)
+        return _ranker(document, frozenset(allow))
+    except (ParameterError, ModelFileError, TypeError, KeyError) as error:
         raise ModelFileError(f"{name}: {error}") from None
 
 
-def _ranker(document: Mapping[str, Any]) -> EBRanker:
+def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
     """Return the ranker that a document describes; anything odd in it raises."""
     from ebrank.ranker import EBRanker
 
-    _require_keys("the file", document, {"format", "version", "ranker", "learned"})
-    params = dict(_section(document, "ranker"))
-    if document["version"] == UNSCALED:
-        params.setdefault("scaling", None)
-    _require_keys("the ranker", params, set(EBRanker().get_params()))
-    if params["examination"] is not None:
-        params["examination"] = Examination(**_section(params, "examination"))
-    if params["scaling"] is not None:
-        params["scaling"] = Scaling(**_section(params, "scaling"))
-    if params["prior"] is not None:
-        given = _section(params, "prior")
-        _require_keys("the prior", given, {"kind", "parameters"})
-        params["prior"] = _kind(given).from_state(
-            {"parameters": given["parameters"], "weights": None, "intercept": 0.0}
-        )
-    ranker = EBRanker(**params)
-    if document["learned"] is not None:
-        state = dict(_section(document, "learned"))
-        kind = _kind(state)
-        del state["kind"]
-        learned = kind.from_state(state)
-        EBRanker(learned, params["beta"], estimator=params["estimator"])  # raises where they differ
-        ranker.prior_ = learned
+    keys = {"format", "version", "policy", "examination", "scaling", "seed", "state"}
+    _require_keys("the file", document, keys)
+    text = document["policy"]
+    if not isinstance(text, str):
+        raise ModelFileError(f"the policy must be a text, not {text!r}")
+    _check_parts(text, allowed)
+    ranker = EBRanker(
+        policies.parse(text),
+        examination=_examination(document),
+        scaling=_scaling(document),
+        seed=document["seed"],
+    )
+    if document["state"] is not None:
+        ranker.state_ = {
+            name: _read_array(name, value) for name, value in _section(document, "state").items()
+        }
     return ranker
+
+
+def _check_parts(text: str, allowed: frozenset[str]) -> None:
+    """Refuse a policy that would import a module its reader has not allowed."""
+    for setting in text.partition(":")[2].split(","):
+        value = setting.partition("=")[2]
+        if ":" in value and value not in allowed:
+            raise ModelFileError(
+                f"the policy has the part {value}, whose code is not in the file. If you trust "
+                f"it, read the file with allow=[{value!r}]"
+            )
+
+
+def _written(array: Any) -> dict[str, Any]:  # noqa: ANN401 (an array)
+    values = np.asarray(array, np.float64)
+    return {"shape": list(values.shape), "values": values.ravel().tolist()}
+
+
+def _read_array(name: str, value: object) -> Any:  # noqa: ANN401 (an array)
+    """Return an array of a state, if it is one."""
+    if not isinstance(value, dict) or set(value) != {"shape", "values"}:
+        raise ModelFileError(f"{name} must have a shape and values")
+    shape, numbers = value["shape"], value["values"]
+    axes = isinstance(shape, list) and len(shape) <= MOST_AXES
+    if not axes or not all(type(size) is int and size >= 0 for size in shape):
+        raise ModelFileError(f"{name} has an impossible shape: {shape!r}")
+    if not isinstance(numbers, list) or len(numbers) != math.prod(shape):
+        raise ModelFileError(f"{name} does not hold as many numbers as its shape says")
+    for number in numbers:
+        if type(number) not in (int, float) or not abs(number) <= LARGEST_NUMBER:
+            raise ModelFileError(f"{name} holds {number!r}, not a number up to ±{LARGEST_NUMBER:g}")
+    return np.array(numbers, np.float64).reshape(shape)
+
+
+def _old_ranker(document: Mapping[str, Any]) -> EBRanker:
+    """Return the ranker of a file that ebrank 0.1 wrote."""
+    from ebrank.ranker import EBRanker
+
+    _require_keys("the file", document, {"format", "version", "ranker", "learned"})
+    given = _section(document, "ranker")
+    learned = document["learned"] and _section(document, "learned")
+    parameters = _section(learned, "parameters") if learned else {}
+    policy = policies.make(
+        "ebrank",
+        beta=given["beta"],
+        epsilon=given["epsilon"],
+        estimator=given["estimator"],
+        ridge=parameters.get("l2"),
+        min_impressions=parameters.get("min_impressions", 0),
+        clamp=parameters.get("clamp", False),
+    )
+    ranker = EBRanker(
+        policy, examination=_examination(given), scaling=_scaling(given), seed=given["seed"]
+    )
+    if learned and learned["weights"] is not None:
+        weights, intercept = learned["weights"], learned["intercept"]
+        ranker.state_ = _old_state(weights, intercept, parameters["l2"])
+    return ranker
+
+
+def _old_state(weights: list[float], intercept: float, ridge: float) -> State:
+    one = {"shape": [1]}
+    return {
+        "weights": _read_array("weights", {"shape": [len(weights)], "values": weights}),
+        "intercept": _read_array("intercept", one | {"values": [intercept]}),
+        "ridge": _read_array("ridge", one | {"values": [ridge]}),
+    }
+
+
+def _examination(section: Mapping[str, Any]) -> Examination:
+    given = section["examination"]
+    return Examination() if given is None else Examination(**_section(section, "examination"))
+
+
+def _scaling(section: Mapping[str, Any]) -> Scaling | None:
+    given = section.get("scaling")
+    return None if given is None else Scaling(**_section(section, "scaling"))
 
 
 def _content(path: Path) -> bytes:
@@ -121,28 +198,12 @@ def _document(content: bytes, name: str) -> Mapping[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name}: not an ebrank model")
     version = document.get("version")
-    if type(version) is not int or version not in (UNSCALED, VERSION):
+    if type(version) is not int or version not in (*OLD_VERSIONS, VERSION):
         raise ModelFileError(
             f"{name}: model version {version!r}; this ebrank reads up to {VERSION}. "
             "Install the ebrank that wrote it, or fit again."
         )
     return document
-
-
-def _known(prior: Prior | None) -> LinearPrior | None:
-    """Return a prior of a kind that can be written."""
-    if prior is not None and type(prior) not in PRIORS.values():
-        raise ModelFileError(
-            f"a {type(prior).__name__} cannot be saved; priors that can: {', '.join(PRIORS)}"
-        )
-    return cast("LinearPrior | None", prior)
-
-
-def _kind(section: Mapping[str, Any]) -> type[LinearPrior]:
-    kind = section.get("kind")
-    if not isinstance(kind, str) or kind not in PRIORS:
-        raise ModelFileError(f"unknown kind of prior {kind!r}; known: {', '.join(PRIORS)}")
-    return PRIORS[kind]
 
 
 def _section(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -156,10 +217,3 @@ def _require_keys(owner: str, section: Mapping[str, Any], keys: set[str]) -> Non
     if set(section) != keys:
         odd = sorted(set(section) ^ keys)
         raise ModelFileError(f"{owner} lacks, or should not have, {', '.join(odd)}")
-
-
-def _plain(value: object) -> object:
-    """Return what JSON can hold of a NumPy number."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise ModelFileError(f"{value!r} cannot be saved")

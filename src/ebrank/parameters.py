@@ -1,60 +1,173 @@
-"""What every estimator shares: parameters that can be read, set, printed and cloned.
+"""Parameters, each declared once: default, range, help, and what `tune` tries.
 
-The parameters of an estimator are the arguments of its `__init__`, kept under the same names, in
-the manner of scikit-learn; what it learns ends in an underscore.
+A frozen dataclass declares them as fields; the class, the command line, the service's settings and
+the documentation all read the same declaration:
+
+>>> @dataclass(frozen=True)
+... class Root(Configured):
+...     name, help = "root", "A bonus that falls with the root of the exposure."
+...     width: float = param(1.0, "width of the bonus", at_least=0, grid=(0.5, 1.0, 2.0))
+>>> Root(width=2.0)
+Root(width=2.0)
+>>> Root(width=-1.0)
+Traceback (most recent call last):
+ebrank.errors.ParameterError: root: width takes a number of 0 or more, not -1.0
 """
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, ClassVar
 
 from ebrank.errors import ParameterError
 
+AUTO = "auto"
+"""How people write None where it means: chosen from the data."""
 
-class Parameterized:
-    """Base of priors and rankers: `get_params`, `set_params`, `repr`."""
 
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        """Return the parameters by name; `deep` is accepted for scikit-learn's sake."""
-        return {name: getattr(self, name) for name in self._parameter_names()}
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its default, its range, its help, and what `tune` tries.
 
-    def set_params(self, **params: object) -> Self:
-        """Change some parameters; an unknown or bad one changes nothing."""
-        for unknown in params.keys() - set(self._parameter_names()):
-            raise ParameterError(
-                f"{type(self).__name__} has no parameter {unknown!r}; "
-                f"it has {', '.join(self._parameter_names())}"
-            )
-        before = self.get_params()
+    A default of None means that the value is chosen from the data, and is written `auto`.
+    """
+
+    name: str
+    default: Any
+    help: str
+    at_least: float | None
+    at_most: float | None
+    choices: tuple[str, ...]
+    grid: tuple[Any, ...]
+    open: bool
+    kind: type
+
+    def read(self, text: str) -> Any:  # noqa: ANN401 (of the parameter's type)
+        """Return the value that a text stands for."""
+        if self.default is None and text == AUTO:
+            return None
         try:
-            self.__dict__.update(params)
-            self._check_params()
-        except Exception:
-            self.__dict__.update(before)
-            raise
-        return self
+            if self.kind is bool:
+                return {"true": True, "false": False}[text.lower()]
+            return self.kind(text)
+        except (KeyError, ValueError):
+            raise ParameterError(f"{self.name} takes {self.domain}, not {text!r}") from None
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._changed_params().items())
-        return f"{type(self).__name__}({shown})"
+    def check(self, value: object, owner: str) -> None:
+        """Raise where a value is outside the domain."""
+        if not (self.default is None and value is None) and not self._contains(value):
+            raise ParameterError(f"{owner}: {self.name} takes {self.domain}, not {value!r}")
 
-    def _check_params(self) -> None:
-        """Raise `ParameterError` where a parameter is out of range; called on every change."""
+    def _contains(self, value: object) -> bool:
+        if self.kind is bool:
+            return isinstance(value, bool)
+        if self.kind is str:
+            return isinstance(value, str) and (
+                value in self.choices or not self.choices or (self.open and ":" in value)
+            )
+        if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+            return False
+        whole = self.kind is float or isinstance(value, Integral)
+        number = float(value)
+        low = self.at_least is None or number >= self.at_least
+        return whole and low and (self.at_most is None or number <= self.at_most)
 
-    @classmethod
-    def _parameter_names(cls) -> tuple[str, ...]:
-        return tuple(inspect.signature(cls).parameters)
+    @property
+    def domain(self) -> str:
+        """What values it takes, in words."""
+        auto = f", or {AUTO}" if self.default is None else ""
+        if self.kind is str:
+            own = (*self.choices, "module:Class") if self.open else self.choices
+            return (" or ".join(own) or "a text") + auto
+        if self.kind is bool:
+            return "true or false"
+        kind = "a whole number" if self.kind is int else "a number"
+        match self.at_least, self.at_most:
+            case None, None:
+                return kind + auto
+            case low, None:
+                return f"{kind} of {low:g} or more{auto}"
+            case None, high:
+                return f"{kind} of {high:g} or less{auto}"
+            case low, high:
+                return f"{kind} from {low:g} to {high:g}{auto}"
 
-    def _changed_params(self) -> dict[str, object]:
-        defaults = inspect.signature(type(self)).parameters
-        return {
-            name: value
-            for name, value in self.get_params().items()
-            if repr(value) != repr(defaults[name].default)
-        }
+
+def param(
+    default: Any,  # noqa: ANN401 (a parameter of any type)
+    help: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    choices: tuple[str, ...] = (),
+    grid: tuple[Any, ...] = (),
+    open: bool = False,
+    kind: type | None = None,
+) -> Any:  # noqa: ANN401 (stands in for the field's own type)
+    """Declare a parameter.
+
+    Args:
+        default: its value unless given; None where the data decide (then give `kind` too).
+        help: what it means.
+        at_least: its lowest value.
+        at_most: its highest value.
+        choices: the texts it may be.
+        grid: what `ebrank tune` tries.
+        open: whether a text may also name a class of your own, as `module:Class`.
+        kind: its type, where the default does not show it.
+    """
+    return dataclasses.field(
+        default=default,
+        metadata={
+            "help": help,
+            "at_least": at_least,
+            "at_most": at_most,
+            "choices": choices,
+            "grid": grid,
+            "open": open,
+            "kind": kind or type(default),
+        },
+    )
+
+
+def declared(owner: type) -> Iterator[Parameter]:
+    """Yield the parameters that a class declares."""
+    for field in dataclasses.fields(owner):
+        yield Parameter(field.name, field.default, **field.metadata)
+
+
+def typed(value: object) -> str:
+    """Return a parameter's value as one would type it.
+
+    >>> typed(20.0), typed(0.5), typed(True), typed("ips"), typed(None)
+    ('20', '0.5', 'true', 'ips', 'auto')
+    """
+    if value is None:
+        return AUTO
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+class Configured:
+    """Base of what declares parameters: a frozen dataclass whose fields are made by `param`.
+
+    Class attributes:
+        name: what texts call it.
+        help: one sentence that says what it does.
+    """
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Refuse parameters out of range."""
+        for parameter in declared(type(self)):
+            parameter.check(getattr(self, parameter.name), self.name)
 
 
 def require(condition: bool, problem: str) -> None:
@@ -95,9 +208,3 @@ def require_number(
 def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
     """Raise unless the attribute is a whole number in its range, or None where that is allowed."""
     check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
-
-
-def require_flag(owner: object, name: str) -> None:
-    """Raise unless the attribute is True or False."""
-    value = getattr(owner, name)
-    require(isinstance(value, bool), f"{name} must be True or False, not {value!r}")

@@ -7,9 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ebrank import equations
 from ebrank.errors import ParameterError
+from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.parameters import check_whole
+from ebrank.policy import Policy
+from ebrank.priors.base import ItemPrior
 from ebrank.typing import Floats, Ints
 
 
@@ -22,13 +24,13 @@ class Explanation:
     """
 
     prior: float
-    """α/(α + β): what the features alone promise."""
+    """What the features alone promise."""
     observed: float
     """Debiased click rate of its users (0 while nobody has seen it)."""
     relevance: float
     """R̂: both, weighed by how much was seen."""
     bonus: float
-    """ε·MC: what showing it would teach."""
+    """What showing it is worth beyond its relevance."""
 
     def __str__(self) -> str:
         return (
@@ -41,14 +43,22 @@ class Explanation:
 class Candidates:
     """What a ranker knows of every candidate, in the caller's order."""
 
-    alpha: Floats
-    beta: Floats
-    clicks: Floats
-    trials: Floats
-    plain_clicks: Floats
-    exposure: Floats
+    policy: Policy
+    prior: ItemPrior
+    behavior: BehaviorStats
+    examination: Examination
     relevance: Floats
-    bonus: Floats
+    scores: Floats
+
+    @cached_property
+    def sums(self) -> Sums:
+        """n, c, C and E of each candidate."""
+        return self.behavior.sums(self.examination)
+
+    @property
+    def bonus(self) -> Floats:
+        """What the score adds to the relevance."""
+        return self.scores - self.relevance
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +75,8 @@ class Ranking:
 
     @property
     def scores(self) -> Floats:
-        """R̂ + ε·MC, the key of the order."""
-        return self.relevance + self.bonus
+        """Relevance plus bonus, the key of the order."""
+        return self.candidates.scores[self.order]
 
     @property
     def relevance(self) -> Floats:
@@ -78,7 +88,7 @@ class Ranking:
 
     @property
     def bonus(self) -> Floats:
-        """ε·MC, the exploration bonus."""
+        """The exploration bonus."""
         return self.candidates.bonus[self.order]
 
     @cached_property
@@ -89,12 +99,8 @@ class Ranking:
         `ips` estimate, which varies more, may lie outside.
         """
         known, order = self.candidates, self.order
-        low, high = equations.posterior_interval(
-            known.plain_clicks[order],
-            known.exposure[order],
-            known.alpha[order],
-            known.beta[order],
-            level=0.9,
+        low, high = known.policy.family.interval(
+            known.prior.rows(order), known.sums.rows(order), level=0.9
         )
         return np.column_stack([low, high])
 
@@ -102,12 +108,13 @@ class Ranking:
         """Return why the candidate in this position of the input scored as it did."""
         known = self.candidates
         check_whole("item", item, at_least=0)
-        if item >= len(known.alpha):
-            raise ParameterError(f"there are candidates 0 to {len(known.alpha) - 1}, not {item}")
-        trials = known.trials[item]
+        if item >= len(known.scores):
+            raise ParameterError(f"there are candidates 0 to {len(known.scores) - 1}, not {item}")
+        chosen = np.array([item])
+        policy, sums = known.policy, known.sums.rows(chosen)
         return Explanation(
-            prior=float(known.alpha[item] / (known.alpha[item] + known.beta[item])),
-            observed=float(known.clicks[item] / trials) if trials > 0 else 0.0,
+            prior=float(policy.family.mean(known.prior.rows(chosen))[0]),
+            observed=float(policy.estimator.rate(sums)[0]),
             relevance=float(known.relevance[item]),
             bonus=float(known.bonus[item]),
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,3 +16,8 @@ SmallInts: TypeAlias = npt.NDArray[np.int32]
 """Half the bytes of `Ints`, where loops wait for memory."""
 Features: TypeAlias = npt.NDArray[np.float32]
 """Features of items, shape (rows, features)."""
+Compiled: TypeAlias = Callable[..., Any]
+"""A compiled function that a kernel is handed as an argument."""
+Labels: TypeAlias = npt.NDArray[np.int8]
+"""Relevance labels, and other numbers of one byte."""
+Texts: TypeAlias = npt.NDArray[np.str_]

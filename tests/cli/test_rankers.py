@@ -45,8 +45,8 @@ def test_json_has_every_declaration() -> None:
         ranker = known[one["name"]]
         assert (one["help"], tuple(one["settings"])) == (ranker.help, ranker.settings)
         declared = [(p.name, p.default, p.help, p.domain) for p in parameters(ranker)]
-        told = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
-        assert told == declared
+        listed = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
+        assert listed == declared
 
 
 def test_rankers_of_packages_are_listed_but_not_imported(
@@ -67,7 +67,7 @@ def test_rankers_of_packages_are_listed_but_not_imported(
 
 
 @pytest.mark.parametrize("name", NAMES.split())
-def test_one_ranker_is_told_with_its_parameters(name: str) -> None:
+def test_one_ranker_is_shown_with_its_parameters(name: str) -> None:
     done = run(name)
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80

@@ -73,8 +73,8 @@ def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
     marked = [row for row in rows if row[-1] == "best"]
     assert len(marked) == 1
     assert marked[0][2] == max(row[2] for row in rows)
-    told, _, chosen = lines[-1].rpartition(" --ranker ")
-    assert told == (
+    command_line, _, chosen = lines[-1].rpartition(" --ranker ")
+    assert command_line == (
         "Use it: ebrank simulate --dataset mq2007-like --sessions 120 --updates 4 --scale 0.01"
     )
     ranker = registry.parse(chosen)
@@ -124,7 +124,9 @@ def test_a_choice_at_the_edge_is_warned_of() -> None:
         ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1"), "give more sessions"),
     ],
 )
-def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+def test_mistakes_end_in_one_line_without_traceback(
+    arguments: tuple[str, ...], problem: str
+) -> None:
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert problem in done.stderr

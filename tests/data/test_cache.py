@@ -15,7 +15,7 @@ import pytest
 
 from ebrank.data import assembly, cache, letor
 from ebrank.data.dataset import Dataset
-from ebrank.data.sources import content_hash
+from ebrank.data.text_reader import content_hash
 from ebrank.errors import DataError
 
 TEXT = "".join(f"{i % 3} qid:{i // 4} 1:{i} 3:{i / 7}\n" for i in range(40))

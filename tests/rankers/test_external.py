@@ -161,7 +161,7 @@ def test_a_stored_trial_depends_on_the_file(write: Write, tmp_path: Path) -> Non
         ("my_rankers:epsilon=2", "no ranker is called 'my_rankers'"),
     ],
 )
-def test_mistakes_are_told(text: str, said: str) -> None:
+def test_mistakes_are_refused_with_a_reason(text: str, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
         registry.parse(text)
 

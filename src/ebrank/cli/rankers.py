@@ -26,29 +26,27 @@ SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Conca
 def command(name: str | None, as_json: bool) -> None:
     """List the rankers, or describe one.
 
-    NAME is a ranker; its parameters are told, with their defaults. A ranker is chosen elsewhere as
-    NAME:PARAM=VALUE,PARAM=VALUE. Your own goes by its class, MODULE:CLASS:PARAM=VALUE.
+    With NAME, shows that ranker's parameters and their defaults. Other commands take a ranker as
+    NAME:PARAM=VALUE,PARAM=VALUE, and your own as MODULE:CLASS:PARAM=VALUE.
     """
     from ebrank.rankers import registry
 
     if name is None:
-        rankers = [about(ranker) for ranker in registry.known().values()]
+        rankers = [about(ranker()) for ranker in registry.known().values()]
         if as_json:
             console.print_json({"rankers": rankers, "installed": installed()})
         else:
             print_list(rankers, installed())
         return
-    one = about(type(registry.parse(name)))
+    one = about(registry.parse(name))
     if as_json:
         console.print_json(one)
     else:
         print_one(one)
 
 
-def about(ranker: type[Ranker]) -> dict[str, Any]:
+def about(ranker: Ranker) -> dict[str, Any]:
     """Return what a ranker declares."""
-    from ebrank.rankers.base import parameters
-
     return {
         "name": ranker.name,
         "help": ranker.help,
@@ -61,7 +59,7 @@ def about(ranker: type[Ranker]) -> dict[str, Any]:
                 "help": parameter.help,
                 "grid": list(parameter.grid),
             }
-            for parameter in parameters(ranker)
+            for parameter in ranker.parameters()
         ],
     }
 
@@ -91,7 +89,7 @@ def print_one(ranker: dict[str, Any]) -> None:
     }
     console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
     if ranker["parameters"]:
-        from ebrank.rankers.registry import typed
+        from ebrank.parameters import typed
 
         click.echo()
         columns = ("parameter", "default", "takes", "what it is")

@@ -15,14 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.dataset import Int8Array
-from ebrank.data.parsed import Parsed, Progress, SourceFile
+from ebrank.data.feature_table import FeatureTable
+from ebrank.data.parsed import Parsed, ParsedFile, Progress
 from ebrank.data.parser import Chunk, parse
-from ebrank.data.sources import CHUNK, Source
-from ebrank.data.table import Table
+from ebrank.data.text_reader import CHUNK, TextReader
 from ebrank.errors import DataError
 from ebrank.threads import available_threads
-from ebrank.typing import Ints
+from ebrank.typing import Ints, Labels
 
 MAX_THREADS = 8  # more would wait for the one that assembles
 
@@ -43,13 +42,13 @@ def parse_files(
         DataError: at the first bad line; or if a file cannot be read.
         OSError: if the table cannot be written.
     """
-    assembly = Assembly(Table(table_path))
+    assembly = Assembly(FeatureTable(table_path))
     threads = min(threads or available_threads(), MAX_THREADS)
     total = sum(path.stat().st_size for path in files if path.is_file())
     done = 0
     try:
         for path in files:
-            with Source(path) as source:
+            with TextReader(path) as source:
                 assembly.begin(source)
                 for chunk in in_order(source.chunks(chunk_size), threads):
                     assembly.add(chunk)
@@ -80,18 +79,18 @@ def in_order(texts: Iterator[bytes], threads: int) -> Iterator[Chunk]:
 class Assembly:
     """The growing whole."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: FeatureTable) -> None:
         self.table = table
-        self._files: list[SourceFile] = []
-        self._labels: list[Int8Array] = []
+        self._files: list[ParsedFile] = []
+        self._labels: list[Labels] = []
         self._query_rows: list[Ints] = []
         self._places: dict[str, tuple[int, int]] = {}  # where each query begins: file and line
         self._current = ""  # the query that a further row would continue
         self._lines = 0
 
-    def begin(self, source: Source) -> None:
+    def begin(self, source: TextReader) -> None:
         """Start a file."""
-        self._files.append(SourceFile(str(source.path), source.size, source.mtime_ns))
+        self._files.append(ParsedFile(str(source.path), source.size, source.mtime_ns))
         self._lines = 0
         self._current = ""
 
@@ -99,8 +98,8 @@ class Assembly:
         """Add the rows of the next chunk, or refuse its first bad line."""
         file = self._files[-1]
         first = self._add_queries(chunk)
-        if chunk.flaw is not None:
-            line, problem, remedy = chunk.flaw
+        if chunk.bad_line is not None:
+            line, problem, remedy = chunk.bad_line
             raise self._error(problem, line, remedy)
         file.queries += len(chunk.query_ids) - first
         self._query_rows.append(chunk.query_rows[first:] + self.table.rows)
@@ -117,7 +116,7 @@ class Assembly:
         except DataError as error:
             raise self._error(error.problem, 0, error.remedy) from None
 
-    def end(self, source: Source) -> None:
+    def end(self, source: TextReader) -> None:
         """Finish a file: refuse one that broke off or has no rows."""
         if source.problem:
             raise self._error(source.problem, 1, "Get the file again.")
@@ -138,7 +137,7 @@ class Assembly:
 
     def _add_queries(self, chunk: Chunk) -> int:
         """Note where the chunk's queries begin; return the first that is new (0 or 1)."""
-        last = chunk.flaw.line if chunk.flaw is not None else chunk.lines + 1
+        last = chunk.bad_line.line if chunk.bad_line is not None else chunk.lines + 1
         first = int(bool(chunk.query_ids) and chunk.query_ids[0] == self._current)
         runs = zip(chunk.query_ids[first:], chunk.query_lines[first:], strict=True)
         for query, line in runs:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.compiled import kernel
-from ebrank.data.dataset import Int8Array
-from ebrank.typing import Features, Ints
+from ebrank.typing import Bools, Features, Ints, Labels
 
 
 @kernel
 def grade(
     pointers: Ints,
     ease: Features,
-    needs_relevant: npt.NDArray[np.bool_],
+    needs_relevant: Bools,
     relevance: Features,
     thresholds: Features,
-    labels: Int8Array,
+    labels: Labels,
 ) -> None:
     """Set each label to the number of thresholds below the document's relevance + its query's ease.
 

@@ -66,15 +66,15 @@ def _groups(n: int, different: set[Group]) -> list[Group]:
     and the two take in whoever differs from none of the set, those between them first. Where
     rankers differ if and only if they are far enough apart, this is Piepho's display.
     """
-    told: set[Group] = set()
+    covered: set[Group] = set()
     groups: list[Group] = []
     for first in range(n):
         for last in range(n - 1, first - 1, -1):  # itself at last: it may be like nobody else
             pair = frozenset((first, last))
-            if pair in told or pair in different:
+            if pair in covered or pair in different:
                 continue
             group = _grown(first, last, n, different)
-            told |= {frozenset((a, b)) for a in group for b in group}
+            covered |= {frozenset((a, b)) for a in group for b in group}
             groups.append(group)
     return _needed(groups)
 

@@ -1,6 +1,5 @@
-"""Priors: from features to a Beta distribution of relevance."""
+"""What is known of an item before users speak: from features, by a learner and a family."""
 
-from ebrank.priors.base import BetaParameters, Prior
-from ebrank.priors.linear import LinearPrior
+from ebrank.priors.base import Family, ItemPrior, Learner, Posterior, State
 
-__all__ = ["BetaParameters", "LinearPrior", "Prior"]
+__all__ = ["Family", "ItemPrior", "Learner", "Posterior", "State"]

@@ -1,48 +1,109 @@
-"""What a prior model is: it turns features into a Beta distribution of relevance."""
+"""What a prior is made of: a learner that scores features, and a family that reads the score.
+
+    features ─▶ learner ─▶ score ─▶ family ─▶ prior of the item's relevance
+
+The family also says how behavior turns the prior into a posterior, and how well a score explains
+behavior: the loss that the learner minimizes. Both are plain functions that name what they need
+(see `ebrank.formula`), so the same code runs in NumPy, in the simulator and in the service.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.behavior import BehaviorStats
-from ebrank.errors import ParameterError
-from ebrank.typing import Features
+from ebrank.evidence import Sums
+from ebrank.formula import Source
+from ebrank.parameters import Configured
+from ebrank.typing import Features, Floats
+
+if TYPE_CHECKING:
+    from ebrank.priors.rows import Rows
+
+State: TypeAlias = Mapping[str, npt.NDArray[np.float64]]
+"""What a learner has learned: plain arrays by name."""
 
 
-class BetaParameters(NamedTuple):
-    """Beta(α, β) of each item's relevance before any behavior is seen."""
+class ItemPrior(NamedTuple):
+    """The family's one or two numbers of each item; b may hold one number for all items."""
 
-    alpha: npt.NDArray[np.float64]
-    beta: npt.NDArray[np.float64]
+    a: Floats
+    b: Floats
+
+    def rows(self, rows: npt.NDArray[np.integer] | slice) -> ItemPrior:
+        """Return the prior of some items."""
+        return ItemPrior(self.a[rows], self.b if len(self.b) == 1 else self.b[rows])
 
 
-@runtime_checkable
-class Prior(Protocol):
-    """A model f_θ from non-behavior features to a Beta prior (eq:priorModel).
+@dataclass(frozen=True)
+class Posterior:
+    """How a family reads one kind of evidence; each field is a function, or "module:function".
 
-    `fit` learns from rows that users have seen; `validation` is a pair of features and behavior
-    that decides when to stop. An unfitted prior predicts α = 1 for every item.
+    Functions name what they need: the family's numbers of the item, and the quantities of the
+    evidence (`hits` and `trials`; for `exact` the counts themselves).
+
+    Attributes:
+        relevance: posterior mean.
+        spread: posterior standard deviation.
+        draw: a draw from the posterior, addressed by `key`.
+        loss: of a learner's `score`, with its slope: a pair.
     """
 
-    def fit(
-        self,
-        features: Features,
-        behavior: BehaviorStats,
-        *,
-        validation: tuple[Features, BehaviorStats] | None = None,
-    ) -> Self:
-        """Learn from features, shape (rows, features), and behavior of the same rows."""
-        ...
-
-    def predict(self, features: Features) -> BetaParameters:
-        """Return α and β of each row."""
-        ...
+    relevance: Source
+    spread: Source
+    draw: Source
+    loss: Source
 
 
-def check_rows(features: Features, behavior: BehaviorStats) -> None:
-    """Raise unless features and behavior speak of the same number of items."""
-    if len(features) != len(behavior):
-        raise ParameterError(f"{len(features)} rows of features, but behavior of {len(behavior)}")
+class Family(Configured):
+    """A family of distributions of relevance; derive from it in a file of your own to add one.
+
+    Class attributes:
+        item: what the functions of a posterior call the model's numbers of an item, one or two.
+        posteriors: how each kind of evidence is read.
+    """
+
+    item: ClassVar[tuple[str, ...]]
+    posteriors: ClassVar[Mapping[str, Posterior]]
+
+    def prior(self, scores: Floats) -> ItemPrior:
+        """Return the prior of items with these scores; a score of 0 is that of an unfitted prior.
+
+        A family whose second number is the same for all items returns it once.
+        """
+        raise NotImplementedError
+
+    def mean(self, prior: ItemPrior) -> Floats:
+        """Return the relevance that the features alone promise."""
+        raise NotImplementedError
+
+    def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of the central credible interval of each item's relevance."""
+        raise NotImplementedError
+
+    def marginal_loss(self, prior: ItemPrior, sums: Sums) -> Floats:
+        """Return −log of the probability of each item's behavior: how models are compared."""
+        raise NotImplementedError
+
+
+class Learner(Configured):
+    """A model from features to a score; derive from it in a file of your own to add one.
+
+    It keeps no state: `fit` returns what was learned as plain arrays, and `scores` takes it back.
+    """
+
+    def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
+        """Return what minimizes the loss of the rows, beginning from an earlier state if given.
+
+        `validation` holds rows that must not be learned from: they decide when to stop and how
+        much to regularize.
+        """
+        raise NotImplementedError
+
+    def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
+        """Return the score of each row of features."""
+        raise NotImplementedError

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.rankers.base import Learner, Ranker, Trial
-from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.formula import Formula
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
 
@@ -16,7 +17,7 @@ def fixed_score(a: float) -> float:
     return a
 
 
-FIXED = Formula(fixed_score)
+FIXED = Formula(fixed_score).bind()
 
 
 def fixed_model(scores: Floats) -> ScoreModel:
@@ -32,7 +33,7 @@ class BM25(Ranker):
     help = "Sort by the BM25 feature; the lists of the initial log are made by it."
     settings = ("none",)
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that never learns."""
         return FixedLearner(trial.dataset.baseline.astype(np.float64))
 

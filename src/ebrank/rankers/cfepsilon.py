@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ebrank.behavior import Estimator
-from ebrank.rankers.base import Learner, Ranker, Trial, param
+from ebrank.formula import Formula
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.counterfactual import CounterfactualLearner, CounterfactualParameters
-from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.rankers.least_squares import ClickRate
+from ebrank.rankers.model import ScoreModel
 
-NOISY: dict[Estimator, Formula] = {
+NOISY: dict[ClickRate, Formula] = {
     "exposure": Formula("ebrank.rankers.kernels.perturbed:exposure_perturbed", "w", "noise"),
     "ips": Formula("ebrank.rankers.kernels.perturbed:ips_perturbed", "w", "noise"),
 }
@@ -25,7 +26,7 @@ class CFEpsilon(CounterfactualParameters, Ranker):
 
     noise: float = param(1.0, "largest noise added to a score", at_least=0)
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits at every update."""
         return EpsilonLearner(CounterfactualLearner(self, trial), self.behavior, self.noise)
 
@@ -35,15 +36,11 @@ class EpsilonLearner:
     """Learns as CFTopK does, serves with noise, is measured without."""
 
     greedy: CounterfactualLearner
-    behavior: Estimator
+    behavior: ClickRate
     noise: float
 
     def update(self) -> ScoreModel:
         """Return CFTopK's model; without x^b its weight is 0, so that one formula serves both."""
         model = self.greedy.update()
-        return replace(
-            model,
-            serve=NOISY[self.behavior],
-            serve_parameters=(model.serve_parameters[0], float(self.noise), 0.0),
-            noisy=True,
-        )
+        served = NOISY[self.behavior].bind(w=self.greedy.behavior_weight, noise=self.noise)
+        return replace(model, serve=served, noisy=True)

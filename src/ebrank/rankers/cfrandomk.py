@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.counterfactual import CounterfactualLearner, CounterfactualParameters
 from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.random import RANDOM
@@ -18,7 +18,7 @@ class CFRandomK(CounterfactualParameters, Ranker):
     help = "Show random lists, and learn CFTopK's model from them."
     settings = ("none", "concate")
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits at every update."""
         return RandomKLearner(CounterfactualLearner(self, trial))
 

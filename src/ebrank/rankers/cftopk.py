@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.counterfactual import CounterfactualLearner, CounterfactualParameters
 
 
@@ -16,6 +16,6 @@ class CFTopK(CounterfactualParameters, Ranker):
     help = "Sort by a linear model fitted to debiased clicks; no exploration."
     settings = ("none", "concate")
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits at every update."""
         return CounterfactualLearner(self, trial)

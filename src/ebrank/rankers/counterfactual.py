@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from ebrank.behavior import Estimator
+from ebrank.formula import Formula
 from ebrank.rankers.base import Trial, param
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.least_squares import LeastSquares, Weight
-from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.rankers.least_squares import ClickRate, LeastSquares, Weight
+from ebrank.rankers.model import ScoreModel
 
 
 def exposure_concatenated(
@@ -32,7 +32,7 @@ def ips_concatenated(a: float, b: float, shown: float, weighted_clicks: float, w
     return a + w * (weighted_clicks / shown if shown > 0.0 else b)
 
 
-CONCATENATED: dict[Estimator, Formula] = {
+CONCATENATED: dict[ClickRate, Formula] = {
     "exposure": Formula(exposure_concatenated, "w"),
     "ips": Formula(ips_concatenated, "w"),
 }
@@ -47,7 +47,7 @@ class LeastSquaresParameters:
         "weight of a row in the loss: 1 (one) or the times it was shown (shown)",
         choices=("one", "shown"),
     )
-    behavior: Estimator = param(
+    behavior: ClickRate = param(
         "exposure",
         "behavior feature x^b: c/E (exposure) or C/n (ips)",
         choices=("exposure", "ips"),
@@ -72,11 +72,16 @@ class CounterfactualParameters(LeastSquaresParameters):
 
 @dataclass
 class CounterfactualLearner:
-    """Refits the least squares at every update; serves what it learned, without exploring."""
+    """Refits the least squares at every update; serves what it learned, without exploring.
+
+    Attributes:
+        behavior_weight: w_b of the last model; 0 where x^b is left out.
+    """
 
     parameters: CounterfactualParameters
     trial: Trial
     squares: LeastSquares = field(init=False)
+    behavior_weight: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         """Begin with no rows."""
@@ -88,13 +93,14 @@ class CounterfactualLearner:
         concatenate = self.parameters.features == "concate"
         model = self.squares.solve(concatenate=concatenate)
         unseen = self.squares.mean_behavior if self.parameters.default == "mean" else 0.0
-        formula = CONCATENATED[self.parameters.behavior] if concatenate else FIXED
+        self.behavior_weight = model.behavior
+        score = FIXED
+        if concatenate:
+            score = CONCATENATED[self.parameters.behavior].bind(w=model.behavior)
         return ScoreModel(
             a=self.squares.scores(model),
             b=np.array([unseen]),
-            serve=formula,
-            offline=formula,
-            serve_parameters=(model.behavior, 0.0, 0.0),
-            offline_parameters=(model.behavior, 0.0, 0.0),
+            serve=score,
+            offline=score,
             weights=np.append(model.weights, model.behavior) if concatenate else model.weights,
         )

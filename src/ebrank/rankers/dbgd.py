@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.rankers.base import Learner, Ranker, Trial, param
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.online import LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
 from ebrank.typing import Bools, Floats
 
@@ -77,7 +77,7 @@ class DBGD(OnlineParameters, Ranker):
         choices=("disputed", "all"),
     )
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner with random first weights."""
         return duel_learner(self, trial, candidates=1)
 

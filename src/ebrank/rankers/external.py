@@ -13,14 +13,12 @@ only when one of them is asked for: `installed` reads what packages say of thems
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import inspect
 from collections.abc import Mapping
-from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from ebrank.errors import ParameterError
-from ebrank.rankers.base import Ranker, Setting, path_of
+from ebrank.plugins import load_class
+from ebrank.rankers.base import Ranker, Setting
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -66,57 +64,13 @@ def origin(entries: list[EntryPoint], taken: Taken) -> str:
 
 def load(path: str, taken: Taken) -> type[Ranker]:
     """Return the ranker that a path such as `package.module:Class` names."""
-    module_name, _, class_name = path.partition(":")
-    found = _attribute(_module(module_name), class_name)
-    if not (isinstance(found, type) and issubclass(found, Ranker)):
-        what = "is no class" if not isinstance(found, type) else "does not derive from Ranker"
-        raise ParameterError(f"{path} {what}: a ranker is a class that derives from {_BASE}")
+    found = load_class(path, Ranker)
     _check_declaration(found, path)
     if taken.get(found.name, found) is not found:
         raise ParameterError(
             f"{path} is called {found.name!r}, as one of ebrank's own is; give it another name"
         )
     return found
-
-
-_BASE = path_of(Ranker)
-
-
-def _module(name: str) -> object:
-    """Import a module, or raise what keeps it from being imported."""
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise ParameterError(f"{name!r} is no name of a module, as in package.module:Class")
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as problem:
-        if f"{name}.".startswith(f"{problem.name}."):
-            hint = "; leave .py out" if name.endswith(".py") else ""
-            raise ParameterError(
-                f"no module is called {name!r}, neither in the working folder nor installed{hint}"
-            ) from None
-        raise _failure(name, problem) from problem
-    except (Exception, SystemExit) as problem:
-        raise _failure(name, problem) from problem
-
-
-def _failure(module: str, problem: BaseException) -> ParameterError:
-    """Return what to say of a module that fails when it is imported."""
-    return ParameterError(f"{module} fails on import: {type(problem).__name__}: {problem}")
-
-
-def _attribute(module: object, name: str) -> object:
-    """Return what a module calls by a name, dots included."""
-    try:
-        return reduce(getattr, name.split("."), module)
-    except AttributeError:
-        own = [
-            key
-            for key, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, Ranker) and value is not Ranker
-        ]
-        has = f"it has {', '.join(own)}" if own else "it has no ranker at all"
-        where = inspect.getfile(module) if inspect.ismodule(module) else ""
-        raise ParameterError(f"no {name!r} in {where}; {has}") from None
 
 
 def _check_declaration(ranker: type[Ranker], path: str) -> None:

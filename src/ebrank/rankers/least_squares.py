@@ -19,12 +19,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ebrank.arrays import read_only
-from ebrank.behavior import BehaviorStats, Estimator
+from ebrank.evidence import Sums
+from ebrank.evidence.estimators import ESTIMATORS, IPS
 from ebrank.rankers.base import Trial
 from ebrank.threads import map_blocks
 from ebrank.typing import Floats, Ints
 
 Weight: TypeAlias = Literal["one", "shown"]
+ClickRate: TypeAlias = Literal["ips", "exposure"]
+"""What x^b is: C/n or c/E."""
 
 RIDGE = 1e-6
 BLOCK = 8192
@@ -41,10 +44,10 @@ class Linear(NamedTuple):
 class LeastSquares:
     """Sums of products over the rows shown so far, and the models that follow from them."""
 
-    def __init__(self, trial: Trial, behavior: Estimator, weight: Weight) -> None:
+    def __init__(self, trial: Trial, behavior: ClickRate, weight: Weight) -> None:
         data = trial.dataset
         self._features = read_only(data.features)
-        self._stats = trial.stats
+        self._trial = trial
         self._threads = trial.threads
         self._behavior = behavior
         self._weight = weight
@@ -59,9 +62,10 @@ class LeastSquares:
         `gram` is the lower triangle of Σ ω (x, 1)(x, 1)ᵀ; the rows of `sides` are
         Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b).
         """
-        weights = self._weights()
+        sums = self._trial.sums().rows(self._rows)
+        weights = sums.shown if self._weight == "shown" else (sums.shown > 0.0).astype(np.float64)
         self._add_to_gram(weights)
-        self._sum_sides(weights)
+        self._sum_sides(weights, sums)
 
     def solve(self, *, concatenate: bool) -> Linear:
         """Return the best model of x, with x^b where `concatenate`; zeros where nothing was shown.
@@ -95,15 +99,10 @@ class LeastSquares:
 
     def scores(self, model: Linear) -> Floats:
         """Return w·x + w_0 of every row of the dataset."""
-        from ebrank.priors import training
+        from ebrank.priors.learners.linear import linear_scores
 
         theta = np.append(model.weights, model.intercept)
-        return training.scores(self._features, theta, self._threads)
-
-    def _weights(self) -> Floats:
-        """Return the ω of each row of the train partition; 0 where it was never shown."""
-        shown = self._stats.shown[self._rows]
-        return (shown if self._weight == "shown" else shown > 0).astype(np.float64)
+        return linear_scores(self._features, theta, self._threads)
 
     def _add_to_gram(self, weights: Floats) -> None:
         """Add the rows whose weight changed, by the difference."""
@@ -121,15 +120,14 @@ class LeastSquares:
             self.gram += part
         self._counted = weights
 
-    def _sum_sides(self, weights: Floats) -> None:
+    def _sum_sides(self, weights: Floats, sums: Sums) -> None:
         """Sum what clicks change over all rows shown."""
         from ebrank.rankers.kernels import least_squares as kernels
 
         seen = np.flatnonzero(weights)
         rows, weights = self._rows[seen], weights[seen]
-        stats = self._stats[rows]
-        behavior = click_rate(stats, self._behavior)
-        target = click_rate(stats, "ips")
+        behavior = ESTIMATORS[self._behavior].rate(sums.rows(seen))
+        target = IPS.rate(sums.rows(seen))
         self.sides = np.zeros_like(self.sides)
         for part in map_blocks(
             lambda start, stop: kernels.side_sums(
@@ -148,9 +146,3 @@ class LeastSquares:
         products[:n, :n] = self.gram
         products[n] = self.sides[0]
         return products
-
-
-def click_rate(stats: BehaviorStats, estimator: Estimator) -> Floats:
-    """Return the click rate of items that were shown: C/n (`ips`) or c/E (`exposure`)."""
-    clicks, trials = stats.evidence(estimator)
-    return clicks / trials

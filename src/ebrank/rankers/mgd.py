@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ebrank.rankers.base import Learner, Trial, param
+from ebrank.rankers.base import Trial, TrialLearner, param
 from ebrank.rankers.dbgd import DBGD, duel_learner
 
 
@@ -23,6 +23,6 @@ class MGD(DBGD):
 
     candidates: int = param(9, "variations compared in each session", at_least=1, at_most=1000)
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner with random first weights."""
         return duel_learner(self, trial, self.candidates)

@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from ebrank.arrays import read_only
-from ebrank.behavior import Estimator
 from ebrank.errors import ParameterError
+from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.rankers.base import Trial, param
 from ebrank.rankers.counterfactual import CONCATENATED
-from ebrank.rankers.least_squares import click_rate
+from ebrank.rankers.least_squares import ClickRate
 from ebrank.rankers.model import ScoreModel
 from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Features, Floats
@@ -81,7 +81,7 @@ class OnlineParameters:
     features: Literal["none", "concate"] = param(
         "none", "leave x^b out, or concatenate it to the features", choices=("none", "concate")
     )
-    behavior: Estimator = param(
+    behavior: ClickRate = param(
         "exposure", "x^b: c of E (exposure) or C of n (ips)", choices=("exposure", "ips")
     )
     default: Literal["zero", "mean"] = param(
@@ -129,23 +129,21 @@ class OnlineLearner:
 
     def _logging_model(self) -> OnlineModel:
         """Return a model that serves with the present weights."""
-        from ebrank.priors import training
+        from ebrank.priors.learners.linear import linear_scores
 
         data, parameters = self.trial.dataset, self.parameters
         n = data.n_features
         theta = np.append(self.weights[:n], 0.0)  # no intercept: it would not change an order
-        scores = training.scores(data.features, theta, self.trial.threads)
+        scores = linear_scores(data.features, theta, self.trial.threads)
         behavior_weight = float(self.weights[n]) if len(self.weights) > n else 0.0
         mean = parameters.default == "mean"
         unseen = mean_behavior(self.trial, parameters.behavior) if mean else 0.0
-        formula = CONCATENATED[parameters.behavior]
+        score = CONCATENATED[parameters.behavior].bind(w=behavior_weight)
         return self.wrap(
             a=scores,
             b=np.array([unseen]),
-            serve=formula,
-            offline=formula,
-            serve_parameters=(behavior_weight, 0.0, 0.0),
-            offline_parameters=(behavior_weight, 0.0, 0.0),
+            serve=score,
+            offline=score,
             weights=self.weights,
             linear=LoggingModel(
                 features=read_only(data.features),
@@ -159,11 +157,11 @@ class OnlineLearner:
         )
 
 
-def mean_behavior(trial: Trial, estimator: Estimator) -> float:
+def mean_behavior(trial: Trial, estimator: ClickRate) -> float:
     """Return the mean x^b of the train partition's items that were shown; 0 if there are none."""
-    train = trial.stats[trial.dataset.rows_in("train")]
-    seen = np.flatnonzero(train.shown)
-    return float(click_rate(train[seen], estimator).mean()) if len(seen) else 0.0
+    train = trial.sums().rows(trial.dataset.rows_in("train"))
+    seen = train.shown > 0.0
+    return float(ESTIMATORS[estimator].rate(train)[seen].mean()) if seen.any() else 0.0
 
 
 def first_weights(key: np.uint64, n: int) -> Floats:

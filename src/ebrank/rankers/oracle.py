@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.bm25 import FixedLearner
 
 
@@ -16,6 +16,6 @@ class Oracle(Ranker):
     help = "Sort by the true relevance: the ceiling for the candidates that have entered."
     settings = ("none",)
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that has nothing left to learn."""
         return FixedLearner(trial.relevance)

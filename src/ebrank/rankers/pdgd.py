@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.rankers.base import Learner, Ranker, Trial, param
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.online import LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
 from ebrank.typing import Bools, Floats
 
@@ -60,6 +60,6 @@ class PDGD(OnlineParameters, Ranker):
         0.9999, "factor of the rate from one step to the next", at_least=0, at_most=1
     )
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner with random first weights."""
         return OnlineLearner(self, self.decay, trial, PairwiseModel)

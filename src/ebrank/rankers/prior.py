@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.formula import Formula
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.counterfactual import CONCATENATED, LeastSquaresParameters
 from ebrank.rankers.least_squares import LeastSquares
-from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.rankers.model import ScoreModel
 
 
 def predicted_behavior(b: float) -> float:
@@ -32,7 +33,7 @@ def predicted_behavior(b: float) -> float:
     return b
 
 
-PREDICTED = Formula(predicted_behavior)
+PREDICTED = Formula(predicted_behavior).bind()
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class PRIOR(LeastSquaresParameters, Ranker):
     help = "CFTopK with the behavior feature, predicted from the others where it is missing."
     settings = ("concate",)
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits both models at every update."""
         return PriorLearner(self, trial)
 
@@ -65,14 +66,12 @@ class PriorLearner:
         self.squares.see()
         predictor = self.squares.solve(concatenate=False)
         model = self.squares.solve(concatenate=True)
-        formula = CONCATENATED[self.parameters.behavior]
+        score = CONCATENATED[self.parameters.behavior].bind(w=model.behavior)
         return ScoreModel(
             a=self.squares.scores(model),
             b=self.squares.scores(predictor),
-            serve=formula,
-            offline=formula,
-            serve_parameters=(model.behavior, 0.0, 0.0),
-            offline_parameters=(model.behavior, 0.0, 0.0),
+            serve=score,
+            offline=score,
             cold=PREDICTED,
             weights=np.append(model.weights, model.behavior),
         )

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.formula import Formula
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.rankers.model import ScoreModel
 
-RANDOM = Formula("ebrank.rankers.kernels.noise:random_score")
+RANDOM = Formula("ebrank.rankers.kernels.perturbed:random_score").bind()
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Random(Ranker):
     help = "Shuffle the candidates: the floor."
     settings = ("none",)
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that never learns."""
         return RandomLearner(trial.dataset.n_rows)
 

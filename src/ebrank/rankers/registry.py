@@ -6,14 +6,14 @@ by the name that its package gives it (see `external`).
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 
 from ebrank import rankers
 from ebrank.errors import ParameterError
+from ebrank.policy import near
 from ebrank.rankers import external
-from ebrank.rankers.base import REGISTRY, Ranker, parameters
+from ebrank.rankers.base import REGISTRY, Ranker
 
 
 def known() -> dict[str, type[Ranker]]:
@@ -26,25 +26,13 @@ def known() -> dict[str, type[Ranker]]:
 def parse(text: str) -> Ranker:
     """Return the ranker that a text such as `ebrank:epsilon=20` names.
 
-    >>> parse("ebrank:epsilon=20,estimator=exposure").epsilon
+    >>> parse("ebrank:epsilon=20,estimator=exposure").value("epsilon")
     20.0
     >>> str(parse("ebrank:epsilon=3"))
-    'ebrank:epsilon=3.0'
+    'ebrank:epsilon=3'
     """
     ranker, name, settings = _named(text)
-    declared = {parameter.name: parameter for parameter in parameters(ranker)}
-    values = {}
-    for setting in filter(None, settings.split(",")):
-        key, equals, value = setting.partition("=")
-        if key not in declared:
-            raise ParameterError(f"{name} has no parameter {setting!r}{_near(key, list(declared))}")
-        if not equals:
-            example = f"{key}={typed(declared[key].default)}"
-            raise ParameterError(f"{name}: {key} needs a value, as in {example}")
-        if key in values:
-            raise ParameterError(f"{name}: {key} is given twice")
-        values[key] = declared[key].read(value)
-    return ranker(**values)
+    return ranker.from_text(settings, name)
 
 
 def names() -> list[str]:
@@ -65,21 +53,4 @@ def _named(text: str) -> tuple[type[Ranker], str, str]:
     if inside and "=" not in inside:  # no parameters, so it is what a module has
         path = f"{name}:{inside}"
         return external.load(path, taken=ours), path, settings
-    raise ParameterError(f"no ranker is called {name!r}{_near(name, names())}")
-
-
-def typed(value: object) -> str:
-    """Return a parameter's value as one would type it.
-
-    >>> typed(20.0), typed(0.5), typed(True), typed("ips")
-    ('20', '0.5', 'true', 'ips')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
-
-
-def _near(name: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f"; did you mean {close[0]}?" if close else "."
-    return f"{hint} Known: {', '.join(names)}." if names else "; it has none."
+    raise ParameterError(f"no ranker is called {name!r}{near(name, names())}")

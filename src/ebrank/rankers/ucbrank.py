@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from ebrank.behavior import Estimator
-from ebrank.rankers.base import Learner, Ranker, Trial, param
+from ebrank.formula import Formula
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.counterfactual import LeastSquaresParameters
-from ebrank.rankers.least_squares import LeastSquares
-from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.rankers.least_squares import ClickRate, LeastSquares
+from ebrank.rankers.model import ScoreModel
 
 
 def exposure_bound(
@@ -34,7 +34,7 @@ def ips_bound(
     return (weighted_clicks / shown if seen > 0.0 else a) + epsilon / max(np.sqrt(shown), 1e-3)  # type: ignore[no-any-return]
 
 
-BOUND: dict[Estimator, Formula] = {
+BOUND: dict[ClickRate, Formula] = {
     "exposure": Formula(exposure_bound, "epsilon", "clicked"),
     "ips": Formula(ips_bound, "epsilon", "clicked"),
 }
@@ -60,7 +60,7 @@ class UCBRank(LeastSquaresParameters, Ranker):
         choices=("shown", "clicked"),
     )
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits the features' model at every update."""
         return UCBLearner(self, trial)
 
@@ -86,9 +86,7 @@ class UCBLearner:
         return ScoreModel(
             a=self.squares.scores(model),
             b=np.zeros(1),
-            serve=formula,
-            offline=formula,
-            serve_parameters=(float(self.ranker.epsilon), clicked, 0.0),
-            offline_parameters=(0.0, clicked, 0.0),
+            serve=formula.bind(epsilon=self.ranker.epsilon, clicked=clicked),
+            offline=formula.bind(epsilon=0.0, clicked=clicked),
             weights=model.weights,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
-from ebrank.examination import Examination
+from ebrank.evidence import CLICKS, Behaviors, Examination
 from ebrank.parameters import require, require_whole
 from ebrank.simulation.users import PositionBased, UserModel
 
@@ -29,6 +29,7 @@ class SimulationConfig:
         cutoffs: at which Cold- and Warm-NDCG are measured; the first is the headline.
         users: who looks and clicks.
         believed: the examination curve that rankers debias clicks with; None for the users' own.
+        behaviors: what users may do, and what it is worth; clicks alone by default.
     """
 
     entering_probability: float = 1.0
@@ -41,9 +42,10 @@ class SimulationConfig:
     cutoffs: tuple[int, ...] = (5, 1, 3, 10)
     users: UserModel = field(default_factory=PositionBased)
     believed: Examination | None = None
+    behaviors: Behaviors = CLICKS
 
     def __post_init__(self) -> None:
-        """Refuse what is no experiment."""
+        """Refuse an impossible experiment."""
         require(0 < self.entering_probability <= 1, "entering_probability must lie in (0, 1]")
         require(0 < self.discount < 1, "discount must lie in (0, 1)")
         require_whole(self, "warmup_sessions", at_least=0)

@@ -12,12 +12,12 @@ from ebrank.compiled import kernel, leaf
 from ebrank.rankers.kernels import directions, team_draft
 from ebrank.rankers.kernels.best import write_best
 from ebrank.rankers.online import LoggingModel
-from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, seat, seat_all
+from ebrank.simulation.linear import Candidates, room_for, seat, seat_all
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
-from ebrank.simulation.session import item_enters, show
-from ebrank.simulation.world import AGES, Compiled, World
-from ebrank.typing import Bools, Floats, Ints, SmallInts
+from ebrank.simulation.session import item_enters, room_for_sheet, show
+from ebrank.simulation.world import AGES, World
+from ebrank.typing import Bools, Compiled, Floats, Ints, SmallInts
 
 
 class Duel(NamedTuple):
@@ -43,8 +43,6 @@ class Draft(NamedTuple):
     order: Ints
     slots: Ints
     teams: Ints
-    rows: Ints
-    clicked: Bools
 
 
 @kernel
@@ -52,7 +50,7 @@ def run_sessions(
     world: World,
     linear: LoggingModel,
     duel: Duel,
-    click: Compiled,
+    browse: Compiled,
     eta: float,
     key: np.uint64,
     plan: Schedule,
@@ -70,6 +68,7 @@ def run_sessions(
     ranker_key = streams.child(key, streams.RANKER)
     most, length = longest(world, first_query, stop_query), len(world.discounts)
     candidates, draft = room_for(most), room_for_draft(linear, log.wins.shape[1], most, length)
+    sheet = room_for_sheet(length)
     by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
         first = world.pointers[q]
@@ -82,14 +81,13 @@ def run_sessions(
             draft_list(
                 world.arrivals, first, world.entered[q], linear, duel, candidates, session, draft
             )
+            for rank in range(shown):
+                sheet.rows[rank] = world.arrivals[first + draft.slots[rank]]
             t = plan.times[i]
-            ndcg[t] = show(
-                world, click, users_key, q, draft.rows, shown, draft.clicked, by_age[0], by_age[1]
-            )
+            ndcg[t] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
             log.keys[t] = session
             if linear.learns[q]:
-                ignore_unexamined(world.believed_curve, draft.clicked, shown)
-                team_draft.write_wins(draft.teams, draft.clicked, shown, log.wins[t])
+                team_draft.write_wins(draft.teams, sheet.clicked, shown, log.wins[t])
             for rank in range(shown):
                 seat(world, linear, q, draft.slots[rank], candidates)
     return by_age
@@ -106,8 +104,6 @@ def room_for_draft(linear: LoggingModel, n_rankers: int, most: int, length: int)
         order=np.empty(n_rankers + 1, np.int64),
         slots=np.empty(length, np.int64),
         teams=np.empty(length, np.int64),
-        rows=np.empty(length, np.int64),
-        clicked=np.empty(length, np.bool_),
     )
 
 
@@ -143,8 +139,6 @@ def draft_list(
         draft.slots,
         draft.teams,
     )
-    for rank in range(shown):
-        draft.rows[rank] = arrivals[first + draft.slots[rank]]
 
 
 @leaf

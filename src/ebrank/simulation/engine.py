@@ -19,13 +19,13 @@ from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
 from ebrank.errors import DataError
-from ebrank.evaluation.cumulative import cum_ndcg
+from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation import offline, play, schedule
+from ebrank.simulation.calibration import Promises
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.foresight import Foresight
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.supervision import Supervised
@@ -73,9 +73,7 @@ def run_trial(
     """Run one trial: BM25 sessions, a first model, then serve and update in turn."""
     started = time.perf_counter()
     run = _Run(dataset, config, streams.trial_key(seed, trial), threads)
-    learner = Supervised(
-        ranker, Trial(dataset, run.world.relevance, stats_of(run.world), run.key, threads)
-    )
+    learner = Supervised(ranker, run.trial)
     run.warm_up()
     before = time.perf_counter()
     model = learner.update()
@@ -106,6 +104,14 @@ class _Run:
         self.key = key
         self.threads = threads
         self.world: World = new_world(dataset, config, key)
+        self.trial = Trial(
+            dataset,
+            self.world.relevance,
+            stats_of(self.world, config.behaviors),
+            config.believed or config.users.examination,
+            key,
+            threads,
+        )
         steps = np.arange(config.updates + 1)
         self.borders: Ints = config.session_count(dataset) * steps // config.updates
         self.cutoffs: Ints = np.array(config.cutoffs)
@@ -154,7 +160,7 @@ class _Run:
     def foresee(self, model: ScoreModel, update: int) -> None:
         """Half-way through, note what the model says of test queries' items nobody has seen."""
         if update == self.config.updates // 2:
-            self.foresight = Foresight(self.dataset, self.world, model)
+            self.promises = Promises(self.dataset, self.trial.sums(), model)
 
     def result(self, model: ScoreModel, seconds: tuple[float, float, float]) -> TrialResult:
         """Return what was measured."""
@@ -174,7 +180,7 @@ class _Run:
             exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
             clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
             **self.waiting.waits(self.world)._asdict(),
-            calibration=self.foresight.outcome(self.world),
+            calibration=self.promises.outcome(self.trial.sums(), self.world.relevance),
             weights=model.weights,
             seconds=seconds[0],
             serving_seconds=seconds[1],
@@ -183,21 +189,21 @@ class _Run:
 
     def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:
         """Run the planned sessions; return their NDCG in order of time, and tallies by age."""
-        click = self.config.users.click.compiled
-        return play.play(self.world, model, plan, click, eta, self.key, self.threads)
+        browse = self.config.users.browse.compiled
+        return play.play(self.world, model, plan, browse, eta, self.key, self.threads)
 
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the list of each test query (rows) that the model alone would show."""
-        formula = model.cold if cold and model.cold is not None else model.offline
+        score = model.cold if cold and model.cold is not None else model.offline
         lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
         map_blocks(
             lambda start, stop: offline.write_best(
                 self.world,
-                formula.compiled,
+                score.compiled,
                 model.a,
                 model.b,
-                model.offline_parameters,
-                0.0 if cold else 1.0,
+                score.parameters,
+                not cold,
                 self.test[start:stop],
                 lists[start:stop],
             ),

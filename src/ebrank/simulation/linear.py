@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank.compiled import kernel, leaf
+from ebrank.evidence.sums import clicks_sum, number, shown_sum
+from ebrank.pointers import pointer_to
 from ebrank.rankers.online import LoggingModel
 from ebrank.simulation.world import World
-from ebrank.typing import Bools, Floats
+from ebrank.typing import Floats
 
 
 class Candidates(NamedTuple):
@@ -57,15 +59,12 @@ def behavior_feature(world: World, linear: LoggingModel, row: int) -> float:
     """Return x^b of an item: c/E or C/n, or what stands for it before the item was shown."""
     if not linear.concatenated:
         return 0.0
-    if world.shown[row] == 0:
+    own, worth = pointer_to(world.counts, row), pointer_to(world.table, 0)
+    slots, behaviors = world.counts.shape[2], world.counts.shape[1] - 1
+    shown = shown_sum(own, slots, worth)
+    if shown == 0:
         return linear.unseen
     if linear.ips:
-        return float(world.weighted_clicks[row] / world.shown[row])
-    return float(world.clicks[row] / world.exposure[row])
-
-
-@leaf
-def ignore_unexamined(examination: Floats, clicked: Bools, shown: int) -> None:
-    """Drop clicks where nobody is believed to look, as behavior statistics do."""
-    for rank in range(shown):
-        clicked[rank] &= examination[rank] > 0.0
+        return float(number(world.weighted_clicks[row]) / shown)
+    clicks = number(clicks_sum(own, slots, behaviors, worth))
+    return float(clicks / number(world.exposure[row]))

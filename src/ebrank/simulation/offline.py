@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import kernel
+from ebrank.pointers import pointer_to
 from ebrank.simulation.scored import insert
-from ebrank.simulation.world import Compiled, World
-from ebrank.typing import Floats, Ints
+from ebrank.simulation.world import World
+from ebrank.typing import Compiled, Floats, Ints
 
 NOBODY = -1
 """Fills a list that is longer than its query has candidates."""
@@ -19,18 +20,20 @@ def write_best(
     score: Compiled,
     a: Floats,
     b: Floats,
-    parameters: tuple[float, float, float],
-    seen: float,
+    parameters: Floats,
+    seen: bool,
     queries: Ints,
     lists: Ints,
 ) -> None:
     """Write each query's best candidates, best first, into its row of `lists`.
 
-    Candidates are those that have entered. `seen` is 1 for the behavior so far, 0 to score items as
-    if nobody had seen them.
+    Candidates are those that have entered. Unless `seen`, items are scored as if nobody had seen
+    them.
     """
     length = lists.shape[1]
     values = np.empty(length)
+    behaviors, slots = world.counts.shape[1] - 1, world.counts.shape[2]
+    nothing = np.zeros((1, (1 + behaviors) * slots), np.int32)
     for i, q in enumerate(queries):
         listed = 0
         for row in range(world.pointers[q], world.pointers[q + 1]):
@@ -38,13 +41,13 @@ def write_best(
                 value = score(
                     a[row],
                     b[min(row, len(b) - 1)],
-                    seen * world.shown[row],
-                    seen * world.clicks[row],
                     seen * world.weighted_clicks[row],
                     seen * world.exposure[row],
-                    parameters[0],
-                    parameters[1],
-                    parameters[2],
+                    pointer_to(world.counts, row) if seen else pointer_to(nothing, 0),
+                    slots,
+                    behaviors,
+                    pointer_to(world.table, 0),
+                    pointer_to(parameters, 0),
                     np.uint64(0),
                 )
                 listed = insert(world.leaves, lists[i], values, listed, row, value, length)

@@ -8,15 +8,16 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import kernel, leaf
+from ebrank.evidence.sums import number
 from ebrank.rankers.kernels.best import write_best
 from ebrank.rankers.kernels.pairwise import considered, write_item_weights, write_log_tails
 from ebrank.rankers.online import LoggingModel
-from ebrank.simulation.linear import Candidates, ignore_unexamined, room_for, seat, seat_all
+from ebrank.simulation.linear import Candidates, room_for, seat, seat_all
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.scored import longest
-from ebrank.simulation.session import item_enters, show
-from ebrank.simulation.world import AGES, Compiled, World
-from ebrank.typing import Bools, Floats, Ints, SmallInts
+from ebrank.simulation.session import Sheet, item_enters, room_for_sheet, show
+from ebrank.simulation.world import AGES, World
+from ebrank.typing import Bools, Compiled, Floats, Ints, SmallInts
 
 
 class PairLog(NamedTuple):
@@ -33,17 +34,15 @@ class Drawn(NamedTuple):
 
     draws: Floats
     slots: Ints
-    rows: Ints
     scores: Floats
     tails: Floats
-    clicked: Bools
 
 
 @kernel
 def run_sessions(
     world: World,
     linear: LoggingModel,
-    click: Compiled,
+    browse: Compiled,
     eta: float,
     key: np.uint64,
     plan: Schedule,
@@ -60,7 +59,10 @@ def run_sessions(
     users_key = streams.child(key, streams.USERS)
     ranker_key = streams.child(key, streams.RANKER)
     most, length = longest(world, first_query, stop_query), len(world.discounts)
-    candidates, drawn = room_for(most), room_for_list(most, length)
+    candidates, drawn, sheet = room_for(most), room_for_list(most, length), room_for_sheet(length)
+    examination = np.empty(length)
+    for rank in range(length):
+        examination[rank] = number(world.table[world.counts.shape[2] + world.slots[rank]])
     by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
         first = world.pointers[q]
@@ -71,12 +73,12 @@ def run_sessions(
             session = streams.child(streams.child(ranker_key, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
             draw_list(world.arrivals, first, world.entered[q], candidates, session, shown, drawn)
+            for rank in range(shown):
+                sheet.rows[rank] = world.arrivals[first + drawn.slots[rank]]
             t = plan.times[i]
-            ndcg[t] = show(
-                world, click, users_key, q, drawn.rows, shown, drawn.clicked, by_age[0], by_age[1]
-            )
+            ndcg[t] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
             log.stepped[t] = linear.learns[q] and learn(
-                world.believed_curve, candidates, world.entered[q], shown, drawn, t, log
+                examination, candidates, world.entered[q], shown, drawn, sheet, t, log
             )
             for rank in range(shown):
                 seat(world, linear, q, drawn.slots[rank], candidates)
@@ -89,10 +91,8 @@ def room_for_list(most: int, length: int) -> Drawn:
     return Drawn(
         draws=np.empty(most),
         slots=np.empty(length, np.int64),
-        rows=np.empty(length, np.int64),
         scores=np.empty(length),
         tails=np.empty(length + 1),
-        clicked=np.empty(length, np.bool_),
     )
 
 
@@ -115,7 +115,6 @@ def draw_list(
         drawn.draws[i] = candidates.scores[i] + streams.gumbel(streams.child(session, item))
     write_best(drawn.draws, candidates.ties, n, shown, drawn.slots)
     for rank in range(shown):
-        drawn.rows[rank] = arrivals[first + drawn.slots[rank]]
         drawn.scores[rank] = candidates.scores[drawn.slots[rank]]
 
 
@@ -126,6 +125,7 @@ def learn(
     n: int,
     shown: int,
     drawn: Drawn,
+    sheet: Sheet,
     t: int,
     log: PairLog,
 ) -> bool:
@@ -133,16 +133,15 @@ def learn(
 
     Scores and x^b are those of when the list was made.
     """
-    ignore_unexamined(examination, drawn.clicked, shown)
-    if considered(drawn.clicked, shown) == 0:
+    if considered(sheet.clicked, shown) == 0:
         return False
     log_rest = log_unlisted(candidates, n, shown, drawn)
     write_log_tails(drawn.scores, shown, log_rest, drawn.tails)
     for rank in range(shown):
-        log.rows[t, rank] = drawn.rows[rank]
+        log.rows[t, rank] = sheet.rows[rank]
         log.behavior[t, rank] = candidates.behavior[drawn.slots[rank]]
     return write_item_weights(
-        drawn.scores, drawn.tails, examination, drawn.clicked, shown, log.weights[t]
+        drawn.scores, drawn.tails, examination, sheet.clicked, shown, log.weights[t]
     )
 
 

@@ -12,9 +12,9 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.pdgd import Pairs, PairwiseModel
 from ebrank.simulation import duels, pairwise, scored
 from ebrank.simulation.schedule import Schedule
-from ebrank.simulation.world import Compiled, World
+from ebrank.simulation.world import World
 from ebrank.threads import map_blocks
-from ebrank.typing import Floats
+from ebrank.typing import Compiled, Floats
 
 FEWEST_QUERIES, MOST_BLOCKS = 64, 16
 
@@ -35,7 +35,7 @@ def play(
     world: World,
     model: ScoreModel,
     plan: Schedule,
-    click: Compiled,
+    browse: Compiled,
     eta: float,
     key: np.uint64,
     threads: int | None,
@@ -43,7 +43,7 @@ def play(
     """Return the NDCG of each session in order of time, and exposure and clicks by age."""
     served = np.empty(len(plan.times))
     tallies = map_blocks(
-        runner(world, model, plan, click, eta, key, served),
+        runner(world, model, plan, browse, eta, key, served),
         total=len(world.entered),
         block=block_size(len(world.entered)),
         threads=threads,
@@ -55,7 +55,7 @@ def runner(
     world: World,
     model: ScoreModel,
     plan: Schedule,
-    click: Compiled,
+    browse: Compiled,
     eta: float,
     key: np.uint64,
     served: Floats,
@@ -68,7 +68,7 @@ def runner(
         model.lessons.append(Duels(*results))
         duel = duels.Duel(model.step, model.disputed_only)
         return lambda start, stop: duels.run_sessions(
-            world, model.linear, duel, click, eta, key, plan, start, stop, served, results
+            world, model.linear, duel, browse, eta, key, plan, start, stop, served, results
         )
     if isinstance(model, PairwiseModel):
         log = pairwise.PairLog(
@@ -79,15 +79,15 @@ def runner(
         )
         model.lessons.append(Pairs(*log))
         return lambda start, stop: pairwise.run_sessions(
-            world, model.linear, click, eta, key, plan, start, stop, served, log
+            world, model.linear, browse, eta, key, plan, start, stop, served, log
         )
     return lambda start, stop: scored.run_sessions(
         world,
         model.serve.compiled,
-        click,
+        browse,
         model.a,
         model.b,
-        model.serve_parameters,
+        model.serve.parameters,
         model.noisy,
         eta,
         key,

@@ -11,20 +11,21 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import inner, kernel
+from ebrank.pointers import pointer_to
 from ebrank.simulation import tournament
-from ebrank.simulation.session import item_enters, show
-from ebrank.simulation.world import AGES, Compiled, World
-from ebrank.typing import Floats, Ints, SmallInts
+from ebrank.simulation.session import item_enters, room_for_sheet, show
+from ebrank.simulation.world import AGES, World
+from ebrank.typing import Compiled, Floats, Ints, SmallInts
 
 
 @kernel
 def run_sessions(
     world: World,
     score: Compiled,
-    click: Compiled,
+    browse: Compiled,
     a: Floats,
     b: Floats,
-    parameters: tuple[float, float, float],
+    parameters: Floats,
     noisy: bool,
     eta: float,
     key: np.uint64,
@@ -45,8 +46,7 @@ def run_sessions(
     marks = np.empty(2 * size, np.int64)
     winners = np.empty(2 * size, np.int32)
     length = len(world.discounts)
-    rows, drawn = np.empty(length, np.int64), np.empty(length)
-    clicked = np.empty(length, np.bool_)
+    sheet, drawn = room_for_sheet(length), np.empty(length)
     by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
         if starts[q] == starts[q + 1]:
@@ -63,15 +63,13 @@ def run_sessions(
             shown = min(length, world.entered[q])
             if noisy:
                 session = streams.child(noise, world.sessions_done[q])
-                draw_top(world, score, a, b, parameters, q, session, drawn, rows, shown)
+                draw_top(world, score, a, b, parameters, q, session, drawn, sheet.rows, shown)
             else:
-                take_top(world, marks, winners, size, first, rows, shown)
-            ndcg[times[i]] = show(
-                world, click, users_key, q, rows, shown, clicked, by_age[0], by_age[1]
-            )
+                take_top(world, marks, winners, size, first, sheet.rows, shown)
+            ndcg[times[i]] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
             if not noisy:
                 for rank in range(shown):
-                    put_row(world, score, a, b, parameters, marks, winners, size, rows[rank])
+                    put_row(world, score, a, b, parameters, marks, winners, size, sheet.rows[rank])
     return by_age
 
 
@@ -90,7 +88,7 @@ def score_of(
     score: Compiled,
     a: Floats,
     b: Floats,
-    parameters: tuple[float, float, float],
+    parameters: Floats,
     row: int,
     key: np.uint64,
 ) -> float:
@@ -98,13 +96,13 @@ def score_of(
     return score(  # type: ignore[no-any-return]
         a[row],
         b[min(row, len(b) - 1)],
-        float(world.shown[row]),
-        float(world.clicks[row]),
         world.weighted_clicks[row],
         world.exposure[row],
-        parameters[0],
-        parameters[1],
-        parameters[2],
+        pointer_to(world.counts, row),
+        world.counts.shape[2],
+        world.counts.shape[1] - 1,
+        pointer_to(world.table, 0),
+        pointer_to(parameters, 0),
         key,
     )
 
@@ -115,7 +113,7 @@ def enter_all(
     score: Compiled,
     a: Floats,
     b: Floats,
-    parameters: tuple[float, float, float],
+    parameters: Floats,
     q: int,
     marks: Ints,
     winners: SmallInts,
@@ -138,7 +136,7 @@ def put_row(
     score: Compiled,
     a: Floats,
     b: Floats,
-    parameters: tuple[float, float, float],
+    parameters: Floats,
     marks: Ints,
     winners: SmallInts,
     size: int,
@@ -173,7 +171,7 @@ def draw_top(
     score: Compiled,
     a: Floats,
     b: Floats,
-    parameters: tuple[float, float, float],
+    parameters: Floats,
     q: int,
     session: np.uint64,
     drawn: Floats,

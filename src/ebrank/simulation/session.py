@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from ebrank import streams
-from ebrank.compiled import inner
-from ebrank.simulation.world import AGES, Compiled, World
-from ebrank.typing import Bools, Floats, Ints
+from ebrank.compiled import inner, kernel
+from ebrank.evidence.sums import number
+from ebrank.pointers import pointer_to
+from ebrank.simulation.world import AGES, World
+from ebrank.typing import Bools, Compiled, Floats, Ints
 
 _BUCKETS = np.array([1 + age.bit_length() for age in range(2 ** (AGES - 3) + 1)], np.int8)
 """Bucket by age: 0, 1, 2–3, 4–7, ... sessions; the last holds all that are older."""
@@ -30,42 +35,78 @@ def item_enters(world: World, key: np.uint64, q: int, eta: float) -> bool:
     return True
 
 
+class Sheet(NamedTuple):
+    """Room for one list as its user meets it, by rank."""
+
+    rows: Ints
+    relevance: Floats
+    minds: Floats
+    outcomes: npt.NDArray[np.int8]
+    clicked: Bools
+
+
+@kernel
+def room_for_sheet(length: int) -> Sheet:
+    """Return room for lists of up to this length."""
+    return Sheet(
+        rows=np.empty(length, np.int64),
+        relevance=np.empty(length),
+        minds=np.empty(length),
+        outcomes=np.empty(length, np.int8),
+        clicked=np.empty(length, np.bool_),
+    )
+
+
 @inner
 def show(
     world: World,
-    click: Compiled,
+    browse: Compiled,
     key: np.uint64,
     q: int,
-    rows: Ints,
+    sheet: Sheet,
     length: int,
-    clicked: Bools,
     seen_by_age: Floats,
     clicks_by_age: Floats,
 ) -> float:
     """Show the first `length` rows to the next user of query q; return the list's NDCG.
 
-    `key` is that of the users stream. Writes what was clicked, and adds to the behavior statistics.
+    `key` is that of the users stream. Writes what was clicked, where users are believed to look,
+    and adds to the counts.
     """
     first, s = world.pointers[q], world.sessions_done[q]
     user = streams.child(streams.child(key, q), s)
-    earlier, dcg = 0, 0.0
+    dcg = 0.0
     for rank in range(length):
-        row = rows[rank]
-        relevance = world.relevance[row]
-        dcg += relevance * world.discounts[rank]
-        mind = streams.uniform(streams.child(user, row - first))
-        clicked[rank] = click(world.user_curve[rank], relevance, earlier, mind)
-        earlier += clicked[rank]
-        p = world.believed_curve[rank]
-        if p > 0.0:  # what is believed never to be examined was not really shown
-            age = _age(world, row, s)
-            seen_by_age[age] += p
-            clicks_by_age[age] += clicked[rank]
-            world.first_shown[row] = s if world.shown[row] == 0 else world.first_shown[row]
-            world.shown[row] += 1
-            world.exposure[row] += p
-            world.clicks[row] += clicked[rank]  # no branch: nobody can predict clicks
-            world.weighted_clicks[row] += clicked[rank] / p
+        row = sheet.rows[rank]
+        sheet.relevance[rank] = world.relevance[row]
+        dcg += world.relevance[row] * world.discounts[rank]
+        sheet.minds[rank] = streams.uniform(streams.child(user, row - first))
+    browse(
+        pointer_to(sheet.relevance, 0),
+        pointer_to(world.user_curve, 0),
+        pointer_to(sheet.minds, 0),
+        length,
+        streams.child(user, world.pointers[q + 1] - first),
+        pointer_to(sheet.outcomes, 0),
+    )
+    slots, behaviors = world.counts.shape[2], world.counts.shape[1] - 1
+    for rank in range(length):
+        row, slot = sheet.rows[rank], world.slots[rank]
+        clicked = sheet.outcomes[rank] > 0
+        behavior = max(sheet.outcomes[rank], 1)
+        world.counts[row, 0, slot] += 1
+        world.counts[row, behavior, slot] += clicked  # no branch: nobody can predict clicks
+        examined = world.table[slot]  # 0 where nobody is believed to look
+        exposure = world.table[slots + slot]
+        worth = clicked * world.table[(1 + behaviors + behavior) * slots + slot]
+        world.exposure[row] += exposure
+        world.weighted_clicks[row] += worth
+        sheet.clicked[rank] = clicked and examined > 0
+        age = _age(world, row, s)
+        seen_by_age[age] += number(exposure)
+        clicks_by_age[age] += sheet.clicked[rank]
+        if world.first_shown[row] < 0 and examined > 0:
+            world.first_shown[row] = s
     world.sessions_done[q] = s + 1
     return dcg / world.ideal[q] if world.ideal[q] > 0.0 else 1.0
 

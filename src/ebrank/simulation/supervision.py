@@ -15,9 +15,10 @@ import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import EBRankError, ParameterError
-from ebrank.rankers.base import REGISTRY, Learner, Ranker, Trial
+from ebrank.formula import Score
+from ebrank.rankers.base import REGISTRY, Ranker, Trial, TrialLearner
 from ebrank.rankers.dbgd import DuelModel
-from ebrank.rankers.model import PARAMETERS, Formula, ScoreModel
+from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.online import LoggingModel, OnlineModel
 
 
@@ -28,7 +29,7 @@ class Supervised:
         self._ranker = ranker
         self._dataset = trial.dataset
         with _told(ranker):
-            self._learner: Learner = ranker.learner(trial)
+            self._learner: TrialLearner = ranker.learner(trial)
 
     def update(self) -> ScoreModel:
         """Return the learner's next model.
@@ -74,16 +75,14 @@ def check_model(model: object, dataset: Dataset) -> None:
     _Numbers("a", "scores", model.a).check(n)
     _Numbers("b", "second numbers", model.b).check(n, or_one=True)
     if model.prior is not None:
-        _Numbers("prior.alpha", "α", model.prior.alpha).check(n)
-        _Numbers("prior.beta", "β", model.prior.beta).check(n)
+        _Numbers("prior.a", "first numbers", model.prior.a).check(n)
+        _Numbers("prior.b", "second numbers", model.prior.b).check(n, or_one=True)
     if model.weights is not None:
         _Numbers("weights", "weights", model.weights).check(np.size(model.weights))
-    _check_parameters("serve_parameters", model.serve_parameters)
-    _check_parameters("offline_parameters", model.offline_parameters)
-    _check_formula("serve", model.serve)
-    _check_formula("offline", model.offline)
+    _check_score("serve", model.serve)
+    _check_score("offline", model.offline)
     if model.cold is not None:
-        _check_formula("cold", model.cold)
+        _check_score("cold", model.cold)
     if isinstance(model, OnlineModel):
         _check_logging_model(model.linear, dataset)
     if isinstance(model, DuelModel) and model.candidates < 1:
@@ -110,20 +109,16 @@ class _Numbers:
             raise ParameterError(f"{self.name}[{row}] is {values[row]}, not a finite number")
 
 
-def _check_parameters(name: str, given: object) -> None:
-    numbers = isinstance(given, tuple) and all(
-        isinstance(one, int | float) and np.isfinite(one) for one in given
-    )
-    if not (isinstance(given, tuple) and numbers and len(given) == len(PARAMETERS)):
-        raise ParameterError(f"{name} must be a tuple of three finite numbers, not {given!r}")
-
-
-def _check_formula(name: str, formula: object) -> None:
-    """Raise where a formula is none, or cannot be compiled."""
-    if not isinstance(formula, Formula):
-        raise ParameterError(f"{name} must be a Formula, not {type(formula).__name__}")
+def _check_score(name: str, score: object) -> None:
+    """Raise where a score is none, has parameters that are not finite, or cannot be compiled."""
+    if not isinstance(score, Score):
+        raise ParameterError(
+            f"{name} must be a Score, as Formula.bind returns, not {type(score).__name__}"
+        )
+    if not np.isfinite(score.parameters).all():
+        raise ParameterError(f"the parameters of {name} must be finite numbers")
     try:
-        formula.compiled  # noqa: B018 (it is kept)
+        score.compiled  # noqa: B018 (it is kept)
     except EBRankError:
         raise
     except Exception as problem:

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
-from ebrank.rankers.base import Parameter, Ranker, parameters
-from ebrank.rankers.registry import typed
+from ebrank.parameters import Parameter, typed
+from ebrank.rankers.base import Ranker
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import Progress
@@ -44,13 +44,13 @@ class Point:
     @property
     def text(self) -> str:
         """What `registry.parse` reads: what is not default, and all that was tuned."""
-        declared = {parameter.name: parameter for parameter in parameters(type(self.ranker))}
-        told = [
-            f"{name}={typed(getattr(self.ranker, name))}"
-            for name, parameter in declared.items()
-            if name in self.values or getattr(self.ranker, name) != parameter.default
+        value = self.ranker.value
+        settings = [
+            f"{parameter.name}={typed(value(parameter.name))}"
+            for parameter in self.ranker.parameters()
+            if parameter.name in self.values or value(parameter.name) != parameter.default
         ]
-        return f"{self.ranker.called}:{','.join(told)}"
+        return f"{self.ranker.called}:{','.join(settings)}"
 
     @property
     def validation_ndcg(self) -> Floats:
@@ -73,7 +73,7 @@ class Tuning:
     @property
     def at_the_edge(self) -> list[str]:
         """Parameters whose best value is the grid's first or last number, but not their limit."""
-        declared = {parameter.name: parameter for parameter in parameters(type(self.best.ranker))}
+        declared = {parameter.name: parameter for parameter in self.best.ranker.parameters()}
         tried = {name: {point.values[name] for point in self.points} for name in self.best.values}
         return [
             name
@@ -108,7 +108,7 @@ def tune(
     combinations = [
         dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     ]
-    rankers = [replace(ranker, **values) for values in combinations]  # type: ignore[type-var]
+    rankers = [ranker.with_parameters(**values) for values in combinations]
     results = parallel.run(
         dataset,
         rankers,
@@ -146,7 +146,7 @@ def read_grid(ranker: Ranker, names: Sequence[str], texts: Sequence[str]) -> Gri
     >>> read_grid(registry.parse("ebrank"), ["epsilon"], ["0,1,5"])
     {'epsilon': (0.0, 1.0, 5.0)}
     """
-    declared = {parameter.name: parameter for parameter in parameters(type(ranker))}
+    declared = {parameter.name: parameter for parameter in ranker.parameters()}
     for unknown in [name for name in names if name not in declared]:
         has = f"it has {', '.join(declared)}" if declared else "it has none"
         raise ParameterError(f"{ranker.name} has no parameter {unknown!r}; {has}")

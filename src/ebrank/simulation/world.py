@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from ebrank import streams
-from ebrank.behavior import BehaviorStats
 from ebrank.compiled import kernel
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination, relevance_probability
+from ebrank.evidence import Behaviors, BehaviorStats, Valuation
+from ebrank.evidence.slots import slot_of, slots_for
 from ebrank.simulation.config import SimulationConfig
 from ebrank.typing import Floats, Ints, SmallInts
 
-Compiled: TypeAlias = Callable[..., Any]  # a function handed to a kernel as an argument
-
+LINE = 16
+"""Numbers of four bytes in a line of the cache."""
 AGES = 16
 """Buckets of age: 0 for initial candidates, then 0, 1, 2-3, 4-7, ... sessions since entering."""
 
@@ -30,6 +30,10 @@ class World(NamedTuple):
     for those that were there at the start; `first_shown` that of its first impression, −1 before.
     `leaves` numbers a query's rows in a random order, `by_leaf` holds them in that order: the lower
     leaf precedes among equal scores.
+
+    What changes when an item is shown lies side by side in memory: `counts` (see `BehaviorStats`),
+    what they are worth by the believed curve, C and E, in units of 2⁻³⁰, `entered_at` and
+    `first_shown`. For lists of five that is one line of the cache per item.
     """
 
     pointers: Ints
@@ -43,12 +47,12 @@ class World(NamedTuple):
     entered_at: SmallInts
     sessions_done: Ints
     first_shown: SmallInts
-    shown: Ints
-    clicks: Ints
-    weighted_clicks: Floats
-    exposure: Floats
+    counts: SmallInts
+    weighted_clicks: Ints
+    exposure: Ints
     user_curve: Floats
-    believed_curve: Floats
+    slots: Ints
+    table: Ints
     discounts: Floats
 
 
@@ -63,7 +67,9 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     )
     tie_keys = _tie_keys(pointers, np.uint64(streams.child(key, streams.TIES)))
     leaves, by_leaf = _leaves(pointers, tie_keys)
-    moments = np.full((dataset.n_rows, 2), -1, np.int32)  # both in one line of the cache
+    believed = config.believed or config.users.examination
+    n_slots = slots_for(config.list_length)
+    state = _item_state(dataset.n_rows, config.behaviors, n_slots)
     return World(
         pointers=pointers,
         arrivals=arrivals,
@@ -73,22 +79,49 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         relevance=relevance,
         ideal=ideal_dcg(pointers, relevance, discounts, np.array([len(ranks)]))[:, 0].copy(),
         entered=entered,
-        entered_at=moments[:, 0],
+        entered_at=state.entered_at,
         sessions_done=np.zeros(dataset.n_queries, np.int64),
-        first_shown=moments[:, 1],
-        shown=np.zeros(dataset.n_rows, np.int64),
-        clicks=np.zeros(dataset.n_rows, np.int64),
-        weighted_clicks=np.zeros(dataset.n_rows),
-        exposure=np.zeros(dataset.n_rows),
+        first_shown=state.first_shown,
+        counts=state.counts,
+        weighted_clicks=state.weighted_clicks,
+        exposure=state.exposure,
         user_curve=config.users.examination(ranks),
-        believed_curve=(config.believed or config.users.examination)(ranks),
+        slots=np.array([slot_of(int(rank)) for rank in ranks]),
+        table=np.array(Valuation.of(believed, config.behaviors, slots=n_slots).table),
         discounts=discounts,
     )
 
 
-def stats_of(world: World) -> BehaviorStats:
+def stats_of(world: World, behaviors: Behaviors) -> BehaviorStats:
     """Return the behavior statistics, sharing memory with the world."""
-    return BehaviorStats(world.shown, world.clicks, world.weighted_clicks, world.exposure)
+    return BehaviorStats(world.counts, behaviors)
+
+
+class _ItemState(NamedTuple):
+    """Views of one block of memory per item; fields of `World` with the same names."""
+
+    weighted_clicks: Ints
+    exposure: Ints
+    counts: SmallInts
+    entered_at: SmallInts
+    first_shown: SmallInts
+
+
+def _item_state(n_rows: int, behaviors: Behaviors, slots: int) -> _ItemState:
+    """Return the state of items nobody has seen; a block is a whole number of cache lines."""
+    counters = behaviors.outcomes * slots
+    width = -(-(4 + counters + 2) // LINE) * LINE
+    room = np.zeros(n_rows * width + LINE, np.int32)
+    begin = (-room.ctypes.data % (4 * LINE)) // 4
+    items = room[begin : begin + n_rows * width].reshape(n_rows, width)
+    items[:, 4 + counters : 6 + counters] = -1
+    units = items[:, :4].view(np.int64)
+    counts = np.lib.stride_tricks.as_strided(
+        items[:, 4:], (n_rows, behaviors.outcomes, slots), (4 * width, 4 * slots, 4)
+    )
+    return _ItemState(
+        units[:, 0], units[:, 1], counts, items[:, 4 + counters], items[:, 5 + counters]
+    )
 
 
 @kernel

@@ -11,7 +11,7 @@ import pytest
 from selenium.webdriver import Chrome, Keys
 
 import ebrank
-from ebrank.report.palette import LOOKS
+from ebrank.report.figures.palette import LOOKS
 from ebrank.service.api import Insights
 from ebrank.service.ops import demo
 from tests.service.dashboard.page import Page

@@ -1,10 +1,15 @@
-"""CFEpsilon's formulas: those of CFTopK plus a draw for each item in each session."""
+"""Formulas that draw: a new score for every item in every session."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ebrank import streams
+
+
+def random_score(key: np.uint64) -> float:
+    """Return a uniform draw."""
+    return streams.uniform(key)
 
 
 def exposure_perturbed(

@@ -1,0 +1,66 @@
+"""How counts speak to a prior: `ips`, `exposure`, or `exact`.
+
+| estimator | hits | trials | |
+|---|---|---|---|
+| `ips` | C, clicks divided by p of their rank | n, impressions | the paper's; may exceed 1 |
+| `exposure` | c, plain clicks | E, summed examination | varies less |
+| `exact` | the counts by rank themselves | | the likelihood of the position-based model |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebrank.evidence.stats import BehaviorStats, Sums
+from ebrank.typing import Floats
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A kind of evidence.
+
+    Attributes:
+        name: what policies call it.
+        hits: the sum that stands for successes; "" where counts are read one by one.
+        trials: the sum that stands for trials.
+    """
+
+    name: str
+    hits: str = ""
+    trials: str = ""
+
+    @property
+    def quantities(self) -> Mapping[str, str]:
+        """What formulas call `hits` and `trials`."""
+        return {"hits": self.hits, "trials": self.trials} if self.hits else {}
+
+    def matrix(self, stats: BehaviorStats, sums: Sums, *, clamp: bool = False) -> Floats:
+        """Return the evidence of each item as a row of numbers, for training.
+
+        Debiased clicks may exceed the trials. That is harmless to the formulas; `clamp` limits them
+        all the same, as the paper's authors meant to: min(C, n) and max(E, c).
+        """
+        if not self.hits:
+            return stats.counts.reshape(len(stats), -1).astype(np.float64)
+        hits, trials = getattr(sums, self.hits), getattr(sums, self.trials)
+        if clamp and self.name == "ips":
+            hits = np.minimum(hits, trials)
+        elif clamp:
+            trials = np.maximum(trials, hits)
+        return np.column_stack([hits, trials])
+
+    def rate(self, sums: Sums) -> Floats:
+        """Return the click rate that users alone tell of; 0 where an item was never shown."""
+        hits = getattr(sums, self.hits or "clicks")
+        trials = getattr(sums, self.trials or "exposure")
+        rate: Floats = np.divide(hits, trials, out=np.zeros(len(hits)), where=trials > 0.0)
+        return rate
+
+
+IPS = Estimator("ips", "weighted_clicks", "shown")
+EXPOSURE = Estimator("exposure", "clicks", "exposure")
+EXACT = Estimator("exact")
+ESTIMATORS = {estimator.name: estimator for estimator in (IPS, EXPOSURE, EXACT)}

@@ -1,0 +1,35 @@
+"""Sums over many items, compiled."""
+
+from __future__ import annotations
+
+from ebrank.compiled import kernel
+from ebrank.evidence.sums import (
+    clicks_sum,
+    exposure_sum,
+    number,
+    shown_sum,
+    weighted_clicks_sum,
+)
+from ebrank.pointers import pointer_to
+from ebrank.typing import Floats, Ints, SmallInts
+
+
+@kernel
+def write_sums(
+    counts: SmallInts,
+    table: Ints,
+    start: int,
+    stop: int,
+    shown: Floats,
+    clicks: Floats,
+    weighted_clicks: Floats,
+    exposure: Floats,
+) -> None:
+    """Write n, c, C and E of items start..stop; counts of one item must lie side by side."""
+    behaviors, slots = counts.shape[1] - 1, counts.shape[2]
+    for i in range(start, stop):
+        own, worth = pointer_to(counts, i), pointer_to(table, 0)
+        shown[i] = shown_sum(own, slots, worth)
+        exposure[i] = number(exposure_sum(own, slots, worth))
+        clicks[i] = number(clicks_sum(own, slots, behaviors, worth))
+        weighted_clicks[i] = number(weighted_clicks_sum(own, slots, behaviors, worth))

@@ -1,0 +1,227 @@
+"""What users did with each item: impressions and clicks by rank, and the sums they give.
+
+A click at a low rank says more than one at the top, because fewer users look there. So we count by
+rank, and let an examination curve say later what the counts are worth (eq:logsnC):
+
+>>> stats = BehaviorStats.zeros(3)
+>>> stats.record([2, 0], [False, True])  # item 2 on top, item 0 below it, clicked
+>>> stats.shown, stats.clicks
+(array([1, 0, 1]), array([1, 0, 0]))
+>>> sums = stats.sums(Examination(cutoff=5))
+>>> sums.weighted_clicks.round(3), sums.exposure.round(3)
+(array([1.585, 0.   , 0.   ]), array([0.631, 0.   , 1.   ]))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.errors import ParameterError
+from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
+from ebrank.evidence.examination import Examination
+from ebrank.evidence.slots import SLOTS, slot_of
+from ebrank.evidence.valuation import Valuation
+from ebrank.threads import map_blocks
+from ebrank.typing import Floats, Ints, SmallInts
+
+COUNT = np.int32
+BLOCK = 65_536
+
+
+class Sums(NamedTuple):
+    """n, c, C and E of each item for a curve; slots that nobody examines count nothing."""
+
+    shown: Floats
+    clicks: Floats
+    weighted_clicks: Floats
+    exposure: Floats
+
+    def rows(self, rows: slice | npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> Sums:
+        """Return the sums of some items."""
+        return Sums(*(values[rows] for values in self))
+
+
+@dataclass(frozen=True, eq=False)
+class BehaviorStats:
+    """Behavior of users towards the items of one query, or of many laid end to end.
+
+    Attributes:
+        counts: whole numbers of shape (items, outcomes, slots). `counts[i, 0, k]` says how often
+            item i was shown in slot k, `counts[i, b, k]` how often behavior b was the outcome.
+        behaviors: what users may do; outcome b is the b-th of them, counting from 1.
+    """
+
+    counts: SmallInts
+    behaviors: Behaviors = CLICKS
+
+    def __post_init__(self) -> None:
+        """Refuse counts that no log can give."""
+        counts, outcomes = self.counts, self.behaviors.outcomes
+        shaped = isinstance(counts, np.ndarray) and counts.dtype == COUNT and counts.ndim == 3
+        if not shaped or counts.shape[1] != outcomes or not 1 <= counts.shape[2] <= SLOTS:
+            raise ParameterError(
+                f"counts must be int32 of shape (items, {outcomes}, slots) with up to {SLOTS} "
+                "slots; BehaviorStats.of converts lists and other types"
+            )
+        if counts.size and counts.min() < 0:
+            raise ParameterError("counts hold a negative number")
+        excess = counts[:, SHOWN + 1 :].sum(axis=1, dtype=np.int64) > counts[:, SHOWN]
+        if np.any(excess):
+            item, slot = (int(place) for place in np.argwhere(excess)[0])
+            raise ParameterError(f"item {item} has more clicks than impressions at rank {slot + 1}")
+
+    @classmethod
+    def zeros(
+        cls, n_items: int, *, slots: int = SLOTS, behaviors: Behaviors = CLICKS
+    ) -> BehaviorStats:
+        """Return statistics of items nobody has seen."""
+        return cls(np.zeros((n_items, behaviors.outcomes, slots), COUNT), behaviors)
+
+    @classmethod
+    def of(cls, shown: npt.ArrayLike, clicks: npt.ArrayLike) -> BehaviorStats:
+        """Return statistics from impressions and clicks, by item and slot.
+
+        Rows are items, columns the slots of `ebrank.evidence.slots`: ranks 1, 2, ... One number per
+        item means that all of it happened at rank 1.
+
+        >>> BehaviorStats.of(shown=[[5, 2], [0, 3]], clicks=[[1, 0], [0, 3]]).clicks
+        array([1, 3])
+        """
+        parts = [_whole(name, part) for name, part in (("shown", shown), ("clicks", clicks))]
+        if parts[0].shape != parts[1].shape:
+            raise ParameterError(
+                f"shown has the shape {parts[0].shape}, clicks the shape {parts[1].shape}"
+            )
+        return cls(np.ascontiguousarray(np.stack(parts, axis=1)))
+
+    @property
+    def shown(self) -> Ints:
+        """How often each item was shown, at any rank."""
+        total: Ints = self.counts[:, SHOWN].sum(axis=1, dtype=np.int64)
+        return total
+
+    @property
+    def clicks(self) -> Ints:
+        """How many impressions of each item led to a click, or another behavior."""
+        total: Ints = self.counts[:, SHOWN + 1 :].sum(axis=(1, 2), dtype=np.int64)
+        return total
+
+    @property
+    def slots(self) -> int:
+        """Number of slots."""
+        return int(self.counts.shape[2])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, items: slice | npt.NDArray[np.integer]) -> BehaviorStats:
+        """Return the statistics of some items; a slice shares memory with the whole."""
+        return self._trusted(self.counts[items])
+
+    def record(
+        self, ranking: npt.ArrayLike, clicks: npt.ArrayLike, *, behavior: str = "click"
+    ) -> None:
+        """Add one session: the items shown, best rank first, and whether each was clicked.
+
+        A refused session changes nothing.
+        """
+        items, clicked = _session(ranking, clicks, len(self))
+        places = np.array([slot_of(rank) for rank in range(1, len(items) + 1)], np.int64)
+        if len(places) and places[-1] >= self.slots:
+            raise ParameterError(
+                f"a list of {len(items)} items needs {places[-1] + 1} slots, these statistics "
+                f"have {self.slots}; make them by BehaviorStats.zeros(n_items)"
+            )
+        outcome = self.behaviors.outcome(behavior)
+        self.counts[items, SHOWN, places] += 1
+        self.counts[items[clicked], outcome, places[clicked]] += 1
+
+    def merge(self, other: BehaviorStats) -> BehaviorStats:
+        """Return the sum of both, as if one log had held all sessions: exact, in any order."""
+        if len(self) != len(other) or self.behaviors != other.behaviors:
+            raise ParameterError(
+                f"cannot merge statistics of {len(self)} and {len(other)} items, or of different "
+                "behaviors"
+            )
+        slots = max(self.slots, other.slots)
+        total = self.widened(slots).counts.astype(np.int64) + other.widened(slots).counts
+        if total.size and total.max() > np.iinfo(COUNT).max:
+            raise ParameterError("the sum has a count beyond 2³¹; keep such logs apart")
+        return self._trusted(total.astype(COUNT))
+
+    def widened(self, slots: int) -> BehaviorStats:
+        """Return the same statistics with room for more slots."""
+        if slots == self.slots:
+            return self
+        shape = (len(self), self.behaviors.outcomes, slots)
+        counts = np.zeros(shape, COUNT)
+        counts[:, :, : self.slots] = self.counts
+        return self._trusted(counts)
+
+    def valuation(self, examination: Examination) -> Valuation:
+        """Return what these counts are worth under a curve."""
+        return Valuation.of(examination, self.behaviors, slots=self.slots)
+
+    def sums(self, examination: Examination, *, threads: int | None = None) -> Sums:
+        """Return n, c, C and E of each item under a curve."""
+        from ebrank.evidence.kernels import write_sums  # Numba takes a while to import
+
+        valuation = self.valuation(examination)
+        counts = packed(self.counts)
+        sums = Sums(*np.empty((4, len(self))))
+        map_blocks(
+            lambda start, stop: write_sums(counts, valuation.table, start, stop, *sums),
+            total=len(self),
+            block=BLOCK,
+            threads=threads,
+        )
+        return sums
+
+    def _trusted(self, counts: SmallInts) -> BehaviorStats:
+        """Return statistics of counts that come from checked ones: no need to check them again."""
+        stats = object.__new__(BehaviorStats)
+        stats.__dict__.update(counts=counts, behaviors=self.behaviors)
+        return stats
+
+
+def packed(counts: SmallInts) -> SmallInts:
+    """Return counts whose numbers of one item lie side by side, as kernels expect."""
+    beside = counts.strides[1:] == (counts.shape[2] * counts.itemsize, counts.itemsize)
+    return counts if beside else np.ascontiguousarray(counts)
+
+
+def _whole(name: str, values: npt.ArrayLike) -> SmallInts:
+    try:
+        numbers = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} holds something that is not a number") from None
+    if numbers.ndim == 1:
+        numbers = numbers[:, None]
+    if numbers.ndim != 2:
+        raise ParameterError(f"{name} must have one row per item, and one column per slot")
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    if not np.all(whole & (np.abs(numbers) <= np.iinfo(COUNT).max)):
+        raise ParameterError(f"{name} holds a number that is not a whole number below 2³¹")
+    return numbers.astype(COUNT)
+
+
+def _session(
+    ranking: npt.ArrayLike, clicks: npt.ArrayLike, n_items: int
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return a session's items and clicks as arrays, or raise what is wrong with them."""
+    items, marks = np.asarray(ranking), np.asarray(clicks)
+    if items.ndim != 1 or items.shape != marks.shape:
+        raise ParameterError("a session needs one click mark for each ranked item")
+    if len(items) and not np.issubdtype(items.dtype, np.integer):
+        raise ParameterError("a ranking holds item numbers")
+    if not np.all((marks == 0) | (marks == 1)):
+        raise ParameterError("a click mark is 0 or 1")
+    if np.any(items < 0) or np.any(items >= n_items):
+        raise ParameterError(f"a ranking of {n_items} items holds numbers from 0 to {n_items - 1}")
+    if len(np.unique(items)) != len(items):
+        raise ParameterError("an item stands twice in one ranking")
+    return items.astype(np.int64), marks.astype(np.bool_)

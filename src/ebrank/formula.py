@@ -1,0 +1,272 @@
+"""A score of one item, from plain functions that name what they need.
+
+Between two updates of a model an item's score depends on two numbers that the model gave it and on
+what users did with it. A formula says how, and compiled code calls the very same function:
+
+>>> cautious = Formula(lambda a, clicks, shown, t: (clicks + t * a) / (shown + t), "t")
+>>> cautious(a=0.5, clicks=2, shown=4, t=4.0)
+0.5
+
+A function may also name quantities that other functions give, which is how a policy is put together
+from a family, an evidence and a bonus:
+
+>>> score = Formula(
+...     lambda relevance, certainty, epsilon: relevance + epsilon * certainty, "epsilon",
+...     given={"relevance": lambda clicks, trials, alpha, beta: (clicks + alpha) / (trials + 6.0),
+...            "certainty": lambda relevance, trials, alpha: relevance / (trials + alpha + 5.0)**2,
+...            "alpha": "a", "beta": 5.0, "trials": "exposure"})
+>>> print(f"{score(a=1.0, clicks=3.0, exposure=10.0, epsilon=20.0):.4f}")
+0.2695
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ebrank.errors import ParameterError
+from ebrank.evidence import sums
+from ebrank.typing import Floats
+
+Function: TypeAlias = Callable[..., Any]
+Source: TypeAlias = Function | str | float
+"""Where a quantity comes from: a function, another quantity, or a constant."""
+
+MODEL = ("a", "b")
+"""The model's two numbers for the item."""
+DERIVED: dict[str, str] = {
+    "shown": "float(shown_sum(counts, slots, table))",
+    "clicks": "number(clicks_sum(counts, slots, behaviors, table))",
+    "weighted_clicks": "number(weighted_clicks_units)",
+    "exposure": "number(exposure_units)",
+}
+"""n, c, C and E, and how compiled code gets them; the two costly ones are kept with the item."""
+RAW = ("counts", "slots", "behaviors", "table")
+"""The item's counts, what they are worth, and how many slots and behaviors there are."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How compiled code calls a formula: what it hands over, and what follows from that.
+
+    Attributes:
+        arguments: names of all that is handed over.
+        signature: their types.
+        quantities: what a function may name among the arguments.
+        derived: further quantities, each with the expression that gives it.
+        result: what is done with the value of the formula.
+    """
+
+    arguments: tuple[str, ...]
+    signature: str
+    quantities: tuple[str, ...]
+    derived: Mapping[str, str]
+    result: str
+
+
+SCORE = Frame(
+    arguments=(*MODEL, "weighted_clicks_units", "exposure_units", *RAW, "parameters", "key"),
+    signature="f8(f8, f8, i8, i8, CPointer(i4), i8, i8, CPointer(i8), CPointer(f8), u8)",
+    quantities=(*MODEL, *RAW, "key"),
+    derived=DERIVED,
+    result="return {}",
+)
+"""The score of an item, given its state."""
+
+LOSS = Frame(
+    arguments=("score", "counts", "slots", "behaviors", "table", "parameters", "out"),
+    signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
+    quantities=("score", *RAW),
+    derived={
+        "hits": "counts[0]",
+        "trials": "counts[1]",
+        "clicks": "number(clicks_sum(counts, slots, behaviors, table))",
+    },
+    result="out[0], out[1] = {}",
+)
+"""The loss of a learner's score and its slope, given a row of an evidence's matrix."""
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A score of one item, from a plain function that names what it needs.
+
+    - `a` and `b`: the model's two numbers for the item;
+    - `shown`, `clicks`, `weighted_clicks`, `exposure`: n, c, C and E;
+    - `counts`, `slots`, `behaviors`, `table`: the counts themselves (see `ebrank.evidence.sums`);
+    - `key`: addresses the random draws of this item in this session (see `ebrank.streams`);
+    - parameters, whose names are given beside the function;
+    - quantities that `given` explains: by a function of the same kind, by the name of another
+      quantity, or by a constant.
+
+    A function that draws needs compiled code, which is slow to import: give it as
+    "module:function", and it is imported when first called.
+    """
+
+    function: Function | str
+    parameters: tuple[str, ...]
+    given: Mapping[str, Source] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        function: Function | str,
+        *parameters: str,
+        given: Mapping[str, Source] | None = None,
+    ) -> None:
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "given", dict(given or {}))
+
+    def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
+        """Return the score from quantities by name, in plain Python or NumPy."""
+        known = dict(values)
+
+        def value(name: str) -> Any:  # noqa: ANN401
+            if name not in known:
+                source = self.given.get(name)
+                if source is None:
+                    raise ParameterError(f"the formula needs {name}")
+                known[name] = call(source) if callable(source) else _constant(source, value)
+            return known[name]
+
+        def call(function: Function) -> Any:  # noqa: ANN401
+            return function(*(value(name) for name in arguments_of(function)))
+
+        return call(loaded(self.function))
+
+    def text(self, frame: Frame = SCORE) -> str:
+        """Return the source of the function that compiled code calls."""
+        return _Composer(self, frame).composed()[0]
+
+    def bind(self, **values: float) -> Score:
+        """Return the formula with its parameters."""
+        if set(values) != set(self.parameters):
+            raise ParameterError(
+                f"the formula has the parameters {', '.join(self.parameters) or 'none'}, "
+                f"not {', '.join(values) or 'none'}"
+            )
+        ordered = [float(values[name]) for name in self.parameters]
+        return Score(self, np.array([*ordered, 0.0]))  # never empty: kernels point at it
+
+    @cached_property
+    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The score of an item as kernels call it; compiled on first use."""
+        return self._compiled_for(SCORE)
+
+    @cached_property
+    def compiled_loss(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The loss of a row as kernels call it; compiled on first use."""
+        return self._compiled_for(LOSS)
+
+    def _compiled_for(self, frame: Frame) -> Any:  # noqa: ANN401 (Numba's own type)
+        from ebrank.compiled import FirstClass, shared
+
+        text, functions = _Composer(self, frame).composed()
+        for function in functions.values():
+            shared(function)
+        home = loaded(self.function)
+        names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
+        # it counts as part of the formula's file, under whose name its machine code is kept
+        exec(compile(text, home.__code__.co_filename, "exec"), names)
+        return FirstClass(names["formula"], frame.signature).compiled
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A formula with values for its parameters, ready to rank by."""
+
+    formula: Formula
+    parameters: Floats
+
+    @property
+    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The function that kernels call."""
+        return self.formula.compiled
+
+
+class _Composer:
+    """Writes a function that computes just what a formula needs, each quantity once."""
+
+    def __init__(self, formula: Formula, frame: Frame) -> None:
+        self._formula = formula
+        self._frame = frame
+        self._lines: list[str] = []
+        self._functions: dict[str, Function] = {}
+        self._done: set[str] = set()
+        self._open: list[str] = []
+
+    def composed(self) -> tuple[str, dict[str, Function]]:
+        result = self._call(loaded(self._formula.function))
+        head = f"def formula({', '.join(self._frame.arguments)}):"
+        lines = [head, *self._lines, self._frame.result.format(result)]
+        return "\n    ".join(lines) + "\n", self._functions
+
+    def _call(self, function: Function) -> str:
+        names = [self._named(name, function) for name in arguments_of(function)]
+        own = f"function_{len(self._functions)}"
+        self._functions[own] = function
+        return f"{own}({', '.join(names)})"
+
+    def _named(self, name: str, user: Function) -> str:
+        """Return the expression for a quantity, after the lines that compute it."""
+        formula = self._formula
+        if name in formula.given:
+            return self._given(name)
+        if name in formula.parameters:
+            return f"parameters[{formula.parameters.index(name)}]"
+        if name in self._frame.derived:
+            self._assign(name, self._frame.derived[name])
+            return name
+        if name in self._frame.quantities:
+            return name
+        known = (*self._frame.quantities, *self._frame.derived, *formula.given)
+        raise ParameterError(
+            f"{user.__name__} takes {name!r}, which is neither a quantity ({', '.join(known)}) "
+            "nor declared as a parameter"
+        )
+
+    def _given(self, name: str) -> str:
+        source = self._formula.given[name]
+        if isinstance(source, str) and ":" not in source:
+            return self._named(source, loaded(self._formula.function))
+        if isinstance(source, int | float):
+            return repr(float(source))
+        if name in self._open:
+            raise ParameterError(f"{name} is explained by itself: {' → '.join(self._open)}")
+        self._open.append(name)
+        self._assign(f"{name}_", self._call(loaded(source)) if f"{name}_" not in self._done else "")
+        self._open.pop()
+        return f"{name}_"
+
+    def _assign(self, name: str, expression: str) -> None:
+        if name not in self._done:
+            self._lines.append(f"{name} = {expression}")
+            self._done.add(name)
+
+
+def arguments_of(function: Function) -> tuple[str, ...]:
+    """Return the names of a plain function's arguments."""
+    code = getattr(function, "py_func", function).__code__
+    return tuple(code.co_varnames[: code.co_argcount])
+
+
+def loaded(function: Function | str) -> Function:
+    """Return a function that may be given as "module:function"."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    imported: Function = getattr(importlib.import_module(module), name)
+    return imported
+
+
+def _constant(source: str | float, value: Callable[[str], Any]) -> Any:  # noqa: ANN401
+    """Return a quantity that is another one, a constant, or a function given by its name."""
+    if isinstance(source, str) and ":" in source:
+        function = loaded(source)
+        return function(*(value(name) for name in arguments_of(function)))
+    return value(source) if isinstance(source, str) else source

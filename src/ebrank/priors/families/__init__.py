@@ -1,0 +1,1 @@
+"""Families of distributions of relevance, one file each."""

@@ -1,0 +1,41 @@
+"""The family's loss over many rows, compiled; the loss itself is handed over as a function."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebrank.compiled import kernel
+from ebrank.pointers import pointer_to
+from ebrank.typing import Bools, Compiled, Floats, Ints
+
+
+@kernel
+def write_losses(
+    evidence: Floats,
+    included: Bools,
+    loss: Compiled,
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    parameters: Floats,
+    scores: Floats,
+    start: int,
+    stop: int,
+    losses: Floats,
+    slopes: Floats,
+) -> None:
+    """Write the loss and the slope of each included row among start..stop."""
+    out = np.empty(2)
+    for i in range(start, stop):
+        if included[i]:
+            loss(
+                scores[i],
+                pointer_to(evidence, i),
+                slots,
+                behaviors,
+                pointer_to(table, 0),
+                pointer_to(parameters, 0),
+                pointer_to(out, 0),
+            )
+            losses[i] = out[0]
+            slopes[i] = out[1]

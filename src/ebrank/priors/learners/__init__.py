@@ -1,0 +1,1 @@
+"""Learners from features to a score, one file each."""

@@ -1,0 +1,131 @@
+"""The linear learner's passes over the feature matrix, compiled.
+
+One pass computes score, loss and gradient of a row while the row is in cache. Features stay float32
+in memory; sums are float64. θ holds the weights and, last, the intercept. The first seven arguments
+are `Rows.task`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebrank.compiled import kernel
+from ebrank.pointers import pointer_to
+from ebrank.typing import Bools, Compiled, Features, Floats, Ints
+
+
+@kernel
+def score(features: Features, row: int, theta: Floats) -> float:
+    """Return the linear score of one row."""
+    total = 0.0
+    for j in range(features.shape[1]):
+        total += features[row, j] * theta[j]
+    return total + theta[-1]  # type: ignore[no-any-return]
+
+
+@kernel
+def write_scores(features: Features, theta: Floats, start: int, stop: int, out: Floats) -> None:
+    """Write the scores of rows start..stop."""
+    for i in range(start, stop):
+        out[i] = score(features, i, theta)
+
+
+@kernel
+def loss_sum(
+    evidence: Floats,
+    included: Bools,
+    loss: Compiled,
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    parameters: Floats,
+    features: Features,
+    theta: Floats,
+    start: int,
+    stop: int,
+) -> float:
+    """Return the summed loss of the included rows among start..stop."""
+    total = 0.0
+    out = np.empty(2)
+    worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
+    for i in range(start, stop):
+        if included[i]:
+            own = pointer_to(evidence, i)
+            loss(score(features, i, theta), own, slots, behaviors, worth, numbers, result)
+            total += out[0]
+    return total
+
+
+@kernel
+def loss_and_gradient_sum(
+    evidence: Floats,
+    included: Bools,
+    loss: Compiled,
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    parameters: Floats,
+    features: Features,
+    theta: Floats,
+    start: int,
+    stop: int,
+) -> tuple[float, Floats]:
+    """Return the summed loss and its gradient by θ over the included rows among start..stop."""
+    n_features = features.shape[1]
+    total = 0.0
+    gradient = np.zeros(n_features + 1)
+    out = np.empty(2)
+    worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
+    for i in range(start, stop):
+        if included[i]:
+            own = pointer_to(evidence, i)
+            loss(score(features, i, theta), own, slots, behaviors, worth, numbers, result)
+            total += out[0]
+            slope = out[1]
+            for j in range(n_features):
+                gradient[j] += slope * features[i, j]
+            gradient[n_features] += slope
+    return total, gradient
+
+
+@kernel
+def curvature_sum(
+    evidence: Floats,
+    included: Bools,
+    loss: Compiled,
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    parameters: Floats,
+    features: Features,
+    theta: Floats,
+    rows: Ints,
+    start: int,
+    stop: int,
+) -> Floats:
+    """Return the summed second derivative by θ, lower triangle, over rows[start:stop].
+
+    A loss need not be convex in the score everywhere; a row that curves down counts as flat, so
+    that the sum stays positive semi-definite and can serve as a metric.
+    """
+    n_features = features.shape[1]
+    total = np.zeros((n_features + 1, n_features + 1))
+    x = np.ones(n_features + 1)
+    out = np.empty(2)
+    worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
+    step = 1e-4
+    for r in range(start, stop):
+        i = rows[r]
+        s = score(features, i, theta)
+        own = pointer_to(evidence, i)
+        loss(s + step, own, slots, behaviors, worth, numbers, result)
+        up = out[1]
+        loss(s - step, own, slots, behaviors, worth, numbers, result)
+        bend = max((up - out[1]) / (2.0 * step), 0.0)
+        for j in range(n_features):
+            x[j] = features[i, j]
+        for j in range(n_features + 1):
+            scaled = bend * x[j]
+            for k in range(j + 1):
+                total[j, k] += scaled * x[k]
+    return total

@@ -1,0 +1,103 @@
+"""Rows to fit a learner on: features, what users did with each, and the family's loss of a score.
+
+Work is cut into blocks that one thread sums each, so the number of threads never changes a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ebrank.arrays import read_only
+from ebrank.priors.base import State
+from ebrank.threads import map_blocks
+from ebrank.typing import Bools, Features, Floats, Ints
+
+BLOCK = 8192  # rows per task: small enough to share out evenly, large enough to forget the overhead
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of features with evidence, and the loss that says how well a score explains it.
+
+    Attributes:
+        features: float32, shape (rows, features).
+        evidence: a row of numbers per item, as the policy's evidence lays them out.
+        included: which rows count.
+        loss: the compiled loss (see `ebrank.formula.LOSS`).
+        table: what counts are worth, for losses that read counts; slots and behaviors with it.
+        parameters: of the loss.
+        threads: cores to use, None for all; never changes a result.
+    """
+
+    features: Features
+    evidence: Floats
+    included: Bools
+    loss: Any
+    table: Ints
+    slots: int
+    behaviors: int
+    parameters: Floats
+    threads: int | None = None
+
+    @cached_property
+    def count(self) -> int:
+        """Number of included rows."""
+        return int(np.count_nonzero(self.included))
+
+    def losses_and_slopes(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return the loss of each row's score and its slope by the score; 0 where not included.
+
+        This is all that a learner of your own needs.
+        """
+        from ebrank.priors import kernels
+
+        losses, slopes = np.zeros((2, len(scores)))
+        self.blocks(
+            lambda start, stop: kernels.write_losses(
+                *self.task, scores, start, stop, losses, slopes
+            )
+        )
+        return losses, slopes
+
+    def subset(self, chosen: Bools) -> Rows:
+        """Return the same rows with only the chosen ones included."""
+        return Rows(
+            self.features,
+            self.evidence,
+            read_only(self.included & chosen),
+            self.loss,
+            self.table,
+            self.slots,
+            self.behaviors,
+            self.parameters,
+            self.threads,
+        )
+
+    @property
+    def task(self) -> tuple[Floats, Bools, Any, Ints, int, int, Floats]:
+        """What kernels take to compute losses."""
+        return (
+            self.evidence,
+            self.included,
+            self.loss,
+            self.table,
+            self.slots,
+            self.behaviors,
+            self.parameters,
+        )
+
+    def blocks(self, work: Callable[[int, int], T]) -> list[T]:
+        """Return `work(start, stop)` of all blocks of rows, in order."""
+        return map_blocks(work, total=len(self.features), block=BLOCK, threads=self.threads)
+
+
+def number(state: State, name: str) -> float:
+    """Return a single number of a state."""
+    return float(state[name].reshape(-1)[0])
