@@ -202,25 +202,27 @@ class Engine:
         explain: bool,
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as it is answered."""
-        served, would, ids = choice.served, choice.would, live.state.ids
+        served, would = choice.served, choice.would
         rows = served.rows.tolist()
+        others = [] if would is None else would.rows.tolist()
+        names, would_rank = live.ids.at(rows), live.ids.at(others)
         now = self._now()  # after all that may take time: the log's times never go back
-        would_rank = [] if would is None else [ids[row] for row in would.rows]
         entry = RankingEntry(
             id=self._ids.new(now),
             query=live.state.query,
             time=now,
             model=model.version,
-            items=tuple(ids[row] for row in rows),
+            items=tuple(names),
             counted=self._settings.events.impressions == "served",
             explored=tuple(served.explored.tolist()),
             relevance=tuple(served.relevance.tolist()),
             cost=served.cost,
             user=user,
             would_rank=tuple(would_rank),
+            hint=live.hint(rows + others),
         )
         # As it was known when the list was made, not as this list changes it.
-        items = lists.ranked_items(live, served, explain=explain)
+        items = lists.ranked_items(names, served, explain=explain)
         commit = await self._store.log.write([entry])
         self._versions.found(commit.model)
         self._activity.ranking(live, served, entry)

@@ -23,7 +23,7 @@ from ebrank.service.settings import Settings
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store
 from ebrank.service.store.counting import IMPRESSION
-from ebrank.service.store.records import EventEntry, RankingEntry, Written
+from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
 from ebrank.typing import SmallInts
 
 MOST_SLOTS = 1_000_000
@@ -125,7 +125,7 @@ class FeedbackRules:
         rank = cited.ranks.get(event.item)
         if rank is None:
             return "unknown_item: the item is not in this list"
-        outcome = self._outcomes.get(event.type, 0)
+        row, outcome = int(cited.served.rows[rank - 1]), self._outcomes.get(event.type, 0)
         logged = EventEntry(
             event_id=event.event_id,
             ranking_id=event.ranking_id,
@@ -137,8 +137,9 @@ class FeedbackRules:
             shows=not cited.served.counted and (outcome > 0 or event.type == IMPRESSION),
             time=time,
             received=now,
+            hint=Hint((row,), (bool(math.isnan(cited.live.state.first_shown[row])),)),
         )
-        return Counted(logged, cited.live, int(cited.served.rows[rank - 1]))
+        return Counted(logged, cited.live, row)
 
     def _misshapen(self, event: api.EventIn) -> str | None:
         for name in ("event_id", "ranking_id", "item", "type"):
@@ -198,7 +199,7 @@ class Feedback:
             served = await self._lists.get(name, self._live)
             if served is not None:
                 live = await self._live(served.query)
-                names = (live.ids[row] for row in served.rows.tolist())
+                names = live.ids.at(served.rows.tolist())
                 ranks = {item: rank for rank, item in enumerate(names, start=1)}
                 found[name] = Cited(served, live, ranks)
         return found

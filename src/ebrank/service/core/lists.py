@@ -5,6 +5,7 @@ A `Listing` holds what is served, what is logged and what an explanation needs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,19 +145,18 @@ def listing(candidates: ScoredCandidates, places: Ints, p: Floats) -> Listing:
     )
 
 
-def ranked_items(live: LiveQuery, chosen: Listing, *, explain: bool) -> list[api.RankedItem]:
-    """Return a list as it is answered."""
-    ids = live.state.ids
-    rows, scores = chosen.rows.tolist(), chosen.scores.tolist()
+def ranked_items(names: Sequence[str], chosen: Listing, *, explain: bool) -> list[api.RankedItem]:
+    """Return a list as it is answered, given the names of its items."""
+    scored_names = zip(names, chosen.scores.tolist(), strict=True)
     if not explain:
         return [
-            api.RankedItem(ids[row], rank, score)
-            for rank, (row, score) in enumerate(zip(rows, scores, strict=True), start=1)
+            api.RankedItem(name, rank, score)
+            for rank, (name, score) in enumerate(scored_names, start=1)
         ]
     return [
-        api.RankedItem(ids[row], rank, score, **reasons)
-        for rank, (row, score, reasons) in enumerate(
-            zip(rows, scores, _reasons(chosen), strict=True), start=1
+        api.RankedItem(name, rank, score, **reasons)
+        for rank, ((name, score), reasons) in enumerate(
+            zip(scored_names, _reasons(chosen), strict=True), start=1
         )
     ]
 

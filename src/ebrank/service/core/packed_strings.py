@@ -52,6 +52,14 @@ class PackedStrings(Sequence[str]):
             yield _decode(self._text[begin:end])
             begin = end
 
+    def at(self, places: Sequence[int]) -> list[str]:
+        """Return the texts at some places, counted from 0: faster than one by one."""
+        chosen = np.asarray(places, np.int64)
+        ends = self._ends[chosen].tolist()
+        begins = np.where(chosen > 0, self._ends[chosen - 1], 0).tolist() if len(chosen) else []
+        text = self._text
+        return [_decode(text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+
     def extended(self, names: Sequence[str]) -> PackedStrings:
         """Return these names followed by others."""
         more, both = PackedStrings(names), PackedStrings()

@@ -15,6 +15,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from ebrank.service.core.packed_strings import PackedStrings, encode
 from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError
-from ebrank.service.store.records import NewItem, Operation, QueryState
+from ebrank.service.store.records import Hint, NewItem, Operation, QueryState
 from ebrank.typing import Ints, SmallInts
 
 NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
@@ -134,14 +135,18 @@ class LiveQuery:
         slots = 1 + max(step.slot for step in steps)
         if slots > self.stats.slots:
             self.stats = self.stats.widened(slots)
-        counts, several = self.stats.counts, len(rows) > 1
-        for number, (_, outcome, slot, amount) in enumerate(steps):
-            counts[rows[number if several else 0], outcome, slot] += amount
+        counts = self.stats.counts
+        for row, (_, outcome, slot, amount) in zip(cycle(rows), steps):
+            counts[row, outcome, slot] += amount  # ten of them: a loop is faster than an array
         if counting.shows(entry):
             first_shown, time = self.state.first_shown, counting.time_of(entry)
             for row in rows:
                 if math.isnan(first_shown[row]):
                     first_shown[row] = time
+
+    def hint(self, rows: Sequence[int]) -> Hint:
+        """Return what is known of the items in these rows, for an entry that names them."""
+        return Hint(rows, np.isnan(self.state.first_shown[rows]).tolist())
 
     def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
         state, count = self.state, len(ids)

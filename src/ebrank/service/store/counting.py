@@ -49,6 +49,11 @@ def items_of(entry: Operation) -> tuple[str, ...]:
     return (entry.item,) if isinstance(entry, EventEntry) else entry.items + entry.would_rank
 
 
+def shown_items(entry: Operation) -> tuple[str, ...]:
+    """Return the items that an entry shows, if it `shows` any."""
+    return (entry.item,) if isinstance(entry, EventEntry) else entry.items
+
+
 def shows(entry: Operation) -> bool:
     """Return whether an entry shows its items: then they were shown at its time."""
     return entry.counted if isinstance(entry, RankingEntry) else entry.shows
@@ -56,7 +61,8 @@ def shows(entry: Operation) -> bool:
 
 def as_written(entry: Operation, written: Written) -> Operation:
     """Return an entry as it was logged."""
-    if isinstance(entry, RankingEntry):
+    counted = written.shows, written.outcome, written.replaces
+    if isinstance(entry, RankingEntry) or counted == (entry.shows, entry.outcome, entry.replaces):
         return entry
     return replace(entry, shows=written.shows, outcome=written.outcome, replaces=written.replaces)
 

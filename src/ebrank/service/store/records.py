@@ -50,6 +50,18 @@ class QueryState:
     version: int = 0
 
 
+class Hint(NamedTuple):
+    """What whoever writes an entry knows of the items it names, so that nobody has to look.
+
+    Attributes:
+        places: where each stands in its query, from 0. An item never moves.
+        unseen: whether each was never shown, as far as is known; another server may know better.
+    """
+
+    places: Sequence[int]
+    unseen: Sequence[bool]
+
+
 @dataclass(frozen=True, slots=True)
 class RankingEntry:
     """A list that was served, as it is logged before the answer leaves.
@@ -66,6 +78,7 @@ class RankingEntry:
         cost: expected clicks lost against the order by relevance alone.
         user: a hash of the user's name, or None.
         would_rank: in shadow mode, the order EBRank would have served.
+        hint: what the caller knows of its items; no part of the log.
     """
 
     id: str
@@ -79,6 +92,7 @@ class RankingEntry:
     cost: float = 0.0
     user: str | None = None
     would_rank: tuple[str, ...] = ()
+    hint: Hint | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,7 @@ class EventEntry:
             is a behavior on an item whose impression nobody has confirmed.
         time: when it happened, by the client's clock.
         received: when it arrived; never earlier than the entry before.
+        hint: what the caller knows of its item; no part of the log.
     """
 
     event_id: str
@@ -111,6 +126,7 @@ class EventEntry:
     time: float
     received: float
     replaces: int = 0
+    hint: Hint | None = field(default=None, compare=False, repr=False)
 
 
 Operation: TypeAlias = RankingEntry | EventEntry

@@ -39,8 +39,8 @@ _COLUMNS = {
     "models": "version:int64 created:double rows:int64 validation_loss:double? "
     "previous_loss:double? activated:bool reason:string document:binary",
 }
-_OF_RANKING = tuple(field.name for field in fields(RankingEntry))
-_OF_EVENT = tuple(field.name for field in fields(EventEntry))
+_OF_RANKING = tuple(field.name for field in fields(RankingEntry) if field.compare)
+_OF_EVENT = tuple(field.name for field in fields(EventEntry) if field.compare)
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:

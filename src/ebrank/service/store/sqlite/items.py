@@ -29,7 +29,10 @@ QUICK_ITEMS = 500
 AT_ONCE = 500
 """Names looked up by one statement."""
 
-_ADVANCE = "UPDATE queries SET version = version + 1 WHERE name = ? RETURNING number, version"
+_ADVANCE = (
+    "UPDATE queries SET version = version + 1 WHERE name = ? "
+    "RETURNING number, version, (SELECT active_model FROM state)"
+)
 
 
 class Known(NamedTuple):
@@ -40,11 +43,12 @@ class Known(NamedTuple):
     size: int
 
 
-class Place(NamedTuple):
-    """Where an item stands in its query, and whether it was ever shown."""
+class Advanced(NamedTuple):
+    """A query that is written to: its number, its new version, and the active model."""
 
-    place: int
-    unseen: bool
+    number: int
+    version: int
+    model: int
 
 
 class SqliteItems:
@@ -105,7 +109,7 @@ class SqliteItems:
             if not changed:
                 return None
             touch(connection, time)
-            return advance(connection, query)[1]
+            return advance(connection, query).version
 
     async def restore(self, state: QueryState, time: float) -> None:
         """Add a query with the history that its counters hold, as if it had been rolled up."""
@@ -120,24 +124,22 @@ def known_query(connection: sqlite3.Connection, query: str) -> Known | None:
     return None if row is None else Known(*row)
 
 
-def advance(connection: sqlite3.Connection, query: str) -> tuple[int, int]:
-    """Note a write to a query; return its number and its new version."""
+def advance(connection: sqlite3.Connection, query: str) -> Advanced:
+    """Note a write to a query."""
     found = connection.execute(_ADVANCE, (query,)).fetchall()
     if not found:
         raise StoreError(f"there is no query {query!r}; nothing was stored")
-    number, version = found[0]
-    return number, version
+    return Advanced(*found[0])
 
 
-def places_of(connection: sqlite3.Connection, query: int, ids: Sequence[str]) -> dict[str, Place]:
+def places_of(connection: sqlite3.Connection, query: int, ids: Sequence[str]) -> dict[str, int]:
     """Return where the items of these names stand, as far as the query has them."""
-    found = {}
+    found: dict[str, int] = {}
     for begin in range(0, len(ids), AT_ONCE):
         some = ids[begin : begin + AT_ONCE]
         marks = ", ".join("?" * len(some))
-        sql = "SELECT id, place, first_shown IS NULL FROM items WHERE query = ? AND id IN"
-        for name, place, unseen in connection.execute(f"{sql} ({marks})", (query, *some)):
-            found[name] = Place(place, bool(unseen))
+        sql = f"SELECT id, place FROM items WHERE query = ? AND id IN ({marks})"
+        found.update(connection.execute(sql, (query, *some)))
     return found
 
 
@@ -184,7 +186,7 @@ def _put(connection: sqlite3.Connection, query: str, items: Sequence[NewItem], t
     )
     connection.executemany(
         "UPDATE items SET active = 1 WHERE query = ? AND place = ? AND active = 0",
-        [(number, known.place) for known in there.values()],
+        [(number, place) for place in there.values()],
     )
     connection.executemany(
         "INSERT INTO features VALUES (?, ?, ?)",
@@ -192,7 +194,7 @@ def _put(connection: sqlite3.Connection, query: str, items: Sequence[NewItem], t
     )
     connection.executemany(
         "UPDATE features SET numbers = ? WHERE query = ? AND place = ?",
-        [(features[name], number, known.place) for name, known in there.items()],
+        [(features[name], number, place) for name, place in there.items()],
     )
     connection.execute(
         "UPDATE queries SET version = version + 1, size = size + ? WHERE number = ?",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from itertools import compress
 
-from ebrank.evidence.behaviors import SHOWN
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.counting import as_written, items_of, steps, time_of
+from ebrank.service.store.counting import as_written, items_of, shown_items, shows, steps, time_of
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
@@ -22,7 +20,7 @@ from ebrank.service.store.records import (
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 from ebrank.service.store.sqlite import log_rows, rollup
 from ebrank.service.store.sqlite.database import Connections
-from ebrank.service.store.sqlite.items import Place, advance, places_of
+from ebrank.service.store.sqlite.items import Advanced, advance, places_of
 from ebrank.service.store.sqlite.models import active_model
 
 _ADD = (
@@ -36,11 +34,15 @@ _EVENT = """INSERT INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, iif(?8 > best,
         SELECT coalesce(max(outcome), 0) AS best, coalesce(max(shows), 0) AS shown
         FROM events WHERE ranking_id = ?3 AND place = ?5)
     WHERE true ON CONFLICT DO NOTHING"""
+_SHOWN = "UPDATE items SET first_shown = ? WHERE query = ? AND place = ? AND first_shown IS NULL"
 _LAST_TIME = (
     "SELECT max(last_time, "
     "coalesce((SELECT time FROM rankings ORDER BY seq DESC LIMIT 1), 0.0), "
     "coalesce((SELECT received FROM events ORDER BY seq DESC LIMIT 1), 0.0)) FROM state"
 )
+
+
+ACCEPTED = Written("accepted")
 
 
 class SqliteLog:
@@ -94,79 +96,80 @@ class SqliteLog:
 
 def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begin: int) -> Commit:
     """Log operations, numbered from `begin`, and add those that are new to the counts."""
-    by_query: dict[str, list[Operation]] = {}
-    for entry in operations:
-        by_query.setdefault(entry.query, []).append(entry)
-    known = {query: _Written.of(connection, query, some) for query, some in by_query.items()}
+    queries = dict.fromkeys(entry.query for entry in operations)
+    known = {query: advance(connection, query) for query in queries}
+    placed = _placed(connection, operations, known)
     numbered = list(enumerate(operations, begin))
-    _insert_rankings(connection, numbered, known)
-    odd = _insert_events(connection, numbered, known, begin)
-    written = [odd.get(seq, Written("accepted")) for seq, _ in numbered]
-    for (_, entry), outcome in zip(numbered, written, strict=True):
-        if outcome.status == "accepted":
-            known[entry.query].add(as_written(entry, outcome))
-    connection.executemany(_ADD, [row for one in known.values() for row in one.counts()])
-    connection.executemany(
-        "UPDATE items SET first_shown = ? WHERE query = ? AND place = ?",
-        [row for one in known.values() for row in one.first_shown()],
-    )
-    versions = {query: one.version for query, one in known.items()}
-    return Commit(written, versions, active_model(connection))
+    _insert_rankings(connection, numbered, known, placed)
+    odd = _insert_events(connection, numbered, known, placed, begin)
+    written = [odd.get(seq, ACCEPTED) for seq, _ in numbered]
+    counts: dict[tuple[int, int, int, int], int] = {}
+    shown: list[tuple[float, int, int]] = []
+    for entry, became, places in zip(operations, written, placed, strict=True):
+        if became.status == "accepted":
+            _count(as_written(entry, became), known[entry.query].number, places, counts, shown)
+    connection.executemany(_ADD, [(*key, amount) for key, amount in counts.items() if amount])
+    if shown:
+        connection.executemany(_SHOWN, shown)
+    model = next(iter(known.values())).model if known else active_model(connection)
+    return Commit(written, {query: one.version for query, one in known.items()}, model)
 
 
-@dataclass
-class _Written:
-    """What some entries add to a query."""
-
-    number: int
-    version: int
-    places: dict[str, Place]
-    added: Counter[tuple[int, int, int]] = field(default_factory=Counter)
-    shown: dict[int, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, connection: sqlite3.Connection, query: str, entries: Sequence[Operation]
-    ) -> _Written:
-        """Advance a query, and find the items that entries name."""
-        number, version = advance(connection, query)
-        names = list(dict.fromkeys(name for entry in entries for name in items_of(entry)))
-        places = places_of(connection, number, names)
-        for name in names:
-            if name not in places:
+def _placed(
+    connection: sqlite3.Connection,
+    operations: Sequence[Operation],
+    known: Mapping[str, Advanced],
+) -> list[Mapping[str, int]]:
+    """Return for each operation where the items that it names stand."""
+    names: dict[str, dict[str, None]] = {}
+    for entry in operations:
+        if entry.hint is None:
+            names.setdefault(entry.query, {}).update(dict.fromkeys(items_of(entry)))
+    looked_up = {
+        query: places_of(connection, known[query].number, list(some))
+        for query, some in names.items()
+    }
+    for query, some in names.items():
+        for name in some:
+            if name not in looked_up[query]:
                 raise StoreError(f"query {query!r} has no item {name!r}; nothing was stored")
-        return cls(number, version, places)
+    return [
+        looked_up[entry.query]
+        if entry.hint is None
+        else dict(zip(items_of(entry), entry.hint.places, strict=True))
+        for entry in operations
+    ]
 
-    def place(self, name: str) -> int:
-        return self.places[name].place
 
-    def add(self, entry: Operation) -> None:
-        """Take in what an entry adds."""
-        for step in steps(entry):
-            place, unseen = self.places[step.item]
-            self.added[place, step.outcome, step.slot] += step.amount
-            if unseen and step.outcome == SHOWN:
-                self.shown.setdefault(place, time_of(entry))
-
-    def counts(self) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yield rows of counts to add."""
-        return ((self.number, *key, amount) for key, amount in self.added.items() if amount)
-
-    def first_shown(self) -> Iterator[tuple[float, int, int]]:
-        """Yield when items were first shown, of those that were not before."""
-        return ((time, self.number, place) for place, time in self.shown.items())
+def _count(
+    entry: Operation,
+    query: int,
+    places: Mapping[str, int],
+    counts: dict[tuple[int, int, int, int], int],
+    shown: list[tuple[float, int, int]],
+) -> None:
+    """Add what an entry adds to counts, and when it showed items that may have been unseen."""
+    for item, outcome, slot, amount in steps(entry):
+        key = (query, places[item], outcome, slot)
+        counts[key] = counts.get(key, 0) + amount
+    if shows(entry):
+        time, items = time_of(entry), shown_items(entry)
+        if entry.hint is not None:
+            items = tuple(compress(items, entry.hint.unseen))
+        shown += [(time, query, places[item]) for item in items]
 
 
 def _insert_rankings(
     connection: sqlite3.Connection,
     numbered: Sequence[tuple[int, Operation]],
-    known: Mapping[str, _Written],
+    known: Mapping[str, Advanced],
+    placed: Sequence[Mapping[str, int]],
 ) -> None:
-    rows = []
-    for seq, entry in numbered:
-        if isinstance(entry, RankingEntry):
-            query = known[entry.query]
-            rows.append(log_rows.ranking_row(seq, entry, query.number, query.place))
+    rows = [
+        log_rows.ranking_row(seq, entry, known[entry.query].number, places)
+        for (seq, entry), places in zip(numbered, placed, strict=True)
+        if isinstance(entry, RankingEntry)
+    ]
     try:
         connection.executemany(_RANKING, rows)
     except sqlite3.IntegrityError as problem:
@@ -176,25 +179,32 @@ def _insert_rankings(
 def _insert_events(
     connection: sqlite3.Connection,
     numbered: Sequence[tuple[int, Operation]],
-    known: Mapping[str, _Written],
+    known: Mapping[str, Advanced],
+    placed: Sequence[Mapping[str, int]],
     begin: int,
 ) -> dict[int, Written]:
     """Insert those that are new, and return by their numbers what became of all."""
-    events = [(seq, entry) for seq, entry in numbered if isinstance(entry, EventEntry)]
-    rows = []
-    for seq, event in events:
-        query = known[event.query]
-        rows.append(log_rows.event_row(seq, event, query.number, query.place(event.item)))
-    if not rows:
+    events = [
+        (seq, entry, places[entry.item])
+        for (seq, entry), places in zip(numbered, placed, strict=True)
+        if isinstance(entry, EventEntry)
+    ]
+    if not events:
         return {}
-    connection.executemany(_EVENT, rows)
+    connection.executemany(
+        _EVENT,
+        [
+            log_rows.event_row(seq, event, known[event.query].number, place)
+            for seq, event, place in events
+        ],
+    )
     sql = "SELECT seq, shows, outcome, replaces FROM events WHERE seq >= ?"
     logged = {row[0]: row[1:] for row in connection.execute(sql, (begin,))}
     return {
         seq: Written("accepted", "", bool(logged[seq][0]), *logged[seq][1:])
         if seq in logged
         else Written("duplicate", _why(connection, seq, event))
-        for seq, event in events
+        for seq, event, _ in events
     }
 
 

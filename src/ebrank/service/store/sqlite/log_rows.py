@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry
@@ -77,21 +77,21 @@ def ranking(connection: sqlite3.Connection, ranking_id: str) -> RankingEntry | N
     return _ranking(row, names_of(connection, row[0], places))
 
 
-def ranking_row(seq: int, entry: RankingEntry, query: int, place: Callable[[str], int]) -> Row:
-    """Return the row of a list; `place` finds those of its items."""
+def ranking_row(seq: int, entry: RankingEntry, query: int, places: Mapping[str, int]) -> Row:
+    """Return the row of a list, given where its items stand."""
     return (
         seq,
         entry.id,
         query,
         entry.time,
         entry.model,
-        _text(map(place, entry.items)),
+        _text(places[item] for item in entry.items),
         entry.counted,
         bytes(entry.explored),
         struct.pack(f"<{len(entry.relevance)}d", *entry.relevance),
         entry.cost,
         entry.user,
-        _text(map(place, entry.would_rank)) if entry.would_rank else None,
+        _text(places[item] for item in entry.would_rank) if entry.would_rank else None,
     )
 
 
