@@ -82,9 +82,9 @@ def _groups(n: int, different: set[Group]) -> list[Group]:
 def _grown(first: int, last: int, n: int, different: set[Group]) -> Group:
     """Return a largest set without a differing pair that holds two rankers."""
     group = {first, last}
-    for one in (*range(first + 1, last), *range(last + 1, n), *range(first)):
-        if not any(frozenset((one, other)) in different for other in group):
-            group.add(one)
+    for ranker in (*range(first + 1, last), *range(last + 1, n), *range(first)):
+        if not any(frozenset((ranker, other)) in different for other in group):
+            group.add(ranker)
     return frozenset(group)
 
 
