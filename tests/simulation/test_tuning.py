@@ -164,7 +164,8 @@ def test_declared_grids_are_in_range(ranker: Any, parameter: Any) -> None:  # no
 
 
 def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> None:
-    unvalidated = replace(dataset, query_splits=np.where(dataset.query_splits == 1, 0, 2))
+    splits = np.where(dataset.query_splits == 1, 0, 2).astype(np.int8)
+    unvalidated = replace(dataset, query_splits=splits)
     with pytest.raises(DataError, match="no validation queries"):
         tune(unvalidated, EBRANK, {"epsilon": (0.0,)}, SHORT)
     brief = replace(SHORT, sessions=2, updates=1)
