@@ -4,7 +4,7 @@ from ebrank.experiments import assembly
 from ebrank.experiments.lineup import ENTRANTS
 from ebrank.experiments.outcome import Cell, Column, Row, Table
 from ebrank.experiments.runner import Order, Report
-from ebrank.simulation.storage import fingerprint
+from ebrank.provenance import fingerprint
 
 
 def half(dataset: str, *values: float) -> Table:

@@ -93,7 +93,7 @@ def check_same(first: Meeting, second: Meeting) -> None:
 
 def meeting_of(told: Experiment) -> Meeting:
     """Return whom the rankers of an experiment will meet."""
-    from ebrank.simulation.storage import fingerprint, versions
+    from ebrank.provenance import fingerprint, versions
 
     config = _plain(told.config) | {"sessions": told.config.session_count(told.dataset)}
     data, where = told.dataset, "what is to be run"

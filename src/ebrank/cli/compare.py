@@ -110,7 +110,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     Rankers of the same text whose code differs are different ones; each is then called by its text
     and where it is from.
     """
-    from ebrank.simulation.storage import engine_stamp
+    from ebrank.provenance import stamp
 
     meetings: list[Meeting] = []
     found: dict[tuple[str, str], Entry] = {}
@@ -126,7 +126,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
                     found[entry.identity] = entry
         else:
             ranker = parsed(run)
-            entry = Entry(str(ranker), engine_stamp(ranker), NOW)
+            entry = Entry(str(ranker), stamp(ranker), NOW)
             rankers[entry.identity] = ranker
             words.setdefault(entry.ranker, run)
             found.setdefault(entry.identity, entry)

@@ -20,8 +20,8 @@ from ebrank.experiments.outcome import Figure, Outcome, Row, Table, written
 from ebrank.experiments.paper import stands_in_for
 from ebrank.experiments.run import Results, Run, Setup
 from ebrank.experiments.runner import Order, Report
+from ebrank.provenance import fingerprint, versions
 from ebrank.simulation.result import Result
-from ebrank.simulation.storage import fingerprint, versions
 from ebrank.simulation.summary import about_config
 
 T = TypeVar("T", Table, Figure)

@@ -69,24 +69,16 @@ class Formula:
         given = dict(zip((*ITEM, *PARAMETERS, "key"), values, strict=True))
         return self.function(*(given[name] for name in self.arguments))
 
-    @cached_property
+    @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The formula as kernels call it, with all ten values; compiled on first use."""
-        from ebrank.compiled import FirstClass, shared
+        return self._first_class.compiled
 
-        shared(self.function)
-        return FirstClass(self._taking_all(), SCORE).compiled
+    @cached_property
+    def _first_class(self) -> Any:  # noqa: ANN401 (Numba takes a while to import)
+        from ebrank.compiled import FirstClass
 
-    def _taking_all(self) -> Callable[..., float]:
-        """Return a function of all ten values that hands on those the formula takes."""
-        everything = ", ".join((*ITEM, *PARAMETERS, "key"))
-        text = f"def formula({everything}):\n    return function({', '.join(self.arguments)})"
-        names: dict[str, Any] = {"__name__": self.function.__module__, "function": self.function}
-        # it counts as part of the formula's file, under whose name its machine code is kept
-        exec(compile(text, self.function.__code__.co_filename, "exec"), names)
-        adapter: Callable[..., float] = names["formula"]
-        adapter.__qualname__ = self.function.__qualname__
-        return adapter
+        return FirstClass(self.function, SCORE, (*ITEM, *PARAMETERS, "key"), self.arguments)
 
 
 Parameters: TypeAlias = tuple[float, float, float]
