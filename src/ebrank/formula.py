@@ -25,13 +25,16 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import sums
 from ebrank.typing import Floats
+
+if TYPE_CHECKING:
+    from ebrank.compiled import FirstClass
 
 Function: TypeAlias = Callable[..., Any]
 Source: TypeAlias = Function | str | float
@@ -153,27 +156,34 @@ class Formula:
         ordered = [float(values[name]) for name in self.parameters]
         return Score(self, np.array([*ordered, 0.0]))  # never empty: kernels point at it
 
-    @cached_property
+    @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The score of an item as kernels call it; compiled on first use."""
-        return self._compiled_for(SCORE)
+        return self._score.compiled
 
-    @cached_property
+    @property
     def compiled_loss(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The loss of a row as kernels call it; compiled on first use."""
-        return self._compiled_for(LOSS)
+        return self._loss.compiled
 
-    def _compiled_for(self, frame: Frame) -> Any:  # noqa: ANN401 (Numba's own type)
-        from ebrank.compiled import FirstClass, shared
+    @cached_property
+    def _score(self) -> FirstClass:
+        return self._first_class(SCORE)
+
+    @cached_property
+    def _loss(self) -> FirstClass:
+        return self._first_class(LOSS)
+
+    def _first_class(self, frame: Frame) -> FirstClass:
+        from ebrank.compiled import FirstClass, shared  # Numba takes a while to import
 
         text, functions = _Composer(self, frame).composed()
         for function in functions.values():
             shared(function)
         home = loaded(self.function)
         names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
-        # it counts as part of the formula's file, under whose name its machine code is kept
         exec(compile(text, home.__code__.co_filename, "exec"), names)
-        return FirstClass(names["formula"], frame.signature).compiled
+        return FirstClass(names["formula"], frame.signature, made_of=(text, *functions.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +193,7 @@ class Score:
     formula: Formula
     parameters: Floats
 
-    @property
+    @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The function that kernels call."""
         return self.formula.compiled

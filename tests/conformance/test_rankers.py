@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ebrank.examination import Examination
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
-from ebrank.examination import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.base import parameters
 from ebrank.simulation.config import SimulationConfig

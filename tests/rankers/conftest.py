@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-
 from ebrank.behavior import BehaviorStats
+
 from ebrank.data.dataset import Dataset
 from ebrank.rankers.base import Trial
 
