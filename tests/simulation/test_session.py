@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from ebrank.behavior import BehaviorStats
-from ebrank.data.dataset import Dataset
 from ebrank.examination import Examination
+
+from ebrank.data.dataset import Dataset
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult

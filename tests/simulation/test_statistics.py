@@ -13,11 +13,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import pytest
-
 from ebrank.behavior import BehaviorStats
+from ebrank.examination import Examination
+
 from ebrank.compiled import FirstClass
 from ebrank.equations import relevance_probability
-from ebrank.examination import Examination
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult

@@ -4,10 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from ebrank.examination import Examination
 from scipy import stats
 
 from ebrank import streams
-from ebrank.examination import Examination
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import World, new_world, stats_of
