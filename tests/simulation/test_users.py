@@ -3,10 +3,10 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from ebrank.examination import Examination
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebrank.evidence import Examination
 from ebrank.simulation.users import PositionBased, position_based_click
 
 SHARE = st.floats(0.0, 1.0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ebrank.examination import Examination
 
 from ebrank.data.dataset import Dataset
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial

@@ -9,8 +9,11 @@ from scipy import stats
 
 from ebrank import streams
 from ebrank.compiled import kernel
-from ebrank.rankers.kernels import noise
-from ebrank.rankers.thompson import DRAW
+from ebrank.evidence import BehaviorStats, Examination
+from ebrank.policy import parse
+from ebrank.priors import ItemPrior
+from ebrank.priors.families.beta_draw import gamma
+from ebrank.scoring import scores
 
 ROOT = np.uint64(streams.trial_key(3, 0))
 
@@ -19,7 +22,7 @@ ROOT = np.uint64(streams.trial_key(3, 0))
 def gammas(key: np.uint64, shape: float, n: int) -> npt.NDArray[np.float64]:
     out = np.empty(n)
     for i in range(n):
-        out[i] = noise.gamma(streams.child(key, i), shape)
+        out[i] = gamma(streams.child(key, i), shape)
     return out
 
 

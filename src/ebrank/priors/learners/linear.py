@@ -41,7 +41,6 @@ class Linear(Learner):
         None,
         "penalty on the weights; auto chooses it by the loss of validation rows",
         at_least=0,
-        grid=RIDGES,
         kind=float,
     )
     early_stopping: bool = param(True, "keep the weights with the lowest validation loss")
