@@ -178,10 +178,17 @@ class Formula:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A formula with values for its parameters, ready to rank by."""
+    """A formula with values for its parameters, ready to rank by; `Formula.bind` makes one."""
 
     formula: Formula
     parameters: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that kernels, which point at them, would read beyond their end."""
+        given = self.parameters
+        floats = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 1
+        if not floats or len(given) <= len(self.formula.parameters):
+            raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
     @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
