@@ -12,6 +12,7 @@ from ebrank.examination import Examination
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.base import parameters
 from ebrank.simulation.config import SimulationConfig
