@@ -62,7 +62,7 @@ def test_the_walk_through_works_as_written(tmp_path: Path) -> None:
 
 
 def test_every_status_in_the_table_exists_and_the_other_way_round() -> None:
-    from ebrank.service import problems
+    from ebrank.service.core import problems
     from ebrank.service.http import problems as http_problems
 
     table = re.findall(r"^\| (\d{3}) \| (.*?) \|", PAGE, re.MULTILINE)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.auth import Guard
-from ebrank.service.configuration import read
+from ebrank.service.http.auth import Guard
+from ebrank.service.ops.configuration import read
 from tests.serving import serving
 
 

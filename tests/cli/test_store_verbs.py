@@ -12,14 +12,16 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.store.samples import fill
+from ebrank.testing.histories import fill
+from tests.service.store import blocking
+from tests.service.store.blocking import Blocking
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocking]:
     monkeypatch.chdir(tmp_path)
-    opened = SqliteStore("store")
-    fill(opened)
+    opened = Blocking(SqliteStore("store"))
+    blocking.run(fill(opened.wrapped))
     yield opened
     opened.close()
 
@@ -34,7 +36,7 @@ def good(*arguments: str) -> str:
     return done.stdout
 
 
-def test_replay_of_a_store_that_is_served(store: SqliteStore) -> None:
+def test_replay_of_a_store_that_is_served(store: Blocking) -> None:
     line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
     assert good("replay", "store") == line
     document = json.loads(good("replay", "store", "--json"))
@@ -50,7 +52,7 @@ def test_replay_of_a_store_that_is_served(store: SqliteStore) -> None:
     }
 
 
-def test_replay_finds_a_counter_that_was_touched(store: SqliteStore) -> None:
+def test_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
     store.close()
     with sqlite3.connect("store/log.db") as database:
         database.execute("UPDATE items SET shown = shown + 1 WHERE id = 'c'")
@@ -66,7 +68,7 @@ def test_replay_finds_a_counter_that_was_touched(store: SqliteStore) -> None:
     assert document["differences"][0]["counter"] == "shown"
 
 
-def test_there_and_back(store: SqliteStore) -> None:
+def test_there_and_back(store: Blocking) -> None:
     counts = "5 items, 5 snapshot, 3 rankings, 5 events, 0 minutes, 0 models"
     assert good("export", "store", "out") == f"out: {counts}\n"
     assert good("import", "out", "copy") == f"copy: {counts}\n"
@@ -75,7 +77,7 @@ def test_there_and_back(store: SqliteStore) -> None:
     assert json.loads(good("import", "out2", "copy2", "--json"))["rows"] == rows
 
 
-def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
+def test_backup_to_a_file_and_to_a_folder(store: Blocking) -> None:
     assert good("backup", "store", "monday.db").startswith("monday.db: ")
     assert good("replay", "monday.db") == good("replay", "store")
     assert good("backup", "store", "folders/that/are/new.db").startswith("folders/that/are/new.db")
@@ -83,8 +85,8 @@ def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
     Path("spare").mkdir()
     document = json.loads(good("backup", "store", "spare", "--json"))
     assert document == {"path": "spare/log.db", "bytes": Path("spare/log.db").stat().st_size}
-    again = SqliteStore("spare")
-    assert list(again.log()) == list(store.log())
+    again = Blocking(SqliteStore("spare"))
+    assert again.log.entries() == store.log.entries()
     again.close()
 
 
@@ -101,7 +103,7 @@ def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
         (("backup", "nothing", "file"), "nothing: no store"),
     ],
 )
-def test_mistakes_are_one_line(store: SqliteStore, arguments: tuple[str, ...], told: str) -> None:
+def test_mistakes_are_one_line(store: Blocking, arguments: tuple[str, ...], told: str) -> None:
     Path("text").write_text("not a database, whatever it is called\n" * 40)
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")

@@ -44,7 +44,9 @@ class ServerSettings:
 class StoreSettings:
     """Where and how long the service remembers."""
 
-    path: Annotated[str, _about("folder of the store")] = "ebrank-store"
+    url: Annotated[
+        str, _about("where the store is: a folder, `memory:`, or `module:Class:argument`")
+    ] = "ebrank-store"
     durability: Annotated[
         Literal["process", "disk"],
         _about(

@@ -23,11 +23,12 @@ from hypothesis.stateful import (
 
 from ebrank.behavior import BehaviorStats
 from ebrank.examination import Examination
-from ebrank.service.records import EventEntry, NewItem, Operation, RankingEntry
-from ebrank.service.replay import replay
+from ebrank.service.ops.replay import replay
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.store.samples import contents, sums, write
+from ebrank.testing.histories import contents, sums
+from tests.service.store.blocking import Blocking, run
 
 ITEMS = "abcdef"
 QUERIES = ("q", "p")
@@ -58,7 +59,7 @@ class Histories(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "store"
-        self.disk, self.memory = SqliteStore(self.path), MemoryStore()
+        self.disk, self.memory = Blocking(SqliteStore(self.path)), Blocking(MemoryStore())
         self.history: list[Operation] = []
         self.rankings: list[RankingEntry] = []
         self.seen: set[tuple[str, ...]] = set()
@@ -69,12 +70,12 @@ class Histories(RuleBasedStateMachine):
 
     def put(self, query: str, items: list[NewItem]) -> None:
         for store in (self.disk, self.memory):
-            store.put_items(query, items, self.time)
+            store.items.put(query, items, self.time)
 
     def write(self, entries: list[Operation]) -> list[str]:
-        written = write(self.disk, entries)
-        assert written == write(self.memory, entries)
-        return [one.status for one in written]
+        commit = self.disk.log.write(entries)
+        assert commit == self.memory.log.write(entries)
+        return [one.status for one in commit.written]
 
     @rule(query=st.sampled_from(QUERIES), name=st.sampled_from(ITEMS), value=st.floats(width=32))
     def change(self, query: str, name: str, value: float) -> None:
@@ -82,7 +83,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(query=st.sampled_from(QUERIES), name=st.sampled_from(ITEMS))
     def withdraw(self, query: str, name: str) -> None:
-        told = [store.withdraw(query, name, self.time) for store in (self.disk, self.memory)]
+        told = [store.items.withdraw(query, name, self.time) for store in (self.disk, self.memory)]
         assert told[0] == told[1]
 
     @rule(
@@ -104,7 +105,7 @@ class Histories(RuleBasedStateMachine):
         of = self.rankings[which % len(self.rankings)]
         place %= len(of.items)
         p, item = of.examination[place], of.items[place]
-        if self.memory.ranking(of.id) is None or (kind == "click" and p == 0.0):
+        if self.memory.log.ranking(of.id) is None or (kind == "click" and p == 0.0):
             return None
         shows = kind != "bookmark" and p > 0.0 and not of.counted
         self.time += 0.25
@@ -137,27 +138,28 @@ class Histories(RuleBasedStateMachine):
 
     @rule(ago=st.floats(0.0, 10.0))
     def roll_up(self, ago: float) -> None:
-        rolled = [store.roll_up(self.time - ago) for store in (self.disk, self.memory)]
+        rolled = [store.log.roll_up(self.time - ago) for store in (self.disk, self.memory)]
         assert rolled[0] == rolled[1]
-        for entry in self.history[: len(self.history) - len(list(self.memory.log()))]:
+        for entry in self.history[: len(self.history) - self.memory.log.length()]:
             if isinstance(entry, EventEntry):  # only its id may come again; its ranking has gone
                 self.seen.discard((entry.event_id,))
-        for event in (one for one in self.memory.log() if isinstance(one, EventEntry)):
+        for event in (one for one in self.memory.log.entries() if isinstance(one, EventEntry)):
             self.seen.add((event.event_id,))
 
     @rule()
     def reopen(self) -> None:
         self.disk.close()
-        self.disk = SqliteStore(self.path)
+        self.disk = Blocking(SqliteStore(self.path))
 
     @invariant()
     def all_are_one(self) -> None:
-        assert contents(self.disk) == contents(self.memory)
+        disk, memory = self.disk, self.memory
+        assert run(contents(disk.wrapped)) == run(contents(memory.wrapped))
         for query in QUERIES:
             plain = {name: plain_sums(self.history, query, name) for name in ITEMS}
-            assert sums(self.disk.load(query)) == plain
-        for store in (self.disk, self.memory):
-            assert replay(store).differences == []
+            assert sums(disk.items.load(query)) == plain
+        for store in (disk, memory):
+            assert run(replay(store.wrapped)).differences == []
 
     def teardown(self) -> None:
         self.disk.close()
@@ -182,26 +184,24 @@ test_histories = Histories.TestCase
 def test_a_log_adds_up_to_what_the_library_records(
     sessions: list[tuple[list[int], list[float], list[bool]]],
 ) -> None:
-    store, stats = MemoryStore(), BehaviorStats.zeros(6)
-    store.put_items("q", [NewItem(name, ()) for name in ITEMS], 1.0)
+    store, stats = Blocking(MemoryStore()), BehaviorStats.zeros(6)
+    store.items.put("q", [NewItem(name, ()) for name in ITEMS], 1.0)
     for number, (order, curve, marks) in enumerate(sessions):
         shown = order[: len(curve)]
         clicked = [mark and p > 0.0 for mark, p in zip(marks, curve, strict=False)]
         stats.record(shown, clicked, Examination(curve=tuple(curve)))
         items = tuple(ITEMS[place] for place in shown)
-        write(store, [RankingEntry(f"r{number}", "q", 2.0, 0, items, tuple(curve))])
+        store.log.write([RankingEntry(f"r{number}", "q", 2.0, 0, items, tuple(curve))])
         for rank in np.flatnonzero(clicked).tolist():
             name = f"{number}-{rank}"
             p = curve[rank]
-            write(
-                store,
+            store.log.write(
                 [
                     EventEntry(
                         name, f"r{number}", "q", items[rank], "click", rank + 1, p, False, 3.0, 3.0
                     )
-                ],
+                ]
             )
-    state = store.load("q")
-    assert state is not None
+    state = store.items.load("q")
     for field, expected in stats.to_arrays().items():
         assert getattr(state.stats, field).tobytes() == expected.tobytes(), field

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.behavior import FIELDS, BehaviorStats
-from ebrank.service.counting import Step
-from ebrank.service.records import NewItem, QueryState
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.counting import Step
+from ebrank.service.store.records import NewItem, QueryState
 
 ID_SEEN = "event_id was seen before"
 ALREADY_COUNTED = "an event of this type was counted for this item of this ranking"
@@ -53,11 +53,9 @@ class ItemRow(NamedTuple):
 
 
 def state_of(
-    query: str, rows: Sequence[ItemRow], features: npt.NDArray[np.float32]
-) -> QueryState | None:
-    """Return the arrays of a query's items; None if it has none, which means it is unknown."""
-    if not rows:
-        return None
+    query: str, rows: Sequence[ItemRow], features: npt.NDArray[np.float32], version: int
+) -> QueryState:
+    """Return the arrays of a query's items, of which it has one at least."""
     ids, entered, active, shown, clicks, weighted_clicks, exposure, first = zip(*rows, strict=True)
     return QueryState(
         query=query,
@@ -72,6 +70,7 @@ def state_of(
         entered=np.array(entered, np.float64),
         first_shown=np.array([math.nan if time is None else time for time in first], np.float64),
         active=np.array(active, np.bool_),
+        version=version,
     )
 
 

@@ -13,11 +13,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 
-from ebrank.service.counting import steps, time_of
-from ebrank.service.records import RankingEntry, RolledUp
+from ebrank.service.store.counting import steps, time_of
+from ebrank.service.store.records import RankingEntry, RolledUp
 from ebrank.service.store.rows import Counters
-from ebrank.service.store.sqlite import candidates, journal
+from ebrank.service.store.sqlite import log_rows
 from ebrank.service.store.sqlite.connection import transaction
+from ebrank.service.store.sqlite.items import known_query
+from ebrank.service.store.sqlite.log_rows import NumberedEntry
+from ebrank.service.store.sqlite.meta import touch
 
 PORTION = 1000
 """Entries per transaction: writers wait for some ten milliseconds at most."""
@@ -29,9 +32,16 @@ _SNAPSHOT = (
 
 
 def roll_up(
-    connection: sqlite3.Connection, writing: threading.RLock, before: float, oldest_minute: float
+    connection: sqlite3.Connection,
+    writing: threading.RLock,
+    stop: threading.Event,
+    before: float,
+    oldest_minute: float,
 ) -> RolledUp:
-    """Roll up what is older than a time, over a connection that nobody else uses."""
+    """Roll up what is older than a time, over a connection that nobody else uses.
+
+    It ends early, between two portions, if it is told to stop.
+    """
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS rolled AS SELECT * FROM snapshot LIMIT 0")
     rankings = events = 0
@@ -41,27 +51,35 @@ def roll_up(
             _move(connection, last=portion[-1])
         shown = sum(isinstance(entry, RankingEntry) for _, entry in portion)
         rankings, events = rankings + shown, events + len(portion) - shown
+        if stop.is_set():
+            break
     with writing, transaction(connection):
         connection.execute("DELETE FROM minutes WHERE start < ?", (oldest_minute,))
     return RolledUp(rankings, events)
 
 
-def _portions(connection: sqlite3.Connection, before: float) -> Iterator[Sequence[journal.Entry]]:
+def _portions(connection: sqlite3.Connection, before: float) -> Iterator[Sequence[NumberedEntry]]:
     """Yield the head of the log, up to the first entry that is not older, in portions."""
-    end = journal.next_number(connection)
-    log = journal.entries(lambda sql, values: connection.execute(sql, values).fetchall(), end)
+    begin, end = log_rows.rolled_up(connection), log_rows.last_number(connection)
+    log = (
+        entry
+        for after, last in log_rows.pages(begin, end)
+        for entry in log_rows.page(connection, after, last)
+    )
     old = itertools.takewhile(lambda entry: time_of(entry[1]) < before, log)
     while portion := list(itertools.islice(old, PORTION)):
         yield portion
 
 
-def _fold(connection: sqlite3.Connection, portion: Sequence[journal.Entry]) -> None:
+def _fold(connection: sqlite3.Connection, portion: Sequence[NumberedEntry]) -> None:
     """Put into the temporary table what the snapshot's rows will be after these entries."""
-    numbers: dict[str, int | None] = {}
-    counters: dict[tuple[int | None, str], Counters] = {}
+    numbers: dict[str, int] = {}
+    counters: dict[tuple[int, str], Counters] = {}
     for _, entry in portion:
         if entry.query not in numbers:
-            numbers[entry.query] = candidates.number_of(connection, entry.query)
+            known = known_query(connection, entry.query)
+            assert known is not None, "queries are never forgotten"
+            numbers[entry.query] = known.number
         for step in steps(entry):
             key = (numbers[entry.query], step.item)
             if key not in counters:
@@ -78,10 +96,10 @@ def _fold(connection: sqlite3.Connection, portion: Sequence[journal.Entry]) -> N
     connection.execute("COMMIT")
 
 
-def _move(connection: sqlite3.Connection, last: journal.Entry) -> None:
+def _move(connection: sqlite3.Connection, last: NumberedEntry) -> None:
     seq, entry = last
     connection.execute("INSERT OR REPLACE INTO snapshot SELECT * FROM rolled")
     connection.execute("DELETE FROM rankings WHERE seq <= ?", (seq,))
     connection.execute("DELETE FROM events WHERE seq <= ?", (seq,))
     connection.execute("UPDATE state SET rolled_up = ?", (seq,))
-    candidates.touch(connection, time_of(entry))
+    touch(connection, time_of(entry))

@@ -1,0 +1,231 @@
+"""Which events count: each is held against the list that was logged, never against what is claimed.
+
+A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
+`unknown_type`, `unknown_ranking`, `unknown_item`, `expired`, `future`, `unexamined`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from cachetools import LRUCache
+
+from ebrank.service import api
+from ebrank.service.core import ranking_ids
+from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.insight.activity import Activity
+from ebrank.service.settings import Settings
+from ebrank.service.store import counting
+from ebrank.service.store.base import Store
+from ebrank.service.store.counting import CLICK, IMPRESSION
+from ebrank.service.store.records import EventEntry, RankingEntry, Written
+
+MOST_SLOTS = 200_000
+"""Of the lists in memory together: some 15,000 of ten items, and about 40 MB."""
+SLOTS_OF_A_LIST = 3
+"""What a list takes beside its slots."""
+
+
+class Served(NamedTuple):
+    """A list that was served, and the rows of its items in their query."""
+
+    entry: RankingEntry
+    rows: list[int]
+
+
+class RecentLists:
+    """The lists served last, since most feedback cites one of them; others are in the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._recent: LRUCache[str, Served] = LRUCache(
+            MOST_SLOTS, lambda served: len(served.rows) + SLOTS_OF_A_LIST
+        )
+
+    def add(self, served: Served) -> None:
+        """Remember a list."""
+        self._recent[served.entry.id] = served
+
+    def get(self, ranking_id: str) -> Served | None:
+        """Return a list that is in memory."""
+        return self._recent.get(ranking_id)
+
+    async def load(
+        self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery]]
+    ) -> Served | None:
+        """Return a list that is still in the log; `live` finds its query."""
+        if ranking_ids.number_of(ranking_id) is None:
+            return None
+        entry = await self._store.log.ranking(ranking_id)
+        if entry is None:
+            return None
+        rows = (await live(entry.query)).rows_of(entry.items)
+        # All are known, since items are never forgotten.
+        served = Served(entry, [-1 if row is None else row for row in rows])
+        self.add(served)
+        return served
+
+
+class Counted(NamedTuple):
+    """An event that may count, and the row of its item.
+
+    The store decides whether it does: it may be a duplicate, or its item be shown already.
+    """
+
+    entry: EventEntry
+    row: int
+
+
+class FeedbackRules:
+    """Holds events against the lists they cite."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._types = {CLICK, IMPRESSION, *settings.events.other}
+        self._future = settings.events.future_seconds
+        self._retention = settings.store.retention_seconds
+
+    def judge(
+        self, event: api.EventIn | api.Malformed, lists: Mapping[str, Served], now: float
+    ) -> Counted | str:
+        """Return the event as it is logged, or the reason why it is rejected."""
+        if isinstance(event, api.Malformed):
+            return f"malformed: {event.reason}"
+        time = _seconds(event.time, now)
+        problem = self._misshapen(event) or self._mistimed(time, now)
+        if problem:
+            return problem
+        served = lists.get(event.ranking_id)
+        made = ranking_ids.time_of(event.ranking_id) if served is None else served.entry.time
+        if made is not None and made < now - self._retention:
+            return f"expired: rankings are kept for {self._retention:g} seconds"
+        if served is None:
+            return "unknown_ranking: no list of this name was served"
+        return _resolved(event, served, time, now)
+
+    def _misshapen(self, event: api.EventIn) -> str | None:
+        for name in ("event_id", "ranking_id", "item", "type"):
+            value = getattr(event, name)
+            if not value:
+                return f"malformed: {name} is empty"
+            if len(value) > api.LONGEST_NAME:
+                return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
+        if event.type not in self._types:
+            return f"unknown_type: the type is one of {', '.join(sorted(self._types))}"
+        return None
+
+    def _mistimed(self, time: float, now: float) -> str | None:
+        if not math.isfinite(time):
+            return "malformed: time is not a finite number"
+        if time > now + self._future:
+            return f"future: time is more than {self._future:g} seconds ahead of our clock"
+        return None
+
+
+def _resolved(event: api.EventIn, served: Served, time: float, now: float) -> Counted | str:
+    """Return the event with the rank and the examination that were logged with its list."""
+    entry = served.entry
+    if event.item not in entry.items:
+        return "unknown_item: the item is not in this list"
+    place = entry.items.index(event.item)
+    p = entry.examination[place]
+    if event.type == CLICK and p == 0.0:
+        return f"unexamined: users never examine rank {place + 1}, so a click there cannot count"
+    shows = not entry.counted and p > 0.0 and event.type in (CLICK, IMPRESSION)
+    logged = EventEntry(
+        event_id=event.event_id,
+        ranking_id=event.ranking_id,
+        query=entry.query,
+        item=event.item,
+        type=event.type,
+        rank=place + 1,
+        examination=p,
+        shows=shows,
+        time=time,
+        received=now,
+    )
+    return Counted(logged, served.rows[place])
+
+
+def _seconds(time: float | datetime | None, now: float) -> float:
+    if time is None:
+        return now
+    return time.timestamp() if isinstance(time, datetime) else time
+
+
+class Feedback:
+    """Counts events."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        queries: Queries,
+        lists: RecentLists,
+        activity: Activity,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._queries = queries
+        self._lists = lists
+        self._activity = activity
+        self._clock = clock
+        self._rules = FeedbackRules(settings)
+
+    async def take(self, events: Sequence[api.EventIn | api.Malformed]) -> list[api.EventResult]:
+        """Write and count a batch in one transaction; it is on disk after the next flush."""
+        lists = await self._cited(events)
+        known = {one.entry.query: await self._live(one.entry.query) for one in lists.values()}
+        now = self._clock()  # after all that may take time: the log's times never go back
+        verdicts = [self._rules.judge(event, lists, now) for event in events]
+        written = iter(
+            await self._written([one for one in verdicts if not isinstance(one, str)], known)
+        )
+        return [
+            api.EventResult(index, "rejected", verdict)
+            if isinstance(verdict, str)
+            else _result(index, next(written))
+            for index, verdict in enumerate(verdicts)
+        ]
+
+    async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Served]:
+        """Return the lists that events cite, as far as they are still there."""
+        found = {}
+        for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
+            served = self._lists.get(name)
+            if served is None:
+                served = await self._lists.load(name, self._live)
+            if served is not None:
+                found[name] = served
+        return found
+
+    async def _live(self, query: str) -> LiveQuery:
+        live = await self._queries.get(query, self._clock())
+        assert live is not None, "a list of it was served"
+        return live
+
+    async def _written(
+        self, batch: Sequence[Counted], known: Mapping[str, LiveQuery]
+    ) -> list[Written]:
+        """Write events, add the accepted ones to the counters, and return what became of each."""
+        if not batch:
+            return []
+        commit = await self._store.log.write([one.entry for one in batch])
+        changed = {
+            query: self._queries.wrote(query, version) for query, version in commit.versions.items()
+        }
+        for (event, row), written in zip(batch, commit.written, strict=True):
+            if written.status != "accepted":
+                continue
+            self._activity.event(known[event.query], row, event, shows=written.shows)
+            live = changed[event.query]
+            if live is not None:
+                steps = counting.steps(counting.as_written(event, written))
+                live.add(steps, [row] * len(steps))
+        return commit.written
+
+
+def _result(index: int, written: Written) -> api.EventResult:
+    return api.EventResult(index, written.status, written.reason or None)

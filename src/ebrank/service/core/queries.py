@@ -1,0 +1,237 @@
+"""The queries in memory: read from the store when first needed, dropped when long unused.
+
+A `LiveQuery` is a `QueryState` that follows the log: whoever wrote an entry adds its steps. It also
+keeps what is costly to compute and seldom changes, the α of its candidates.
+
+Other servers may write to the same store. Each write returns the query's version: one more than the
+version in memory means that nobody else wrote, and memory takes the same step. Any other means that
+memory is out of date; it is dropped, and read again before the query's next list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from ebrank.behavior import BehaviorStats
+from ebrank.priors.base import BetaParameters
+from ebrank.service.core.feature_schema import filled
+from ebrank.service.core.packed_strings import PackedStrings, encode
+from ebrank.service.learning.models import Model
+from ebrank.service.store import counting
+from ebrank.service.store.base import Store
+from ebrank.service.store.records import NewItem, QueryState
+from ebrank.typing import Ints
+
+
+class LiveQuery:
+    """A query's items, their counters, and the prior of its candidates.
+
+    A row is an item's place in the arrays; it never changes.
+
+    Attributes:
+        ids: the items' names.
+        state: what the store would load.
+        tie_keys: what orders equal scores, one number per item.
+        since: when it was read; what is not stored is known from then on.
+        earned: how long after entering an item was first listed for its relevance rather than by
+            exploration, in seconds; NaN if it was not seen to.
+        explored_first: whether exploration was what showed it first.
+    """
+
+    __slots__ = (
+        "_prior",
+        "_prior_version",
+        "_seed",
+        "earned",
+        "explored_first",
+        "ids",
+        "since",
+        "state",
+        "tie_keys",
+    )
+
+    def __init__(self, state: QueryState, *, seed: int, since: float) -> None:
+        self.ids = PackedStrings(state.ids)
+        self.state = replace(state, ids=self.ids)
+        self.since = since
+        self._seed = seed
+        self.tie_keys = _tie_keys(state.query, state.ids, seed)
+        self.earned = np.full(len(state.ids), np.nan, np.float32)
+        self.explored_first = np.zeros(len(state.ids), np.bool_)
+        self._prior: BetaParameters | None = None
+        self._prior_version = -1
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def follows(self, version: int) -> bool:
+        """Take over the version that a write made, if it is the next one; then take its step."""
+        if version != self.state.version + 1:
+            return False
+        self.state.version = version
+        return True
+
+    @property
+    def candidates(self) -> Ints:
+        """Ints of the items that are candidates now, rising."""
+        return np.flatnonzero(self.state.active)
+
+    def prior(self, model: Model) -> BetaParameters:
+        """Return α and β of the candidates, computed once for a model and a set of candidates."""
+        if self._prior is None or self._prior_version != model.version:
+            features = filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
+            alpha, beta = model.ranker.predict_prior(features)
+            same = len(beta) and np.all(beta == beta[0])
+            # One β for all is one number in memory, whatever the shape says.
+            self._prior = BetaParameters(
+                alpha, np.broadcast_to(beta[:1], beta.shape) if same else beta
+            )
+            self._prior_version = model.version
+        return self._prior
+
+    def rows_of(self, ids: Sequence[str]) -> list[int | None]:
+        """Return the rows of some items, None for those never heard of."""
+        rows = {item: row for row, item in enumerate(self.ids)}  # too large to keep
+        return [rows.get(item) for item in ids]
+
+    def put(self, items: Iterable[NewItem], time: float) -> int:
+        """Add candidates or change them, as the store did; return how many are new."""
+        state = self.state
+        rows = {item: row for row, item in enumerate(state.ids)}
+        given = {item.id: item.features for item in items}
+        new = [item for item in given if item not in rows]
+        if new:
+            self._append(new, np.array([given[item] for item in new], np.float32), time)
+        for item, features in given.items():
+            if item in rows:
+                state.features[rows[item]] = features
+                state.active[rows[item]] = True
+        self._changed()
+        return len(new)
+
+    def withdraw(self, row: int) -> None:
+        """Note that an item is no candidate any more."""
+        self.state.active[row] = False
+        self._changed()
+
+    def add(self, steps: Iterable[counting.Step], rows: Iterable[int]) -> None:
+        """Add what an entry of the log adds to the counters of some rows."""
+        first_shown = self.state.first_shown
+        for step, row in zip(steps, rows, strict=True):
+            counting.add(self.state.stats, row, step)
+            if step.first_shown is not None and math.isnan(first_shown[row]):
+                first_shown[row] = step.first_shown
+
+    def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
+        state, count = self.state, len(ids)
+        self.ids = state.ids = self.ids.extended(ids)
+        state.features = np.concatenate([state.features, features])
+        arrays = state.stats.to_arrays()
+        state.stats = BehaviorStats.from_arrays(
+            {name: np.concatenate([old, np.zeros(count)]) for name, old in arrays.items()}
+        )
+        state.entered = np.concatenate([state.entered, np.full(count, time)])
+        state.first_shown = np.concatenate([state.first_shown, np.full(count, np.nan)])
+        state.active = np.concatenate([state.active, np.ones(count, np.bool_)])
+        self.earned = np.concatenate([self.earned, np.full(count, np.nan, np.float32)])
+        self.explored_first = np.concatenate([self.explored_first, np.zeros(count, np.bool_)])
+        self.tie_keys = np.concatenate([self.tie_keys, _tie_keys(state.query, ids, self._seed)])
+
+    def _changed(self) -> None:
+        """Forget what was computed for another set of candidates."""
+        self._prior = None
+
+
+class Queries:
+    """The live queries, as many as fit; the one longest unused is dropped first."""
+
+    def __init__(self, store: Store, *, seed: int, most_items: int) -> None:
+        self._store = store
+        self._seed = seed
+        self._most_items = most_items
+        self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
+        self._sizes: dict[str, int] = {}
+        self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
+        self._items = 0
+
+    async def get(self, query: str, now: float) -> LiveQuery | None:
+        """Return a query, None if the store does not know it."""
+        live = self._live.get(query)
+        if live is not None:
+            self._live.move_to_end(query)
+            return live
+        loading = self._loading.get(query)
+        if loading is None:
+            # A task of its own: a caller that goes away must not take the others along.
+            loading = asyncio.create_task(self._load(query, now))
+            self._loading[query] = loading
+        return await asyncio.shield(loading)
+
+    async def _load(self, query: str, now: float) -> LiveQuery | None:
+        try:
+            state = await self._store.items.load(query)
+        finally:
+            del self._loading[query]
+        if state is None:
+            return None
+        live = LiveQuery(state, seed=self._seed, since=now)
+        self.admit(live)
+        return live
+
+    def wrote(self, query: str, version: int) -> LiveQuery | None:
+        """Return the query that must take the step of a write, which made this version.
+
+        None if it is not in memory, or not any more because somebody else wrote in between: it is
+        read with the step in it when it is needed.
+        """
+        live = self._live.get(query)
+        if live is not None and not live.follows(version):
+            self._drop(query)
+            return None
+        return live
+
+    def empty(self, query: str, width: int, now: float) -> LiveQuery:
+        """Return a query nobody has heard of, not yet kept."""
+        state = QueryState(
+            query,
+            [],
+            np.zeros((0, width), np.float32),
+            BehaviorStats.zeros(0),
+            np.zeros(0),
+            np.zeros(0),
+            np.zeros(0, np.bool_),
+        )
+        return LiveQuery(state, seed=self._seed, since=now)
+
+    def admit(self, live: LiveQuery) -> None:
+        """Keep a query that has grown, or is new; drop others if memory is short."""
+        name = live.state.query
+        self._live[name] = live
+        self._live.move_to_end(name)
+        self._items += len(live) - self._sizes.get(name, 0)
+        self._sizes[name] = len(live)
+        while self._items > self._most_items and len(self._live) > 1:
+            self._drop(next(iter(self._live)))
+
+    def _drop(self, query: str) -> None:
+        del self._live[query]
+        self._items -= self._sizes.pop(query)
+
+    def recent(self, most: int) -> list[LiveQuery]:
+        """Return the queries used last, the latest first."""
+        names = reversed(self._live)
+        return [self._live[name] for name, _ in zip(names, range(most), strict=False)]
+
+
+def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint64]:
+    """Return a key for each item that depends on nothing but the seed and both names."""
+    names = (f"{len(query)}:{query}{item}" for item in ids)
+    return np.fromiter((xxhash.xxh3_64_intdigest(encode(name), seed) for name in names), np.uint64)
