@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -78,18 +78,19 @@ SCORE = Frame(
 )
 """The score of an item, given its state."""
 
-LOSS = Frame(
-    arguments=("score", "counts", "slots", "behaviors", "table", "parameters", "out"),
+COUNTS_LOSS = Frame(
+    arguments=("score", *RAW, "parameters", "out"),
     signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
     quantities=("score", *RAW),
-    derived={
-        "hits": "counts[0]",
-        "trials": "counts[1]",
-        "clicks": "number(clicks_sum(counts, slots, behaviors, table))",
-    },
+    derived={"clicks": "number(clicks_sum(counts, slots, behaviors, table))"},
     result="out[0], out[1] = {}",
 )
-"""The loss of a learner's score and its slope, given a row of an evidence's matrix."""
+"""The loss of a learner's score and its slope, given the counts of a row."""
+
+SUMS_LOSS = replace(
+    COUNTS_LOSS, quantities=("score",), derived={"hits": "counts[0]", "trials": "counts[1]"}
+)
+"""The same, where a row has two sums in place of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,17 +111,21 @@ class Formula:
 
     function: Function | str
     parameters: tuple[str, ...]
-    given: Mapping[str, Source] = field(default_factory=dict)
+    given: Mapping[str, Source]
+    frame: Frame
 
     def __init__(
         self,
         function: Function | str,
         *parameters: str,
         given: Mapping[str, Source] | None = None,
+        frame: Frame = SCORE,
     ) -> None:
+        explained = {name: source for name, source in (given or {}).items() if name != source}
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "given", dict(given or {}))
+        object.__setattr__(self, "given", explained)
+        object.__setattr__(self, "frame", frame)
 
     def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score from quantities by name, in plain Python or NumPy."""
@@ -139,9 +144,13 @@ class Formula:
 
         return call(loaded(self.function))
 
-    def text(self, frame: Frame = SCORE) -> str:
+    def text(self) -> str:
         """Return the source of the function that compiled code calls."""
-        return _Composer(self, frame).composed()[0]
+        return _Composer(self).composed()[0]
+
+    def check(self) -> None:
+        """Raise where a function names what nothing explains; those yet to import are trusted."""
+        _Composer(self, trusting=True).composed()
 
     def bind(self, **values: float) -> Score:
         """Return the formula with its parameters."""
@@ -155,33 +164,32 @@ class Formula:
 
     @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
-        """The score of an item as kernels call it; compiled on first use."""
-        return self._compiled_for(SCORE)
-
-    @cached_property
-    def compiled_loss(self) -> Any:  # noqa: ANN401 (Numba's own type)
-        """The loss of a row as kernels call it; compiled on first use."""
-        return self._compiled_for(LOSS)
-
-    def _compiled_for(self, frame: Frame) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The formula as kernels call it; compiled on first use."""
         from ebrank.compiled import FirstClass, shared
 
-        text, functions = _Composer(self, frame).composed()
+        text, functions = _Composer(self).composed()
         for function in functions.values():
             shared(function)
         home = loaded(self.function)
         names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
         # it counts as part of the formula's file, under whose name its machine code is kept
         exec(compile(text, home.__code__.co_filename, "exec"), names)
-        return FirstClass(names["formula"], frame.signature).compiled
+        return FirstClass(names["formula"], self.frame.signature).compiled
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A formula with values for its parameters, ready to rank by."""
+    """A formula with values for its parameters, ready to rank by; `Formula.bind` makes one."""
 
     formula: Formula
     parameters: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that kernels, which point at them, would read beyond their end."""
+        given = self.parameters
+        floats = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 1
+        if not floats or len(given) <= len(self.formula.parameters):
+            raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
     @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
@@ -192,21 +200,29 @@ class Score:
 class _Composer:
     """Writes a function that computes just what a formula needs, each quantity once."""
 
-    def __init__(self, formula: Formula, frame: Frame) -> None:
+    def __init__(self, formula: Formula, *, trusting: bool = False) -> None:
         self._formula = formula
-        self._frame = frame
+        self._frame = formula.frame
+        self._trusting = trusting
         self._lines: list[str] = []
         self._functions: dict[str, Function] = {}
         self._done: set[str] = set()
         self._open: list[str] = []
 
     def composed(self) -> tuple[str, dict[str, Function]]:
-        result = self._call(loaded(self._formula.function))
+        taken = {*self._frame.arguments, *self._frame.derived, *self._formula.given}
+        for name in self._formula.parameters:
+            if name in taken:
+                raise ParameterError(f"a quantity is called {name!r}; rename the parameter")
+        result = self._call(self._formula.function)
         head = f"def formula({', '.join(self._frame.arguments)}):"
         lines = [head, *self._lines, self._frame.result.format(result)]
         return "\n    ".join(lines) + "\n", self._functions
 
-    def _call(self, function: Function) -> str:
+    def _call(self, source: Function | str) -> str:
+        if self._trusting and isinstance(source, str):
+            return ""
+        function = loaded(source)
         names = [self._named(name, function) for name in arguments_of(function)]
         own = f"function_{len(self._functions)}"
         self._functions[own] = function
@@ -216,7 +232,7 @@ class _Composer:
         """Return the expression for a quantity, after the lines that compute it."""
         formula = self._formula
         if name in formula.given:
-            return self._given(name)
+            return self._given(name, user)
         if name in formula.parameters:
             return f"parameters[{formula.parameters.index(name)}]"
         if name in self._frame.derived:
@@ -230,18 +246,21 @@ class _Composer:
             "nor declared as a parameter"
         )
 
-    def _given(self, name: str) -> str:
-        source = self._formula.given[name]
-        if isinstance(source, str) and ":" not in source:
-            return self._named(source, loaded(self._formula.function))
-        if isinstance(source, int | float):
-            return repr(float(source))
+    def _given(self, name: str, user: Function) -> str:
         if name in self._open:
             raise ParameterError(f"{name} is explained by itself: {' → '.join(self._open)}")
+        source = self._formula.given[name]
+        if isinstance(source, int | float):
+            return repr(float(source))
         self._open.append(name)
-        self._assign(f"{name}_", self._call(loaded(source)) if f"{name}_" not in self._done else "")
+        if isinstance(source, str) and ":" not in source:
+            expression = self._named(source, user)
+        else:
+            expression = f"{name}_"
+            if expression not in self._done:
+                self._assign(expression, self._call(source))
         self._open.pop()
-        return f"{name}_"
+        return expression
 
     def _assign(self, name: str, expression: str) -> None:
         if name not in self._done:

@@ -34,7 +34,7 @@ from ebrank.bonus import Bonus
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.estimators import ESTIMATORS, Estimator
-from ebrank.formula import Formula, Score, Source
+from ebrank.formula import COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
 from ebrank.parameters import Configured, Parameter, declared, param, typed
 from ebrank.plugins import load_class
 from ebrank.priors.base import Family, ItemPrior, Learner, Posterior, State
@@ -143,6 +143,10 @@ class Policy:
         kept = {name: value for name, value in self.values().items() if name not in gone}
         return make(self.name, **kept | changes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the text: what is compiled stays behind."""
+        return parse, (str(self),)
+
     def __str__(self) -> str:
         """Return the text that `parse` reads back, with parameters not at their default."""
         values = self.values()
@@ -202,7 +206,7 @@ class Policy:
             features=read_only(_matrix(features)),
             evidence=read_only(self.estimator.matrix(behavior, sums, clamp=self.choices.clamp)),
             included=read_only(sums.shown > self.choices.min_impressions),
-            loss=loss.compiled_loss,
+            loss=loss.compiled,
             table=valuation.table,
             slots=valuation.slots,
             behaviors=valuation.behaviors,
@@ -331,7 +335,9 @@ def _check(policy: Policy) -> None:
             f"the family {policy.family.name} does not take {policy.choices.estimator!r} evidence; "
             f"it takes {', '.join(policy.family.posteriors)}"
         )
-    policy.score.formula.text()  # raises where a bonus names what the family does not have
+    policy.score.formula.check()  # raises where a bonus names what the family does not have
+    family: Any = type(policy.family)
+    _loss(family, policy.choices.estimator).check()
 
 
 @cache
@@ -346,10 +352,8 @@ def _formulas(family: Any, bonus: Any, estimator: str, part: str) -> Formula:  #
         "draw": posterior.draw,
     }
     if part == "prior":
-        alike = next(iter(family.posteriors.values()))
-        return Formula(
-            _as_it_is, given=given | {"relevance": alike.relevance, "hits": 0.0, "trials": 0.0}
-        )
+        unseen = {"relevance": _by_sums(family).relevance, "hits": 0.0, "trials": 0.0}
+        return Formula(_as_it_is, given=given | unseen)
     if part == "behavior":
         behavior = {"hits": "clicks", "trials": "exposure"} | dict(ESTIMATORS[estimator].quantities)
         return Formula(_rate, given=behavior)
@@ -359,10 +363,22 @@ def _formulas(family: Any, bonus: Any, estimator: str, part: str) -> Formula:  #
     return Formula(_total, *names, given=given | {"bonus": bonus.value})
 
 
+def _by_sums(family: Any) -> Posterior:  # noqa: ANN401 (a class)
+    """Return a posterior by hits of trials, which gives the prior where both are 0."""
+    posteriors: Mapping[str, Posterior] = family.posteriors
+    for name, posterior in posteriors.items():
+        if ESTIMATORS[name].hits:
+            return posterior
+    raise ParameterError(
+        f"the family {family.name} reads counts only: it cannot rank by the prior's part"
+    )
+
+
 @cache
 def _loss(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a class)
     posterior = family.posteriors[estimator]
-    return Formula(posterior.loss, *(f.name for f in fields(family)))
+    frame = SUMS_LOSS if ESTIMATORS[estimator].hits else COUNTS_LOSS
+    return Formula(posterior.loss, *(f.name for f in fields(family)), frame=frame)
 
 
 def _as_it_is(relevance: float) -> float:

@@ -11,7 +11,7 @@ import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.base import parameters
 from ebrank.simulation.config import SimulationConfig

@@ -32,23 +32,21 @@ def command(name: str | None, as_json: bool) -> None:
     from ebrank.rankers import registry
 
     if name is None:
-        rankers = [about(ranker) for ranker in registry.known().values()]
+        rankers = [about(ranker()) for ranker in registry.known().values()]
         if as_json:
             console.print_json({"rankers": rankers, "installed": installed()})
         else:
             print_list(rankers, installed())
         return
-    one = about(type(registry.parse(name)))
+    one = about(registry.parse(name))
     if as_json:
         console.print_json(one)
     else:
         print_one(one)
 
 
-def about(ranker: type[Ranker]) -> dict[str, Any]:
+def about(ranker: Ranker) -> dict[str, Any]:
     """Return what a ranker declares."""
-    from ebrank.rankers.base import parameters
-
     return {
         "name": ranker.name,
         "help": ranker.help,
@@ -61,7 +59,7 @@ def about(ranker: type[Ranker]) -> dict[str, Any]:
                 "help": parameter.help,
                 "grid": list(parameter.grid),
             }
-            for parameter in parameters(ranker)
+            for parameter in ranker.parameters()
         ],
     }
 
@@ -91,7 +89,7 @@ def print_one(ranker: dict[str, Any]) -> None:
     }
     console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
     if ranker["parameters"]:
-        from ebrank.rankers.registry import typed
+        from ebrank.parameters import typed
 
         click.echo()
         columns = ("parameter", "default", "takes", "what it is")

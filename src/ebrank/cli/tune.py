@@ -150,7 +150,7 @@ def report(told: Experiment, tuning: Tuning) -> dict[str, Any]:
 
 def print_tuning(told: Experiment, tuning: Tuning) -> None:
     """Print the grid as a table, the choice marked, and how to use it."""
-    from ebrank.rankers.registry import typed
+    from ebrank.parameters import typed
 
     best = tuning.best
     names = tuple(best.values)

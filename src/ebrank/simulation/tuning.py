@@ -44,13 +44,13 @@ class Point:
     @property
     def text(self) -> str:
         """What `registry.parse` reads: what is not default, and all that was tuned."""
-        declared = {parameter.name: parameter for parameter in self.ranker.parameters()}
-        told = [
-            f"{name}={typed(getattr(self.ranker, name))}"
-            for name, parameter in declared.items()
-            if name in self.values or getattr(self.ranker, name) != parameter.default
+        ranker = self.ranker
+        settings = [
+            f"{parameter.name}={typed(ranker.value(parameter.name))}"
+            for parameter in ranker.parameters()
+            if parameter.name in self.values or ranker.value(parameter.name) != parameter.default
         ]
-        return f"{self.ranker.called}:{','.join(told)}"
+        return f"{ranker.called}:{','.join(settings)}"
 
     @property
     def validation_ndcg(self) -> Floats:
@@ -74,12 +74,14 @@ class Tuning:
     def at_the_edge(self) -> list[str]:
         """Parameters whose best value is the grid's first or last number, but not their limit."""
         declared = {parameter.name: parameter for parameter in self.best.ranker.parameters()}
-        tried = {name: {point.values[name] for point in self.points} for name in self.best.values}
+        tried = {
+            name: {point.values[name] for point in self.points} - {None}
+            for name in self.best.values
+        }
         return [
             name
             for name, value in self.best.values.items()
-            if not declared[name].choices
-            and not isinstance(value, bool)
+            if declared[name].kind in (int, float)
             and len(tried[name]) > 1
             and value in (min(tried[name]), max(tried[name]))
             and value != declared[name].at_least

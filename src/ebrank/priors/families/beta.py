@@ -64,7 +64,6 @@ class Beta(Family):
         5.0,
         "β of the prior: the larger, the more the prior weighs against clicks",
         at_least=1e-6,
-        grid=(1.0, 2.0, 5.0, 10.0, 20.0),
     )
 
     def prior(self, scores: Floats) -> ItemPrior:

@@ -41,11 +41,12 @@ class Linear(Learner):
         None,
         "penalty on the weights; auto chooses it by the loss of validation rows",
         at_least=0,
-        grid=RIDGES,
         kind=float,
     )
     early_stopping: bool = param(True, "keep the weights with the lowest validation loss")
-    patience: int = param(5, "iterations without a lower validation loss before a fit ends")
+    patience: int = param(
+        5, "iterations without a lower validation loss before a fit ends", at_least=1
+    )
     max_iterations: int = param(200, "most quasi-Newton iterations", at_least=1)
     tolerance: float = param(
         1e-3,
