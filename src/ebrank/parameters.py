@@ -58,7 +58,7 @@ class Parameter:
         except (KeyError, ValueError):
             raise ParameterError(f"{self.name} takes {self.domain}, not {text!r}") from None
 
-    def checked(self, value: object, owner: str) -> Any:  # noqa: ANN401 (of the parameter's type)
+    def check(self, value: object, owner: str) -> Any:  # noqa: ANN401 (of the parameter's type)
         """Return a value in the parameter's own type, or raise where it is outside the domain."""
         if self.default is None and value is None:
             return None
@@ -173,7 +173,7 @@ class Configured:
     def __post_init__(self) -> None:
         """Refuse parameters out of range, and give each its own type."""
         for parameter in declared(type(self)):
-            value = parameter.checked(getattr(self, parameter.name), self.name)
+            value = parameter.check(getattr(self, parameter.name), self.name)
             object.__setattr__(self, parameter.name, value)
 
 
