@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from ebrank.examination import Examination
 
 from benchmarks.figure import Figure, best_seconds
-from ebrank.examination import Examination
 from ebrank.service.core.flusher import Flusher
 from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry

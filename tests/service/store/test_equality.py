@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from ebrank.behavior import BehaviorStats
+from ebrank.examination import Examination
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -21,8 +23,6 @@ from hypothesis.stateful import (
     rule,
 )
 
-from ebrank.behavior import BehaviorStats
-from ebrank.examination import Examination
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
