@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ebrank.behavior import FIELDS
 from ebrank.service.store.base import Store, StoreView
 from ebrank.service.store.records import EventEntry, NewItem, Operation, QueryState, RankingEntry
+from ebrank.service.store.rows import count_rows
 
-CURVE = (1.0, 0.6309297535714574, 0.5, 0.0)
+BEHAVIORS = {"click": 1, "purchase": 2}
+"""Outcomes by name; anything else counts nothing."""
 
 
 def new_items(*names: str, width: int = 2) -> list[NewItem]:
@@ -28,12 +29,12 @@ def ranking(
     **more: Any,  # noqa: ANN401
 ) -> RankingEntry:
     """Return a list of items with one-letter names."""
-    return RankingEntry(name, query, time, 1, tuple(items), CURVE[: len(items)], **more)
+    return RankingEntry(name, query, time, 1, tuple(items), **more)
 
 
 def event(
     name: str,
-    of: RankingEntry,
+    served: RankingEntry,
     item: str,
     kind: str = "click",
     *,
@@ -41,18 +42,28 @@ def event(
     time: float = 20.0,
 ) -> EventEntry:
     """Return what a user did with an item of a list."""
-    place = of.items.index(item)
-    p = of.examination[place]
-    return EventEntry(name, of.id, of.query, item, kind, place + 1, p, shows, time - 1.0, time)
+    rank, outcome = served.items.index(item) + 1, BEHAVIORS.get(kind, 0)
+    return EventEntry(
+        name, served.id, served.query, item, kind, rank, outcome, shows, time - 1.0, time
+    )
 
 
-def sums(state: QueryState | None) -> dict[str, tuple[Any, ...]]:
-    """Return n, c, C, E and the time of the first impression of each item, to compare exactly."""
+def counts(state: QueryState | None) -> dict[str, dict[tuple[int, int], int]]:
+    """Return the counts of each item that are not 0, by outcome and rank (up to 10)."""
     if state is None:
         return {}
-    columns = [getattr(state.stats, field).tolist() for field in FIELDS]
-    first = [None if np.isnan(time) else time for time in state.first_shown.tolist()]
-    return dict(zip(state.ids, zip(*columns, first, strict=True), strict=True))
+    found: dict[str, dict[tuple[int, int], int]] = {name: {} for name in state.ids}
+    for place, outcome, slot, count in count_rows(state.counts):
+        found[state.ids[place]][outcome, slot + 1] = count
+    return found
+
+
+def first_shown(state: QueryState | None) -> dict[str, float | None]:
+    """Return when each item was first shown."""
+    if state is None:
+        return {}
+    times = [None if np.isnan(time) else time for time in state.first_shown.tolist()]
+    return dict(zip(state.ids, times, strict=True))
 
 
 def bits(state: QueryState | None) -> dict[str, Any]:
@@ -61,13 +72,11 @@ def bits(state: QueryState | None) -> dict[str, Any]:
         return {}
     found = {field.name: getattr(state, field.name) for field in fields(QueryState)}
     del found["version"]
-    stats = found.pop("stats")
-    arrays = found | {field: getattr(stats, field) for field in FIELDS}
     return {
         name: (value.dtype, value.shape, value.tobytes())
         if isinstance(value, np.ndarray)
         else value
-        for name, value in arrays.items()
+        for name, value in found.items()
     }
 
 
@@ -95,7 +104,7 @@ async def fill(store: Store) -> list[Operation]:
     await store.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
     first = ranking("r1", "abcd", explored=(True, False, False, True), user="u", cost=0.25)
     late = ranking("r2", "cab", time=30.0, counted=False, would_rank=("a", "b", "c"))
-    umlaut = RankingEntry("r3", "other query ☂", 50.0, 0, ("ä",), (0.3,), relevance=(0.1,))
+    umlaut = RankingEntry("r3", "other query ☂", 50.0, 0, ("ä",), relevance=(0.1,))
     log: list[Operation] = [
         first,
         event("e1", first, "b"),

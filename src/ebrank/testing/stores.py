@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ebrank.evidence.slots import SLOTS, slot_of
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
@@ -28,10 +29,20 @@ from ebrank.service.store.records import (
     ModelRecord,
     NewItem,
     Operation,
+    QueryState,
     RankingEntry,
     RolledUp,
 )
-from ebrank.testing.histories import bits, contents, event, fill, new_items, ranking, sums
+from ebrank.testing.histories import (
+    bits,
+    contents,
+    counts,
+    event,
+    fill,
+    first_shown,
+    new_items,
+    ranking,
+)
 
 Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Store]]
 """Opens the store of a name, which is a plain word; an empty one the first time."""
@@ -105,8 +116,14 @@ async def _log(store: Store) -> list[Operation]:
     return [entry async for entry in store.log.entries()]
 
 
-async def _sums(store: Store, query: str = "q") -> dict[str, tuple[object, ...]]:
-    return sums(await store.items.load(query))
+async def _counts(store: Store, query: str = "q") -> dict[str, dict[tuple[int, int], int]]:
+    return counts(await store.items.load(query))
+
+
+async def _state(store: Store, query: str = "q") -> QueryState:
+    state = await store.items.load(query)
+    assert state is not None, f"the query {query!r} is unknown"
+    return state
 
 
 async def _statuses(store: Store, operations: list[Operation]) -> list[str]:
@@ -144,8 +161,7 @@ async def item_order(stores: Stores) -> None:
         nan = float("nan")
         await store.items.put("q", [NewItem("b", (1.0, nan)), NewItem("a", (3.0, 0.1))], 5.0)
         await store.items.put("q", new_items("c", "a"), 6.0)
-        state = await store.items.load("q")
-        assert state is not None, "the query is unknown"
+        state = await _state(store)
         _equal("query and ids", (state.query, list(state.ids)), ("q", ["b", "a", "c"]))
         expected = np.array([[1.0, nan], [97.0, 97.0], [99.0, 99.0]], np.float32)
         _equal("the type of features", state.features.dtype, np.dtype(np.float32))
@@ -153,7 +169,9 @@ async def item_order(stores: Stores) -> None:
         _equal("entered", state.entered.tolist(), [5.0, 5.0, 6.0])
         assert np.isnan(state.first_shown).all(), "first_shown of an item never shown is not NaN"
         _equal("active", state.active.tolist(), [True] * 3)
-        _equal("the counters", sums(state), dict.fromkeys("bac", (0, 0, 0.0, 0.0, None)))
+        _equal("the counts", counts(state), {"b": {}, "a": {}, "c": {}})
+        found = state.counts.shape, state.counts.dtype
+        _equal("the shape and type of counts", found, ((3, 2, 1), np.dtype(np.int32)))
         _equal("log.last_time()", await store.log.last_time(), 6.0)
 
 
@@ -173,21 +191,19 @@ async def withdrawn(stores: Stores) -> None:
     """A withdrawn item keeps its history and may come back."""
     async with stores.new() as store:
         await fill(store)
-        before = await _sums(store)
+        before = await _counts(store)
         assert await store.items.withdraw("q", "a", 80.0) is not None, "it was a candidate"
         for query, item in (("q", "a"), ("q", "nobody"), ("nothing", "a")):
             found = await store.items.withdraw(query, item, 81.0)
             _equal(f"withdrawing {item!r} of {query!r}", found, None)
-        state = await store.items.load("q")
-        assert state is not None, "the query is unknown"
+        state = await _state(store)
         _equal("active", state.active.tolist(), [False, True, True, False])
         _equal("log.last_time()", await store.log.last_time(), 80.0)
         await store.items.put("q", new_items("a"), 90.0)
-        state = await store.items.load("q")
-        assert state is not None, "the query is unknown"
+        state = await _state(store)
         _equal("active", state.active.tolist(), [True, True, True, False])
         _equal("entered of the item that came back", state.entered[0], 1.0)
-        _equal("the counters", sums(state), before)
+        _equal("the counts", counts(state), before)
 
 
 @_check
@@ -203,7 +219,7 @@ async def widths(stores: Stores) -> None:
         _equal("meta.all()", await store.meta.all(), {})
         await store.items.put("q", new_items("a"), 1.0)
         await _refused(store.items.put("q", new_items("c", width=1), 2.0), "nothing was changed")
-        _equal("the items", list(await _sums(store)), ["a"])
+        _equal("the items", list(await _counts(store)), ["a"])
 
 
 @_check
@@ -211,9 +227,8 @@ async def ownership(stores: Stores) -> None:
     """The caller owns what is loaded."""
     async with stores.new() as store:
         await fill(store)
-        state, before = await store.items.load("q"), bits(await store.items.load("q"))
-        assert state is not None, "the query is unknown"
-        state.stats.shown[:] = 7
+        state, before = await _state(store), bits(await store.items.load("q"))
+        state.counts[:] = 7
         state.features[:] = 0.0
         state.active[:] = False
         _equal("the query, loaded again", bits(await store.items.load("q")), before)
@@ -226,8 +241,7 @@ async def many_items(stores: Stores) -> None:
         items = [NewItem(f"i{number}", (float(number),)) for number in range(3000)]
         await store.items.put("q", items, 1.0)
         await store.items.put("q", [NewItem("i7", (0.5,)), NewItem("last", (1.0,))], 2.0)
-        state = await store.items.load("q")
-        assert state is not None, "the query is unknown"
+        state = await _state(store)
         _equal("the ids", list(state.ids), [*(item.id for item in items), "last"])
         _equal("a feature that was changed", state.features[7].tolist(), [0.5])
         _equal("the version", state.version, 2)
@@ -238,19 +252,41 @@ async def many_items(stores: Stores) -> None:
 
 @_check
 async def served_lists(stores: Stores) -> None:
-    """A served list counts where users look."""
+    """A served list counts an impression of each item at its rank."""
     async with stores.new() as store:
         await store.items.put("q", new_items(*"abcd"), 1.0)
-        statuses = await _statuses(store, [ranking("r", "cabd", time=9.0)])
+        statuses = await _statuses(store, [ranking("r1", "cab", time=9.0)])
         _equal("what was written", statuses, ["accepted"])
-        p = ranking("r", "cabd").examination
-        expected = {
-            "a": (1, 0, 0.0, p[1], 9.0),
-            "b": (1, 0, 0.0, p[2], 9.0),
-            "c": (1, 0, 0.0, p[0], 9.0),
-            "d": (0, 0, 0.0, 0.0, None),
-        }
-        _equal("the counters", await _sums(store), expected)
+        await store.log.write([ranking("r2", "ca", time=10.0)])
+        await store.log.write([ranking("r3", "d", time=11.0, counted=False)])
+        state = await _state(store)
+        expected = {"a": {(0, 2): 2}, "b": {(0, 3): 1}, "c": {(0, 1): 2}, "d": {}}
+        _equal("the counts", counts(state), expected)
+        _equal("first_shown", first_shown(state), {"a": 9.0, "b": 9.0, "c": 9.0, "d": None})
+
+
+@_check
+async def long_lists(stores: Stores) -> None:
+    """Deep ranks count in bands, as `ebrank.evidence.slots` has them."""
+    async with stores.new() as store:
+        names = [f"i{number}" for number in range(400)]
+        await store.items.put("q", [NewItem(name, (1.0,)) for name in names], 1.0)
+        ranks = [1, 10, 11, 15, 16, 25, 26, 50, 51, 100, 101, 300, 301, 400]
+        clicks = [
+            EventEntry(f"e{rank}", "r", "q", names[rank - 1], "click", rank, 1, False, 3.0, 3.0)
+            for rank in ranks
+        ]
+        await store.log.write([RankingEntry("r", "q", 2.0, 0, tuple(names)), *clicks])
+        expected = np.zeros((400, 2, SLOTS), np.int32)
+        for rank in range(1, 401):
+            expected[rank - 1, 0, slot_of(rank)] = 1
+            expected[rank - 1, 1, slot_of(rank)] = rank in ranks
+        found = (await _state(store)).counts
+        assert np.array_equal(found, expected), "counts at deep ranks are wrong"
+        await store.log.roll_up(10.0)
+        snapshot = await store.items.snapshot("q")
+        assert snapshot is not None, "the query is unknown"
+        assert np.array_equal(snapshot.counts, expected), "the snapshot at deep ranks is wrong"
 
 
 @_check
@@ -277,10 +313,10 @@ async def all_or_nothing(stores: Stores) -> None:
 
 @_check
 async def event_counts(stores: Stores) -> None:
-    """Events count by what was logged."""
+    """Events count at the rank that was logged."""
     async with stores.new() as store:
         await store.items.put("q", new_items(*"abc"), 1.0)
-        served, quiet = ranking("r1", "abc"), ranking("r2", "abc", counted=False)
+        served, quiet = ranking("r1", "abc"), ranking("r2", "cba", counted=False)
         await store.log.write(
             [
                 served,
@@ -291,13 +327,47 @@ async def event_counts(stores: Stores) -> None:
                 event("e4", quiet, "c", "bookmark"),
             ]
         )
-        p = served.examination
         expected = {
-            "a": (2, 0, 0.0, p[0] + p[0], 10.0),
-            "b": (2, 1, 1.0 / p[1], p[1] + p[1], 10.0),
-            "c": (1, 1, 2.0, 0.5, 10.0),
+            "a": {(0, 1): 1, (0, 3): 1},
+            "b": {(0, 2): 2, (1, 2): 1},
+            "c": {(0, 3): 1, (1, 3): 1},
         }
-        _equal("the counters", await _sums(store), expected)
+        _equal("the counts", await _counts(store), expected)
+
+
+@_check
+async def best_behavior(stores: Stores) -> None:
+    """An impression's outcome is its best behavior, in whatever order they come."""
+    one, two = ranking("r1", "ab"), ranking("r2", "ab")
+    entries: list[Operation] = [
+        event("e1", one, "a", "click"),
+        event("e2", one, "a", "purchase"),
+        event("e3", two, "a", "purchase"),
+        event("e4", two, "a", "click"),
+        event("e5", one, "b", "impression"),
+        event("e6", one, "b", "click"),
+        event("e7", two, "b", "bookmark"),
+        event("e8", two, "b", "purchase"),
+    ]
+    counted = [(1, 0), (2, 1), (2, 0), (0, 0), (0, 0), (1, 0), (0, 0), (2, 0)]
+    for batches in ([entries], [[entry] for entry in entries]):
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.log.write([one, two])
+            written = [one for batch in batches for one in (await store.log.write(batch)).written]
+            _equal("what was written", {one.status for one in written}, {"accepted"})
+            found = [(one.outcome, one.replaces) for one in written]
+            _equal("outcomes, and what they replace", found, counted)
+            logged = [entry for entry in await _log(store) if isinstance(entry, EventEntry)]
+            found = [(entry.outcome, entry.replaces) for entry in logged]
+            _equal("outcomes in the log", found, counted)
+            expected = {
+                "a": {(0, 1): 2, (2, 1): 2},
+                "b": {(0, 2): 2, (1, 2): 1, (2, 2): 1},
+            }
+            _equal("the counts", await _counts(store), expected)
+            await store.log.roll_up(1000.0)
+            _equal("the snapshot", counts(await store.items.snapshot("q")), expected)
 
 
 @_check
@@ -326,8 +396,10 @@ async def one_impression(stores: Stores) -> None:
             logged = [entry for entry in await _log(store) if isinstance(entry, EventEntry)]
             shows = [entry.shows for entry in logged]
             _equal("what the log says shows", shows, expected[:4] + expected[5:])
-            counts = {item: row[:2] for item, row in (await _sums(store)).items()}
-            _equal("the counters", counts, {"a": (2, 2), "b": (1, 1), "c": (1, 1)})
+            found = await _counts(store)
+            both = {(0, 2): 1, (1, 2): 1}
+            expected_counts = {"a": {(0, 1): 2, (1, 1): 2}, "b": both, "c": {(0, 3): 1, (1, 3): 1}}
+            _equal("the counts", found, expected_counts)
 
 
 @_check
@@ -349,8 +421,8 @@ async def duplicates(stores: Stores) -> None:
             _equal("what was written", [one.status for one in written], statuses)
             _equal("the first reason", written[2].reason, "event_id was seen before")
             assert "was counted for this item" in written[3].reason, written[3].reason
-            counts = [row[:2] for row in (await _sums(store)).values()]
-            _equal("the counters", counts, [(1, 1), (1, 0), (1, 0)])
+            expected = {"a": {(0, 1): 1, (1, 1): 1}, "b": {(0, 2): 1}, "c": {(0, 3): 1}}
+            _equal("the counts", await _counts(store), expected)
             _equal("the log", await _log(store), [entries[0], entries[1], entries[4]])
             again = await _statuses(store, entries[1:])
             _equal("the same events again", again, ["duplicate"] * 4)
@@ -366,14 +438,15 @@ async def names(stores: Stores) -> None:
             items = [NewItem(item, (1.0,)), NewItem("", (2.0,))]
             await store.items.put(query, items, 1.0)
             served = RankingEntry(
-                f"r{text}{number}", query, 2.0, 0, (item, ""), (1.0, 0.5), would_rank=("", item)
+                f"r{text}{number}", query, 2.0, 0, (item, ""), would_rank=("", item)
             )
             name = f"e{text}{number}"
-            click = EventEntry(name, served.id, query, item, text, 1, 1.0, False, 3.0, 3.0)
+            click = EventEntry(name, served.id, query, item, text, 1, 1, False, 3.0, 3.0)
             await store.log.write([served, click])
             _equal("the end of the log", (await _log(store))[-2:], [served, click])
             _equal("the ranking", await store.log.ranking(served.id), served)
-            _equal("n", [row[0] for row in (await _sums(store, query)).values()], [1, 1])
+            expected = {item: {(0, 1): 1, (1, 1): 1}, "": {(0, 2): 1}}
+            _equal("the counts", await _counts(store, query), expected)
 
 
 # --- versions ------------------------------------------------------------------------------------
@@ -479,8 +552,10 @@ async def roll_up(stores: Stores) -> None:
             await only_old.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
             await only_old.log.write(old)
             for query in await store.items.queries():
-                snapshot = sums(await store.items.snapshot(query))
-                _equal("the snapshot", snapshot, sums(await only_old.items.load(query)))
+                snapshot = await store.items.snapshot(query)
+                loaded = await only_old.items.load(query)
+                _equal("the snapshot", counts(snapshot), counts(loaded))
+                _equal("first_shown of the snapshot", first_shown(snapshot), first_shown(loaded))
             gone = await store.log.ranking("r1") is None
             _equal("whether an old ranking is gone", gone, before > 10.0)
 
@@ -554,14 +629,13 @@ async def at_once(stores: Stores) -> None:
                 await store.items.load("q")
 
         await asyncio.gather(*(work(worker) for worker in range(4)))
-        counts = [row[:2] for row in (await _sums(store)).values()]
-        _equal("the counters", counts, [(80, 0), (80, 80), (80, 0)])
-        state = await store.items.load("q")
-        assert state is not None, "the query is unknown"
+        expected = {"a": {(0, 1): 80}, "b": {(0, 2): 80, (1, 2): 80}, "c": {(0, 3): 80}}
+        _equal("the counts", await _counts(store), expected)
+        state = await _state(store)
         _equal("the version", state.version, 81)
         await store.log.roll_up(11.0)
-        snapshot = sums(await store.items.snapshot("q"))
-        _equal("the snapshot after a roll-up of all", snapshot, await _sums(store))
+        snapshot = counts(await store.items.snapshot("q"))
+        _equal("the snapshot after a roll-up of all", snapshot, await _counts(store))
 
 
 # --- models and settings -------------------------------------------------------------------------
@@ -681,9 +755,8 @@ def _random_call(
         return lambda store: store.log.write(lists[-1:])
     entries: list[Operation] = []
     for served in chance.sample(lists, min(len(lists), 3)):
-        place = chance.randrange(len(served.items))
-        if served.examination[place] > 0.0:
-            name, kind = f"e{chance.randrange(40)}", chance.choice(["click", "impression"])
-            item, shows = served.items[place], not served.counted
-            entries.append(event(name, served, item, kind, shows=shows, time=time))
+        name, item = f"e{chance.randrange(40)}", chance.choice(served.items)
+        kind = chance.choice(["click", "click", "impression", "purchase", "bookmark"])
+        shows = not served.counted and kind != "bookmark"
+        entries.append(event(name, served, item, kind, shows=shows, time=time))
     return lambda store: store.log.write(entries)

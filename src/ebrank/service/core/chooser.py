@@ -30,16 +30,17 @@ class Choice:
 
 
 class Chooser:
-    """Makes lists by the settings."""
+    """Makes lists by the settings.
+
+    Attributes:
+        examination: p of the ranks.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.ranking
         self._windows = Windows(settings.ranking.window)
-        self._examination = settings.examination.examination()(np.arange(1, api.MOST_RANKS + 1))
-
-    def examination(self, count: int) -> tuple[float, ...]:
-        """Return p of the first ranks."""
-        return tuple(self._examination[:count].tolist())
+        self._draws = np.random.PCG64()
+        self.examination = settings.examination.examination()(np.arange(1, api.MOST_RANKS + 1))
 
     def choose(
         self, request: api.RankRequest, live: LiveQuery, model: Model, user: str | None, now: float
@@ -49,23 +50,23 @@ class Chooser:
         if self._settings.mode == "shadow":
             return self._shadow(request, live, model, k)
         only = None if request.items is None else _rows(live, request.items)
-        candidates = lists.scored(live, model, only)
+        candidates = lists.scored(live, model, only, self._draws)
         if not request.explore:
-            return Choice(lists.relevance_list(candidates, k, self._examination))
+            return Choice(lists.relevance_list(candidates, k, self.examination))
         if user is None or not self._settings.window:
             return Choice(self._explored(candidates, k))
         page = ListKey(live.state.query, user, None if only is None else _hash(only))
         return Choice(self._stable(candidates, page, k, now))
 
     def _explored(self, candidates: ScoredCandidates, k: int) -> Listing:
-        return lists.explored_list(candidates, k, self._settings, self._examination)
+        return lists.explored_list(candidates, k, self._settings, self.examination)
 
     def _stable(self, candidates: ScoredCandidates, page: ListKey, k: int, now: float) -> Listing:
         kept = self._windows.get(page, now)
         chosen = (
             self._explored(candidates, k)
             if kept is None
-            else lists.resumed_list(candidates, kept, k, self._settings, self._examination)
+            else lists.resumed_list(candidates, kept, k, self._settings, self.examination)
         )
         self._windows.keep(page, chosen.rows, k, now)
         return chosen
@@ -74,8 +75,8 @@ class Chooser:
         if request.items is None:
             raise Problem("in shadow mode a request gives its own order: items", "items")
         rows = _rows(live, request.items)
-        candidates = lists.scored(live, model, rows)
-        served = lists.listing(candidates, np.arange(min(k, len(rows))), self._examination)
+        candidates = lists.scored(live, model, rows, self._draws)
+        served = lists.listing(candidates, np.arange(min(k, len(rows))), self.examination)
         # The caller's order is no exploration of ours, whatever it costs.
         own = Listing(candidates, served.places, np.zeros(len(served.places), np.bool_), 0.0)
         return Choice(own, self._explored(candidates, k))

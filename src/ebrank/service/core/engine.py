@@ -20,6 +20,7 @@ FeedbackResponse(accepted=1, duplicate=1, rejected=0, results=[...])
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from collections import Counter
@@ -27,10 +28,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 
+from ebrank.evidence import Behaviors
 from ebrank.service import api
 from ebrank.service.core import chooser, lists
 from ebrank.service.core.clock import MonotoneClock, log
-from ebrank.service.core.feedback import Feedback, RecentLists, Served
+from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
 from ebrank.service.core.flusher import Flusher
 from ebrank.service.core.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping
 from ebrank.service.core.items import FIRST_ITEM, SCHEMA, Items
@@ -45,11 +47,11 @@ from ebrank.service.learning.models import Model, warm_up
 from ebrank.service.learning.training import Training
 from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.settings import Settings
-from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import RankingEntry
+from ebrank.settings import SettingsError
 
-SALT, CHECKED = "salt", "checked"
+SALT, CHECKED, BEHAVIORS = "salt", "checked", "behaviors"
 HOUR = 3600.0
 
 
@@ -74,6 +76,7 @@ class Engine:
         """Take what `open` has read."""
         self._store = store
         self._settings = settings
+        self._behaviors = settings.events.declared()
         self._now = clock
         self._timer = timer
         self._ids = RankingIds(after=clock.last)
@@ -83,14 +86,16 @@ class Engine:
             store,
             seed=settings.ranking.seed,
             most_items=settings.limits.items_in_memory,
+            behaviors=self._behaviors,
         )
-        self._activity = Activity(store, settings.insights.new_seconds, meta.get(TOTALS))
+        self._chooser = chooser.Chooser(settings)
+        self._activity = Activity(
+            store, settings.insights.new_seconds, self._chooser.examination, meta.get(TOTALS)
+        )
         self._recent = RecentLists(store)
         self._items = Items(store, settings, self._queries, self._activity, meta.get(SCHEMA))
-        self._chooser = chooser.Chooser(settings)
-        self._feedback = Feedback(
-            store, settings, self._queries, self._recent, self._activity, clock
-        )
+        rules = FeedbackRules(settings, self._behaviors)
+        self._feedback = Feedback(store, rules, self._queries, self._recent, self._activity, clock)
         self.flusher = Flusher(store)
         self._training = Training(settings, versions.fitted, self._adopt, clock, timer)
         self._chores = Housekeeping(timer)
@@ -113,6 +118,7 @@ class Engine:
         if SALT not in meta:  # what users' names are hashed with
             meta[SALT] = secrets.token_hex(16)
             await store.meta.set({SALT: meta[SALT]})
+        await _fix_behaviors(store, settings.events.declared(), meta.get(BEHAVIORS))
         now = MonotoneClock(clock, await store.log.last_time())
         versions = await ModelVersions.open(store, settings, now)
         return cls(store, settings, now, timer, versions, meta)
@@ -120,7 +126,7 @@ class Engine:
     async def start(self) -> None:
         """Compile what ranks, and start the chores; before the first request."""
         self._now()  # tells if the clock is behind the log
-        await asyncio.to_thread(warm_up)
+        await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
         self._chores.add(SAVE_SECONDS, self._activity.save)
         self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
         self._chores.add(TICK_SECONDS, self._train_if_due)
@@ -206,7 +212,6 @@ class Engine:
             time=now,
             model=model.version,
             items=tuple(ids[row] for row in rows),
-            examination=self._chooser.examination(len(rows)),
             counted=self._settings.events.impressions == "served",
             explored=tuple(served.explored.tolist()),
             relevance=tuple(served.relevance.tolist()),
@@ -223,10 +228,8 @@ class Engine:
             self._activity.shadow(live, served, would, entry)
         changed = self._queries.wrote(entry.query, commit.versions[entry.query])
         if changed is not None:
-            examined = zip(rows, entry.examination, strict=True)
-            shown = [row for row, p in examined if p > 0.0 and entry.counted]
-            changed.add(counting.steps(entry), shown)
-        self._recent.add(Served(entry, rows))
+            changed.add(entry, rows)
+        self._recent.add(entry.id, Served.of(entry, rows))
         shadow = UNSET if would is None else would_rank
         return api.RankResponse(entry.id, entry.model, items, shadow)
 
@@ -309,3 +312,20 @@ class Engine:
         now, kept = self._now(), self._settings.store.retention_seconds
         oldest = now - max(kept, HOUR)  # minute, since the dashboard shows an hour
         await self._store.log.roll_up(now - kept, minutes_before=oldest)
+
+
+async def _fix_behaviors(store: Store, declared: Behaviors, stored: str | None) -> None:
+    """Keep the names of behaviors in the order by which the store counts them.
+
+    More may be declared later if they are worth more: then the numbers of the others stay.
+    """
+    names = list(declared.names)
+    known = names if stored is None else json.loads(stored)
+    if names[: len(known)] != known:
+        raise SettingsError(
+            f"events.behaviors: the store counts {', '.join(known)}, from the least worth to the "
+            f"most; the settings have {', '.join(names)}. Declare these and, worth more, others, "
+            "or serve another store"
+        )
+    if known != names or stored is None:
+        await store.meta.set({BEHAVIORS: json.dumps(names)})

@@ -1,7 +1,7 @@
 """Which events count: each is held against the list that was logged, never against what is claimed.
 
 A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
-`unknown_type`, `unknown_ranking`, `unknown_item`, `expired`, `future`, `unexamined`.
+`unknown_type`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import numpy as np
 from cachetools import LRUCache
 
+from ebrank.evidence import Behaviors
 from ebrank.service import api
 from ebrank.service.core import ranking_ids
 from ebrank.service.core.queries import LiveQuery, Queries
@@ -20,20 +22,28 @@ from ebrank.service.insight.activity import Activity
 from ebrank.service.settings import Settings
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store
-from ebrank.service.store.counting import CLICK, IMPRESSION
+from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, RankingEntry, Written
+from ebrank.typing import SmallInts
 
-MOST_SLOTS = 200_000
-"""Of the lists in memory together: some 15,000 of ten items, and about 40 MB."""
-SLOTS_OF_A_LIST = 3
+MOST_SLOTS = 1_000_000
+"""Of the lists in memory together: some 40,000 of ten items, and about 20 MB."""
+SLOTS_OF_A_LIST = 15
 """What a list takes beside its slots."""
 
 
 class Served(NamedTuple):
-    """A list that was served, and the rows of its items in their query."""
+    """A list that was served: its query, when, whether that counts, and the rows of its items."""
 
-    entry: RankingEntry
-    rows: list[int]
+    query: str
+    time: float
+    counted: bool
+    rows: SmallInts
+
+    @classmethod
+    def of(cls, entry: RankingEntry, rows: Sequence[int]) -> Served:
+        """Return what has to be known of a list, given the rows of its items."""
+        return cls(entry.query, entry.time, entry.counted, np.array(rows, np.int32))
 
 
 class RecentLists:
@@ -45,50 +55,55 @@ class RecentLists:
             MOST_SLOTS, lambda served: len(served.rows) + SLOTS_OF_A_LIST
         )
 
-    def add(self, served: Served) -> None:
+    def add(self, ranking_id: str, served: Served) -> None:
         """Remember a list."""
-        self._recent[served.entry.id] = served
+        self._recent[ranking_id] = served
 
-    def get(self, ranking_id: str) -> Served | None:
-        """Return a list that is in memory."""
-        return self._recent.get(ranking_id)
-
-    async def load(
+    async def get(
         self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery]]
     ) -> Served | None:
         """Return a list that is still in the log; `live` finds its query."""
-        if ranking_ids.number_of(ranking_id) is None:
-            return None
-        entry = await self._store.log.ranking(ranking_id)
-        if entry is None:
-            return None
-        rows = (await live(entry.query)).rows_of(entry.items)
-        # All are known, since items are never forgotten.
-        served = Served(entry, [-1 if row is None else row for row in rows])
-        self.add(served)
+        served = self._recent.get(ranking_id)
+        if served is None and ranking_ids.number_of(ranking_id) is not None:
+            entry = await self._store.log.ranking(ranking_id)
+            if entry is not None:
+                rows = (await live(entry.query)).rows_of(entry.items)
+                # All are known, since items are never forgotten.
+                served = Served.of(entry, [-1 if row is None else row for row in rows])
+                self.add(ranking_id, served)
         return served
 
 
+class Cited(NamedTuple):
+    """A list that events cite, its query, and the ranks of its items by their names."""
+
+    served: Served
+    live: LiveQuery
+    ranks: Mapping[str, int]
+
+
 class Counted(NamedTuple):
-    """An event that may count, and the row of its item.
+    """An event that may count, its query, and the row of its item.
 
     The store decides whether it does: it may be a duplicate, or its item be shown already.
     """
 
     entry: EventEntry
+    live: LiveQuery
     row: int
 
 
 class FeedbackRules:
     """Holds events against the lists they cite."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._types = {CLICK, IMPRESSION, *settings.events.other}
+    def __init__(self, settings: Settings, behaviors: Behaviors) -> None:
+        self._outcomes = {name: behaviors.outcome(name) for name in behaviors.names}
+        self._types = {IMPRESSION, *self._outcomes, *settings.events.other}
         self._future = settings.events.future_seconds
         self._retention = settings.store.retention_seconds
 
     def judge(
-        self, event: api.EventIn | api.Malformed, lists: Mapping[str, Served], now: float
+        self, event: api.EventIn | api.Malformed, lists: Mapping[str, Cited], now: float
     ) -> Counted | str:
         """Return the event as it is logged, or the reason why it is rejected."""
         if isinstance(event, api.Malformed):
@@ -97,13 +112,33 @@ class FeedbackRules:
         problem = self._misshapen(event) or self._mistimed(time, now)
         if problem:
             return problem
-        served = lists.get(event.ranking_id)
-        made = ranking_ids.time_of(event.ranking_id) if served is None else served.entry.time
+        cited = lists.get(event.ranking_id)
+        made = ranking_ids.time_of(event.ranking_id) if cited is None else cited.served.time
         if made is not None and made < now - self._retention:
             return f"expired: rankings are kept for {self._retention:g} seconds"
-        if served is None:
+        if cited is None:
             return "unknown_ranking: no list of this name was served"
-        return _resolved(event, served, time, now)
+        return self._resolved(event, cited, time, now)
+
+    def _resolved(self, event: api.EventIn, cited: Cited, time: float, now: float) -> Counted | str:
+        """Return the event with the rank that was logged with its list."""
+        rank = cited.ranks.get(event.item)
+        if rank is None:
+            return "unknown_item: the item is not in this list"
+        outcome = self._outcomes.get(event.type, 0)
+        logged = EventEntry(
+            event_id=event.event_id,
+            ranking_id=event.ranking_id,
+            query=cited.served.query,
+            item=event.item,
+            type=event.type,
+            rank=rank,
+            outcome=outcome,
+            shows=not cited.served.counted and (outcome > 0 or event.type == IMPRESSION),
+            time=time,
+            received=now,
+        )
+        return Counted(logged, cited.live, int(cited.served.rows[rank - 1]))
 
     def _misshapen(self, event: api.EventIn) -> str | None:
         for name in ("event_id", "ranking_id", "item", "type"):
@@ -124,65 +159,31 @@ class FeedbackRules:
         return None
 
 
-def _resolved(event: api.EventIn, served: Served, time: float, now: float) -> Counted | str:
-    """Return the event with the rank and the examination that were logged with its list."""
-    entry = served.entry
-    if event.item not in entry.items:
-        return "unknown_item: the item is not in this list"
-    place = entry.items.index(event.item)
-    p = entry.examination[place]
-    if event.type == CLICK and p == 0.0:
-        return f"unexamined: users never examine rank {place + 1}, so a click there cannot count"
-    shows = not entry.counted and p > 0.0 and event.type in (CLICK, IMPRESSION)
-    logged = EventEntry(
-        event_id=event.event_id,
-        ranking_id=event.ranking_id,
-        query=entry.query,
-        item=event.item,
-        type=event.type,
-        rank=place + 1,
-        examination=p,
-        shows=shows,
-        time=time,
-        received=now,
-    )
-    return Counted(logged, served.rows[place])
-
-
-def _seconds(time: float | datetime | None, now: float) -> float:
-    if time is None:
-        return now
-    return time.timestamp() if isinstance(time, datetime) else time
-
-
 class Feedback:
     """Counts events."""
 
     def __init__(
         self,
         store: Store,
-        settings: Settings,
+        rules: FeedbackRules,
         queries: Queries,
         lists: RecentLists,
         activity: Activity,
         clock: Callable[[], float],
     ) -> None:
         self._store = store
+        self._rules = rules
         self._queries = queries
         self._lists = lists
         self._activity = activity
         self._clock = clock
-        self._rules = FeedbackRules(settings)
 
     async def take(self, events: Sequence[api.EventIn | api.Malformed]) -> list[api.EventResult]:
         """Write and count a batch in one transaction; it is on disk after the next flush."""
         lists = await self._cited(events)
-        known = {one.entry.query: await self._live(one.entry.query) for one in lists.values()}
         now = self._clock()  # after all that may take time: the log's times never go back
         verdicts = [self._rules.judge(event, lists, now) for event in events]
-        written = iter(
-            await self._written([one for one in verdicts if not isinstance(one, str)], known)
-        )
+        written = iter(await self._written([one for one in verdicts if not isinstance(one, str)]))
         return [
             api.EventResult(index, "rejected", verdict)
             if isinstance(verdict, str)
@@ -190,15 +191,16 @@ class Feedback:
             for index, verdict in enumerate(verdicts)
         ]
 
-    async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Served]:
+    async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
         """Return the lists that events cite, as far as they are still there."""
         found = {}
         for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
-            served = self._lists.get(name)
-            if served is None:
-                served = await self._lists.load(name, self._live)
+            served = await self._lists.get(name, self._live)
             if served is not None:
-                found[name] = served
+                live = await self._live(served.query)
+                names = (live.ids[row] for row in served.rows.tolist())
+                ranks = {item: rank for rank, item in enumerate(names, start=1)}
+                found[name] = Cited(served, live, ranks)
         return found
 
     async def _live(self, query: str) -> LiveQuery:
@@ -206,26 +208,29 @@ class Feedback:
         assert live is not None, "a list of it was served"
         return live
 
-    async def _written(
-        self, batch: Sequence[Counted], known: Mapping[str, LiveQuery]
-    ) -> list[Written]:
-        """Write events, add the accepted ones to the counters, and return what became of each."""
+    async def _written(self, batch: Sequence[Counted]) -> list[Written]:
+        """Write events, add the accepted ones to the counts, and return what became of each."""
         if not batch:
             return []
         commit = await self._store.log.write([one.entry for one in batch])
         changed = {
             query: self._queries.wrote(query, version) for query, version in commit.versions.items()
         }
-        for (event, row), written in zip(batch, commit.written, strict=True):
+        for (event, known, row), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":
                 continue
-            self._activity.event(known[event.query], row, event, shows=written.shows)
+            self._activity.event(known, row, event, written)
             live = changed[event.query]
             if live is not None:
-                steps = counting.steps(counting.as_written(event, written))
-                live.add(steps, [row] * len(steps))
+                live.add(counting.as_written(event, written), [row])
         return commit.written
 
 
 def _result(index: int, written: Written) -> api.EventResult:
     return api.EventResult(index, written.status, written.reason or None)
+
+
+def _seconds(time: float | datetime | None, now: float) -> float:
+    if time is None:
+        return now
+    return time.timestamp() if isinstance(time, datetime) else time

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.priors.base import BetaParameters
+from ebrank.evidence import BehaviorStats, Examination
 from ebrank.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core import exploration
@@ -70,18 +70,27 @@ class Listing:
 
     @property
     def scores(self) -> Floats:
-        """R̂ + ε·MC of its items."""
-        return self.relevance + self.candidates.known.bonus[self.places]
+        """What its items were sorted by."""
+        return self.candidates.known.scores[self.places]
 
 
-def scored(live: LiveQuery, model: Model, only: Ints | None = None) -> ScoredCandidates:
-    """Return the candidates of a query, or only some of them, in both orders."""
+def scored(
+    live: LiveQuery, model: Model, only: Ints | None = None, draws: np.random.PCG64 | None = None
+) -> ScoredCandidates:
+    """Return the candidates of a query, or only some of them, in both orders.
+
+    A policy that draws takes what addresses its draws from `draws`, or else draws the same for an
+    item every time.
+    """
     rows, prior = live.candidates, live.prior(model)
     if only is not None:
-        at = np.searchsorted(rows, only)
-        rows, prior = only, BetaParameters(prior.alpha[at], prior.beta[at])
+        prior = prior.rows(np.searchsorted(rows, only))
+        rows = only
     keys = live.tie_keys[rows]
-    ranking = model.ranker.rank_by_prior(prior, live.state.stats[rows], tie_keys=keys)
+    drawn = None
+    if draws is not None and model.ranker.policy.noisy:
+        drawn = draws.random_raw(len(rows)).reshape(-1)
+    ranking = model.ranker.rank_by_prior(prior, live.stats[rows], tie_keys=keys, draw_keys=drawn)
     by_relevance = np.lexsort((keys, -ranking.candidates.relevance))
     return ScoredCandidates(rows, ranking, by_relevance)
 
@@ -147,18 +156,17 @@ def ranked_items(live: LiveQuery, chosen: Listing, *, explain: bool) -> list[api
     return [
         api.RankedItem(ids[row], rank, score, **reasons)
         for rank, (row, score, reasons) in enumerate(
-            zip(rows, scores, _reasons(live, chosen), strict=True), start=1
+            zip(rows, scores, _reasons(chosen), strict=True), start=1
         )
     ]
 
 
-def _reasons(live: LiveQuery, chosen: Listing) -> list[dict[str, Any]]:
-    stats = live.state.stats
+def _reasons(chosen: Listing) -> list[dict[str, Any]]:
     ranking = Ranking(chosen.places, chosen.candidates.known)
+    known = ranking.candidates
+    sums, clicks = known.sums, examined_clicks(known.behavior, known.examination)
     reasons = []
-    for at, (row, place) in enumerate(
-        zip(chosen.rows.tolist(), chosen.places.tolist(), strict=True)
-    ):
+    for at, place in enumerate(chosen.places.tolist()):
         why = ranking.explain(place)
         low, high = ranking.interval[at].tolist()
         reasons.append(
@@ -166,11 +174,18 @@ def _reasons(live: LiveQuery, chosen: Listing) -> list[dict[str, Any]]:
                 "relevance": why.relevance,
                 "interval": (low, high),
                 "prior": why.prior,
-                "shown": int(stats.shown[row]),
-                "clicks": int(stats.clicks[row]),
-                "exposure": float(stats.exposure[row]),
+                "shown": int(sums.shown[place]),
+                "clicks": int(clicks[place]),
+                "exposure": float(sums.exposure[place]),
                 "bonus": why.bonus,
                 "explored": bool(chosen.explored[at]),
             }
         )
     return reasons
+
+
+def examined_clicks(behavior: BehaviorStats, examination: Examination) -> Ints:
+    """Return how many impressions of each item led to a behavior, where users look."""
+    examined = behavior.valuation(examination).table[: behavior.slots] > 0
+    total: Ints = behavior.counts[:, 1:, examined].sum(axis=(1, 2), dtype=np.int64)
+    return total

@@ -20,15 +20,19 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from ebrank.behavior import BehaviorStats
-from ebrank.priors.base import BetaParameters
+from ebrank.errors import ParameterError
+from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
+from ebrank.evidence.stats import COUNT
+from ebrank.priors.base import ItemPrior
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.core.packed_strings import PackedStrings, encode
 from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
-from ebrank.service.store.base import Store
-from ebrank.service.store.records import NewItem, QueryState
-from ebrank.typing import Ints
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.records import NewItem, Operation, QueryState
+from ebrank.typing import Ints, SmallInts
+
+NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
 
 
 class LiveQuery:
@@ -38,7 +42,8 @@ class LiveQuery:
 
     Attributes:
         ids: the items' names.
-        state: what the store would load.
+        state: what the store would load, but for the counts, which are in `stats`.
+        stats: what users did with each item.
         tie_keys: what orders equal scores, one number per item.
         since: when it was read; what is not stored is known from then on.
         earned: how long after entering an item was first listed for its relevance rather than by
@@ -55,19 +60,23 @@ class LiveQuery:
         "ids",
         "since",
         "state",
+        "stats",
         "tie_keys",
     )
 
-    def __init__(self, state: QueryState, *, seed: int, since: float) -> None:
+    def __init__(
+        self, state: QueryState, *, seed: int, since: float, behaviors: Behaviors = CLICKS
+    ) -> None:
         self.ids = PackedStrings(state.ids)
-        self.state = replace(state, ids=self.ids)
+        self.state = replace(state, ids=self.ids, counts=NO_COUNTS)
         self.since = since
         self._seed = seed
         self.tie_keys = _tie_keys(state.query, state.ids, seed)
         self.earned = np.full(len(state.ids), np.nan, np.float32)
         self.explored_first = np.zeros(len(state.ids), np.bool_)
-        self._prior: BetaParameters | None = None
+        self._prior: ItemPrior | None = None
         self._prior_version = -1
+        self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -84,16 +93,11 @@ class LiveQuery:
         """Ints of the items that are candidates now, rising."""
         return np.flatnonzero(self.state.active)
 
-    def prior(self, model: Model) -> BetaParameters:
-        """Return α and β of the candidates, computed once for a model and a set of candidates."""
+    def prior(self, model: Model) -> ItemPrior:
+        """Return the prior of the candidates, computed once for a model and a set of candidates."""
         if self._prior is None or self._prior_version != model.version:
             features = filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
-            alpha, beta = model.ranker.predict_prior(features)
-            same = len(beta) and np.all(beta == beta[0])
-            # One β for all is one number in memory, whatever the shape says.
-            self._prior = BetaParameters(
-                alpha, np.broadcast_to(beta[:1], beta.shape) if same else beta
-            )
+            self._prior = model.ranker.prior(features)
             self._prior_version = model.version
         return self._prior
 
@@ -122,22 +126,30 @@ class LiveQuery:
         self.state.active[row] = False
         self._changed()
 
-    def add(self, steps: Iterable[counting.Step], rows: Iterable[int]) -> None:
-        """Add what an entry of the log adds to the counters of some rows."""
-        first_shown = self.state.first_shown
-        for step, row in zip(steps, rows, strict=True):
-            counting.add(self.state.stats, row, step)
-            if step.first_shown is not None and math.isnan(first_shown[row]):
-                first_shown[row] = step.first_shown
+    def add(self, entry: Operation, rows: Sequence[int]) -> None:
+        """Add what an entry of the log adds to the counts of its items, in these rows."""
+        steps = counting.steps(entry)
+        if not steps:
+            return
+        slots = 1 + max(step.slot for step in steps)
+        if slots > self.stats.slots:
+            self.stats = self.stats.widened(slots)
+        counts, several = self.stats.counts, len(rows) > 1
+        for number, (_, outcome, slot, amount) in enumerate(steps):
+            counts[rows[number if several else 0], outcome, slot] += amount
+        if counting.shows(entry):
+            first_shown, time = self.state.first_shown, counting.time_of(entry)
+            for row in rows:
+                if math.isnan(first_shown[row]):
+                    first_shown[row] = time
 
     def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
         state, count = self.state, len(ids)
         self.ids = state.ids = self.ids.extended(ids)
         state.features = np.concatenate([state.features, features])
-        arrays = state.stats.to_arrays()
-        state.stats = BehaviorStats.from_arrays(
-            {name: np.concatenate([old, np.zeros(count)]) for name, old in arrays.items()}
-        )
+        behaviors = self.stats.behaviors
+        none = np.zeros((count, behaviors.outcomes, 1), COUNT)
+        self.stats = BehaviorStats(stacked([self.stats.counts, none], behaviors), behaviors)
         state.entered = np.concatenate([state.entered, np.full(count, time)])
         state.first_shown = np.concatenate([state.first_shown, np.full(count, np.nan)])
         state.active = np.concatenate([state.active, np.ones(count, np.bool_)])
@@ -153,8 +165,11 @@ class LiveQuery:
 class Queries:
     """The live queries, as many as fit; the one longest unused is dropped first."""
 
-    def __init__(self, store: Store, *, seed: int, most_items: int) -> None:
+    def __init__(
+        self, store: Store, *, seed: int, most_items: int, behaviors: Behaviors = CLICKS
+    ) -> None:
         self._store = store
+        self._behaviors = behaviors
         self._seed = seed
         self._most_items = most_items
         self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
@@ -182,9 +197,17 @@ class Queries:
             del self._loading[query]
         if state is None:
             return None
-        live = LiveQuery(state, seed=self._seed, since=now)
+        live = self._made(state, now)
         self.admit(live)
         return live
+
+    def _made(self, state: QueryState, now: float) -> LiveQuery:
+        try:
+            return LiveQuery(state, seed=self._seed, since=now, behaviors=self._behaviors)
+        except ParameterError as problem:
+            raise StoreError(
+                f"query {state.query!r} is damaged: {problem}. `ebrank replay` tells more"
+            ) from problem
 
     def wrote(self, query: str, version: int) -> LiveQuery | None:
         """Return the query that must take the step of a write, which made this version.
@@ -204,12 +227,12 @@ class Queries:
             query,
             [],
             np.zeros((0, width), np.float32),
-            BehaviorStats.zeros(0),
+            NO_COUNTS,
             np.zeros(0),
             np.zeros(0),
             np.zeros(0, np.bool_),
         )
-        return LiveQuery(state, seed=self._seed, since=now)
+        return self._made(state, now)
 
     def admit(self, live: LiveQuery) -> None:
         """Keep a query that has grown, or is new; drop others if memory is short."""
@@ -229,6 +252,17 @@ class Queries:
         """Return the queries used last, the latest first."""
         names = reversed(self._live)
         return [self._live[name] for name, _ in zip(names, range(most), strict=False)]
+
+
+def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
+    """Return counts of items laid end to end, with an outcome for each behavior."""
+    slots = max(part.shape[2] for part in parts)
+    counts = np.zeros((sum(map(len, parts)), behaviors.outcomes, slots), COUNT)
+    begin = 0
+    for part in parts:
+        counts[begin : begin + len(part), : part.shape[1], : part.shape[2]] = part
+        begin += len(part)
+    return counts
 
 
 def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint64]:

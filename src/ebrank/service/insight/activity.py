@@ -14,9 +14,9 @@ from ebrank.service import api
 from ebrank.service.core.lists import Listing
 from ebrank.service.core.queries import LiveQuery
 from ebrank.service.insight.minutes import MinuteBook
-from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError
-from ebrank.service.store.records import EventEntry, Minute, RankingEntry
+from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
+from ebrank.typing import Bools, Floats, Ints
 
 TOTALS = "totals"
 
@@ -24,9 +24,12 @@ TOTALS = "totals"
 class Activity:
     """Counts lists, events and items."""
 
-    def __init__(self, store: Store, new_seconds: float, totals: str | None) -> None:
-        """Take the totals as the store keeps them."""
+    def __init__(
+        self, store: Store, new_seconds: float, examination: Floats, totals: str | None
+    ) -> None:
+        """Take p of the ranks, and the totals as the store keeps them."""
         self._store = store
+        self._examination = examination
         self._new_seconds = new_seconds
         self._book = MinuteBook()
         self._totals: dict[str, int] = {"rankings": 0, "events": 0, "clicks": 0, "items": 0}
@@ -45,10 +48,9 @@ class Activity:
     def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
         """Count a list; call it before its steps are added to the counters."""
         rows, new = served.rows, self._new(live, served.rows, entry.time)
-        curve = np.array(entry.examination)
-        unseen = np.isnan(live.state.first_shown[rows]) & (curve > 0)
+        unseen = np.isnan(live.state.first_shown[rows])
         live.explored_first[rows] |= unseen & served.explored
-        p = curve * entry.counted
+        p = self._examination[: len(rows)] * entry.counted
         deserved = rows[~served.explored & np.isnan(live.earned[rows])]
         live.earned[deserved] = entry.time - live.state.entered[deserved]
         self._count(rankings=1)
@@ -61,22 +63,22 @@ class Activity:
             explored=int(served.explored.sum()),
         )
 
-    def event(self, live: LiveQuery, row: int, entry: EventEntry, *, shows: bool) -> None:
-        """Count an event that was accepted, and whether it was its item's impression."""
+    def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
+        """Count an event that was accepted; the first behavior on an impression is its click."""
         new = live.state.entered[row] > entry.received - self._new_seconds
         age = "new" if new else "old"
-        clicked = entry.type == counting.CLICK
+        clicked = written.outcome > 0 and not written.replaces
         self._count(events=1, clicks=int(clicked))
         values = {"events": 1.0}
         if clicked:
             values |= {"clicks": 1.0, f"clicks_{age}": 1.0}
-        if shows:
-            values[f"exposure_{age}"] = entry.examination
+        if written.shows:
+            values[f"exposure_{age}"] = float(self._examination[entry.rank - 1])
         self._book.add(entry.received, **values)
 
     def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
         """Compare a list that was served with the one EBRank would have served."""
-        p = np.array(entry.examination)
+        p = self._examination[: len(served.places)]
         slots = max(len(served.places), 1)
         self._book.add(
             entry.time,
@@ -115,7 +117,5 @@ class Activity:
             self._totals[name] += value
         self._changed = True
 
-    def _new(
-        self, live: LiveQuery, rows: np.ndarray[tuple[int], np.dtype[np.int64]], time: float
-    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _new(self, live: LiveQuery, rows: Ints, time: float) -> Bools:
         return live.state.entered[rows] > time - self._new_seconds

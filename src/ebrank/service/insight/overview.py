@@ -55,11 +55,12 @@ class Survey:
         candidates, state = scored(live, model), live.state
         rows = candidates.rows
         ranks = places_in(candidates.relevance_order)
-        seen = candidates.known.exposure > 0
+        sums, prior = candidates.known.sums, candidates.known.prior
+        seen = sums.exposure > 0
         self.predicted.append(prior_mean(candidates)[seen])
-        evidence = candidates.known.exposure + candidates.known.alpha + candidates.known.beta
-        self.clicks.append((candidates.known.plain_clicks / evidence)[seen])
-        self.exposure.append((candidates.known.exposure / evidence)[seen])
+        evidence = sums.exposure + prior.a + prior.b
+        self.clicks.append((sums.clicks / evidence)[seen])
+        self.exposure.append((sums.exposure / evidence)[seen])
         age = now - state.entered[rows]
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
@@ -186,15 +187,15 @@ def _total(minutes: Sequence[Minute], name: str) -> float:
 def _buried(
     live: LiveQuery, candidates: ScoredCandidates, ranks: npt.NDArray[np.int64], k: int
 ) -> list[api.BuriedItem]:
-    prior = prior_mean(candidates)
+    prior, sums = prior_mean(candidates), candidates.known.sums
     return [
         api.BuriedItem(
             query=live.state.query,
             item=live.state.ids[candidates.rows[place]],
             prior=float(prior[place]),
             relevance=float(candidates.known.relevance[place]),
-            shown=int(live.state.stats.shown[candidates.rows[place]]),
-            exposure=float(candidates.known.exposure[place]),
+            shown=int(sums.shown[place]),
+            exposure=float(sums.exposure[place]),
             rank_by_relevance=int(ranks[place]),
         )
         for place in buried(candidates, k, most=3)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ebrank.ranking import Ranking
 from ebrank.service import api
-from ebrank.service.core.lists import ScoredCandidates, scored
+from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
 from ebrank.service.core.queries import LiveQuery
 from ebrank.service.learning.models import Model
 from ebrank.typing import Floats, Ints
@@ -26,7 +26,7 @@ def query_view(live: LiveQuery, model: Model, k: int) -> api.QueryResponse:
         query=live.state.query,
         model=model.version,
         items=_states(live, candidates, interval),
-        withdrawn=[_withdrawn(live, int(row)) for row in np.flatnonzero(~live.state.active)],
+        withdrawn=_withdrawn(live, model),
         most_promising=[ids[row] for row in candidates.rows[promising]],
         most_buried=[ids[row] for row in candidates.rows[buried(candidates, k)]],
     )
@@ -35,13 +35,14 @@ def query_view(live: LiveQuery, model: Model, k: int) -> api.QueryResponse:
 def buried(candidates: ScoredCandidates, k: int, most: int = MOST) -> Ints:
     """Return places of candidates outside the list that promise much and were little exposed."""
     outside = candidates.ranking.order[k:]
-    promise = prior_mean(candidates)[outside] / (1.0 + candidates.known.exposure[outside])
+    promise = prior_mean(candidates)[outside] / (1.0 + candidates.known.sums.exposure[outside])
     return outside[np.argsort(-promise, kind="stable")[:most]]
 
 
 def prior_mean(candidates: ScoredCandidates) -> Floats:
-    """Return α/(α + β) of each candidate."""
-    return candidates.known.alpha / (candidates.known.alpha + candidates.known.beta)
+    """Return what the features of each candidate promise."""
+    known = candidates.known
+    return known.policy.family.mean(known.prior)
 
 
 def places_in(order: Ints) -> Ints:
@@ -53,19 +54,20 @@ def places_in(order: Ints) -> Ints:
 
 def _states(live: LiveQuery, candidates: ScoredCandidates, interval: Floats) -> list[api.ItemState]:
     state, known, rows = live.state, candidates.known, candidates.rows
+    sums, prior = known.sums, known.prior
     columns = (
         [state.ids[row] for row in rows],
-        state.stats.shown[rows].tolist(),
-        state.stats.clicks[rows].tolist(),
-        known.exposure.tolist(),
+        sums.shown.astype(np.int64).tolist(),
+        examined_clicks(known.behavior, known.examination).tolist(),
+        sums.exposure.tolist(),
         known.relevance.tolist(),
-        state.stats.weighted_clicks[rows].tolist(),
+        sums.weighted_clicks.tolist(),
         prior_mean(candidates).tolist(),
-        known.alpha.tolist(),
-        known.beta.tolist(),
+        prior.a.tolist(),
+        np.broadcast_to(prior.b, prior.a.shape).tolist(),
         [(low, high) for low, high in interval.tolist()],
         known.bonus.tolist(),
-        (known.relevance + known.bonus).tolist(),
+        known.scores.tolist(),
         places_in(candidates.ranking.order).tolist(),
         places_in(candidates.relevance_order).tolist(),
         state.entered[rows].tolist(),
@@ -74,17 +76,23 @@ def _states(live: LiveQuery, candidates: ScoredCandidates, interval: Floats) -> 
     return [api.ItemState(*values) for values in zip(*columns, strict=True)]
 
 
-def _withdrawn(live: LiveQuery, row: int) -> api.WithdrawnItem:
-    state = live.state
-    return api.WithdrawnItem(
-        id=state.ids[row],
-        shown=int(state.stats.shown[row]),
-        clicks=int(state.stats.clicks[row]),
-        exposure=float(state.stats.exposure[row]),
-        weighted_clicks=float(state.stats.weighted_clicks[row]),
-        entered=float(state.entered[row]),
-        first_shown=_or_none(float(state.first_shown[row])),
-    )
+def _withdrawn(live: LiveQuery, model: Model) -> list[api.WithdrawnItem]:
+    """Return what is left of the items that are no candidates any more."""
+    state, rows = live.state, np.flatnonzero(~live.state.active)
+    stats, curve = live.stats[rows], model.ranker.examination
+    sums, clicks = stats.sums(curve), examined_clicks(stats, curve)
+    return [
+        api.WithdrawnItem(
+            id=state.ids[row],
+            shown=int(sums.shown[at]),
+            clicks=int(clicks[at]),
+            exposure=float(sums.exposure[at]),
+            weighted_clicks=float(sums.weighted_clicks[at]),
+            entered=float(state.entered[row]),
+            first_shown=_or_none(float(state.first_shown[row])),
+        )
+        for at, row in enumerate(rows.tolist())
+    ]
 
 
 def _or_none(time: float) -> float | None:

@@ -1,8 +1,8 @@
 """A new version of the prior from what a store holds, and whether it is better than the last.
 
-Queries are split by a hash of their names: some train, the others judge. Where there are few
-queries, items are split instead. A new version is better if its mean loss on the rows that judge
-is not higher than that of the version in use on the same rows.
+Queries are split by a hash of their names: some train, the others judge and do nothing else. Where
+there are few queries, items are split instead. A new version is better if its mean loss on the rows
+that judge is not higher than that of the version in use on the same rows.
 
 Ranking knows the candidates of a query alone, so their ranges and means are what training scales
 and fills by. Withdrawn items teach too, with features moved into the range of the candidates.
@@ -20,12 +20,15 @@ import numpy.typing as npt
 import xxhash
 
 from ebrank import model_file
-from ebrank.behavior import FIELDS, BehaviorStats
+from ebrank import policy as policies
+from ebrank.evidence import BehaviorStats
 from ebrank.features import Scaling
-from ebrank.priors import LinearPrior
 from ebrank.ranker import EBRanker
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.core.packed_strings import encode
+from ebrank.service.core.queries import stacked
+from ebrank.service.learning.models import own_parts
+from ebrank.service.settings import EventsSettings, ExaminationSettings
 from ebrank.service.store.base import StoreView
 from ebrank.service.store.records import QueryState
 from ebrank.typing import Bools, Features
@@ -37,14 +40,20 @@ class TrainingJob(msgspec.Struct, frozen=True):
     """What to fit: see the settings of the same names."""
 
     active: int
-    beta: float = 5.0
-    estimator: Literal["ips", "exposure"] = "ips"
+    policy: str = "ebrank"
+    examination: ExaminationSettings = ExaminationSettings()
+    behaviors: tuple[str, ...] = ("click",)
     scaling: Literal["query", "global", "none"] = "query"
     fill_by_mean: bool = False
     min_rows: int = 20
     validation_share: float = 0.2
-    l2: float = 1e-4
     tolerance: float = 0.0
+
+    def ranker(self, scaling: Scaling | None = None) -> EBRanker:
+        """Return a ranker that has learned nothing yet."""
+        # One thread: requests are served beside it, and have the other cores.
+        curve = self.examination.examination()
+        return EBRanker(self.policy, examination=curve, scaling=scaling, threads=1)
 
 
 class TrainingResult(msgspec.Struct, frozen=True):
@@ -106,9 +115,9 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
         return TrainingResult(
             int(table.seen.sum()), False, "too few items to train and to judge with"
         )
-    ranker = _fitted(table, training, judging, job)
-    new = _loss(ranker, table, judging)
-    old = _loss(_active(table.document, job), table, judging)
+    ranker = _fitted(table, training, job)
+    new = _loss(ranker, table, judging, job)
+    old = _loss(_active(table.document, job), table, judging, job)
     better = new <= old + job.tolerance
     verdict = "not worse than" if better else "worse than"
     return TrainingResult(
@@ -128,10 +137,9 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
     if not states:
         return None
     active = [state.active if state.active.any() else ~state.active for state in states]
-    by_query = sum(bool(state.stats.shown.any()) for state in states) >= FEW_QUERIES
-    stats = BehaviorStats.from_arrays(
-        {name: np.concatenate([getattr(state.stats, name) for state in states]) for name in FIELDS}
-    )
+    by_query = sum(bool(state.counts.any()) for state in states) >= FEW_QUERIES
+    behaviors = EventsSettings(behaviors=job.behaviors).declared()
+    stats = BehaviorStats(stacked([state.counts for state in states], behaviors), behaviors)
     return TrainingTable(
         features=np.concatenate(
             [
@@ -145,7 +153,7 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
         judges=np.concatenate(
             [_judges(state, job.validation_share, by_query=by_query) for state in states]
         ),
-        seen=stats.shown > 0,
+        seen=stats.sums(job.examination.examination()).shown > 0,
         document=await store.models.document(job.active) if job.active else None,
     )
 
@@ -161,23 +169,20 @@ def _fraction(name: str) -> float:
     return float(xxhash.xxh3_64_intdigest(encode(name)) / 2**64)
 
 
-def _fitted(table: TrainingTable, training: Bools, judging: Bools, job: TrainingJob) -> EBRanker:
+def _fitted(table: TrainingTable, training: Bools, job: TrainingJob) -> EBRanker:
     scaling = Scaling.learn(job.scaling, table.features[training])
-    # One thread: requests are served beside it, and have the other cores.
-    prior = LinearPrior(job.beta, estimator=job.estimator, l2=job.l2, threads=1)
-    ranker = EBRanker(prior, job.beta, estimator=job.estimator, scaling=scaling)
-    features, stats = table.part(scaling, training)
-    return ranker.fit(features, stats, validation=table.part(scaling, judging))
+    return job.ranker(scaling).fit(*table.part(scaling, training))
 
 
 def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
     if document is None:
-        return EBRanker(beta=job.beta, estimator=job.estimator)
-    return model_file.from_bytes(document, f"model {job.active}")
+        return job.ranker()
+    allowed = own_parts(policies.parse(job.policy))
+    return model_file.from_bytes(document, f"model {job.active}", allow=allowed)
 
 
-def _loss(ranker: EBRanker, table: TrainingTable, rows: Bools) -> float:
+def _loss(ranker: EBRanker, table: TrainingTable, rows: Bools, job: TrainingJob) -> float:
     """Return the mean marginal-likelihood loss of a ranker's prior on some rows."""
-    prior = ranker.prior_ or LinearPrior(ranker.beta, estimator=ranker.estimator)
-    assert isinstance(prior, LinearPrior)  # the only kind that model files hold
-    return prior.loss(*table.part(ranker.scaling or Scaling(), rows))
+    judged = EBRanker(ranker.policy, examination=job.examination.examination(), threads=1)
+    judged.state_ = ranker.state_
+    return judged.loss(*table.part(ranker.scaling or Scaling(), rows))

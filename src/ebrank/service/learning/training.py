@@ -26,13 +26,13 @@ def job(settings: Settings, active: int) -> TrainingJob:
     """Return what the settings say to fit."""
     return TrainingJob(
         active=active,
-        beta=settings.ranking.beta,
-        estimator=settings.ranking.estimator,
+        policy=settings.ranking.policy,
+        examination=settings.examination,
+        behaviors=settings.events.behaviors,
         scaling=settings.features.scaling,
         fill_by_mean=settings.features.missing == "mean",
         min_rows=settings.training.min_rows,
         validation_share=settings.training.validation_share,
-        l2=settings.training.l2,
         tolerance=settings.training.tolerance,
     )
 

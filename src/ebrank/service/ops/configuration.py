@@ -5,9 +5,9 @@ A file holds a table per section. The environment has one variable per setting, 
 
 >>> read(environment={"EBRANK_SERVE_RANKING_K": "20"}).ranking.k
 20
->>> read(flags={"ranking": {"epsilonn": 2.0}})
+>>> read(flags={"ranking": {"polcy": "ebrank"}})
 Traceback (most recent call last):
-ebrank.settings.SettingsError: flags: there is no ranking.epsilonn. Did you mean epsilon?
+ebrank.settings.SettingsError: flags: there is no ranking.polcy. Did you mean policy?
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import difflib
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import NoneType
@@ -24,7 +24,10 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
+from ebrank import policy as policies
 from ebrank.errors import ParameterError
+from ebrank.evidence import Valuation
+from ebrank.evidence.slots import SLOTS
 from ebrank.service.settings import Settings, Token
 from ebrank.settings import SettingsError
 
@@ -141,10 +144,16 @@ def _settings(values: Mapping[str, Mapping[str, object]], tokens: tuple[Token, .
     kinds = get_type_hints(Settings)
     made: dict[str, Any] = {name: kinds[name](**values[name]) for name in _sections()}
     settings = Settings(**made, tokens=tokens)
-    try:
-        settings.examination.examination()
-    except ParameterError as problem:
-        raise SettingsError(f"[examination]: {problem}") from None
+    checks: dict[str, Callable[[], object]] = {
+        "[examination]": lambda: Valuation.of(settings.examination.examination(), slots=SLOTS),
+        "events.behaviors": settings.events.declared,
+        "ranking.policy": lambda: policies.parse(settings.ranking.policy),
+    }
+    for place, check in checks.items():
+        try:
+            check()
+        except ParameterError as problem:
+            raise SettingsError(f"{place}: {problem}") from None
     return settings
 
 

@@ -23,13 +23,14 @@ from itertools import count
 import numpy as np
 
 import ebrank
+from ebrank import policy as policies
 from ebrank.client import Client, ServiceError
 from ebrank.data.dataset import Dataset
 from ebrank.equations import relevance_probability
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.service.api import EventIn
 from ebrank.service.settings import Settings
-from ebrank.simulation.users import PositionBased
+from ebrank.simulation.users import position_based
 from ebrank.streams import ARRIVALS, QUERIES, USERS, below, child, trial_key, uniform
 
 SEED = 1
@@ -37,7 +38,7 @@ SCALE = 0.02  # about thirty queries
 PRESENT = 30  # candidates of a query at a time
 K = 10
 EPSILON = 150.0  # with 20, one in seven of the best items stays outside the top ten
-L2 = 0.03  # with the default's, a prior learns so few queries by heart
+POLICY = f"ebrank:epsilon={EPSILON:g},estimator=exposure"
 SESSIONS_PER_SECOND = 100
 SESSIONS_PER_STEP = 10  # whose clicks are sent together
 SESSIONS_PER_ARRIVAL = 100  # one item a second
@@ -54,16 +55,16 @@ def demo_settings(given: Settings, folder: str) -> Settings:
         own,
         server=replace(given.server, access_log=False),
         store=replace(given.store, url=folder),
-        ranking=replace(own.ranking, k=K, epsilon=EPSILON, estimator="exposure"),
+        ranking=replace(own.ranking, k=K, policy=POLICY),
         features=replace(own.features, scaling="none"),  # the dataset's are scaled
-        training=replace(own.training, every_seconds=0.0, after_events=30_000, l2=L2),
+        training=replace(own.training, every_seconds=0.0, after_events=30_000),
         insights=replace(own.insights, new_seconds=60.0, refresh_seconds=2.0),
     )
 
 
 def guide(address: str) -> str:
     """Return what to look at, for whoever started the demo."""
-    usual = Settings().ranking
+    usual = policies.parse(Settings().ranking.policy).values()
     return (
         f"Simulated users search and click. Open {address}/ and watch\n"
         "  - items that are new: one arrives every second. How soon is it shown?\n"
@@ -71,8 +72,8 @@ def guide(address: str) -> str:
         "  - the items of a query: stars are true relevance, known to users, not to the ranker;\n"
         "  - the first prior learned from clicks, after 15 seconds.\n"
         f"It runs with ε = {EPSILON:g} and the estimator `exposure`, not with the defaults, which\n"
-        f"are {usual.epsilon:g} and `{usual.estimator}`: users click its best items so often that\n"
-        "a lower ε leaves some good new ones outside the list; see docs/service.md, Choosing ε.\n"
+        f"are {usual['epsilon']:g} and `{usual['estimator']}`: users click its best items so often\n"
+        "that a lower ε leaves some good new ones outside the list; see docs/service.md, Choosing ε.\n"
         "Ctrl-C ends it all and leaves nothing behind."
     )
 
@@ -115,7 +116,7 @@ class DemoWorld:
     def __init__(self, data: Dataset, seed: int) -> None:
         self.data = data
         self._key = trial_key(seed, 0)
-        self._users = PositionBased(Examination())  # the service's own curve: no rank is cut off
+        self._examination = Examination()  # the service's own curve: no rank is cut off
         self._relevance = relevance_probability(data.labels.astype(np.float64), data.max_label)
         self._present: dict[str, deque[Item]] = {}
         self._absent: dict[str, deque[Item]] = {}
@@ -162,18 +163,13 @@ class DemoWorld:
 
     def clicks(self, session: int, query: str, names: Sequence[str]) -> list[str]:
         """Return what this user clicks in a list: what is examined and found relevant."""
-        examination = self._users.examination(np.arange(1, len(names) + 1))
-        return [
-            name
-            for name, p in zip(names, examination.tolist(), strict=True)
-            if self._users.click(p, *self._opinion(session, query, name))
-        ]
-
-    def _opinion(self, session: int, query: str, name: str) -> tuple[float, int, float]:
-        """Return an item's relevance, no earlier clicks, and the draw that is this user's mind."""
-        row = self._known[query, name].row
-        draw = uniform(self._at(USERS, session, row))
-        return float(self._relevance[row]), 0, draw
+        rows = [self._known[query, name].row for name in names]
+        minds = [uniform(self._at(USERS, session, row)) for row in rows]
+        p = self._examination(np.arange(1, len(names) + 1)).tolist()
+        outcomes = [0] * len(names)
+        key = self._at(USERS, session)
+        position_based(self._relevance[rows].tolist(), p, minds, len(names), key, outcomes)
+        return [name for name, outcome in zip(names, outcomes, strict=True) if outcome]
 
     def features(self, items: Iterable[Item]) -> dict[str, list[float]]:
         """Return what the service is told of items."""

@@ -9,7 +9,7 @@ is serving, a backup, or an export from last year.
 >>> async def session() -> None:
 ...     store = MemoryStore()
 ...     await store.items.put("shoes", [NewItem("a", (1.0,))], time=1.0)
-...     await store.log.write([RankingEntry("r1", "shoes", 2.0, 0, ("a",), (1.0,))])
+...     await store.log.write([RankingEntry("r1", "shoes", 2.0, 0, ("a",))])
 ...     print(await replay(store))
 >>> asyncio.run(session())
 equal: 1 item of 1 query, 0 events and 1 ranking replayed
@@ -18,12 +18,13 @@ equal: 1 item of 1 query, 0 events and 1 ranking replayed
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 
-from ebrank.behavior import FIELDS, BehaviorStats
 from ebrank.service.store import counting
 from ebrank.service.store.base import Progress, StoreError, StoreView
 from ebrank.service.store.records import EventEntry, Operation, QueryState
+from ebrank.service.store.rows import count_rows
 from ebrank.typing import Floats
 
 MOST_DIFFERENCES = 10
@@ -75,10 +76,10 @@ class ReplayReport:
 
 @dataclass
 class _Rebuilt:
-    """The statistics of a query as they grow, and where its items stand in them."""
+    """The counts of a query as they grow, and where its items stand in them."""
 
     places: dict[str, int]
-    stats: BehaviorStats
+    counts: Counter[tuple[int, int, int]]
     first_shown: Floats
 
     def add(self, entry: Operation, report: ReplayReport) -> None:
@@ -87,9 +88,9 @@ class _Rebuilt:
             if place is None:
                 _note(report, Difference(entry.query, step.item, "item", None, 1.0))
                 continue
-            counting.add(self.stats, place, step)
-            if step.first_shown is not None and math.isnan(self.first_shown[place]):
-                self.first_shown[place] = step.first_shown
+            self.counts[place, step.outcome, step.slot] += step.amount
+            if counting.shows(entry) and math.isnan(self.first_shown[place]):
+                self.first_shown[place] = counting.time_of(entry)
 
 
 async def replay(store: StoreView, progress: Progress | None = None) -> ReplayReport:
@@ -123,7 +124,13 @@ def _begin(query: str, snapshot: QueryState | None) -> _Rebuilt:
     if snapshot is None:
         raise StoreError(f"query {query!r} is listed but has no items: the store is damaged")
     places = {name: place for place, name in enumerate(snapshot.ids)}
-    return _Rebuilt(places, snapshot.stats, snapshot.first_shown)
+    return _Rebuilt(places, _counted(snapshot), snapshot.first_shown)
+
+
+def _counted(state: QueryState) -> Counter[tuple[int, int, int]]:
+    return Counter(
+        {(place, outcome, slot): count for place, outcome, slot, count in count_rows(state.counts)}
+    )
 
 
 def _count_entry(report: ReplayReport, entry: Operation) -> None:
@@ -136,16 +143,17 @@ def _count_entry(report: ReplayReport, entry: Operation) -> None:
 def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None:
     report.queries += 1
     report.items += len(state.ids)
-    stored = {name: getattr(state.stats, name) for name in FIELDS}
-    replayed = {name: getattr(rebuilt.stats, name) for name in FIELDS}
-    stored["first_shown"], replayed["first_shown"] = state.first_shown, rebuilt.first_shown
-    for name in stored:
-        if stored[name].tobytes() == replayed[name].tobytes():
-            continue
-        pairs = zip(state.ids, stored[name].tolist(), replayed[name].tolist(), strict=True)
-        for item, here, there in pairs:
-            if here != there and not (here != here and there != there):  # NaN is never
-                _note(report, Difference(state.query, item, name, _known(here), _known(there)))
+    stored, replayed = _counted(state), rebuilt.counts
+    for place, outcome, slot in sorted(stored.keys() | replayed.keys()):
+        here, there = stored[place, outcome, slot], replayed[place, outcome, slot]
+        if here != there:
+            counter = f"count of outcome {outcome} in slot {slot}"
+            _note(report, Difference(state.query, state.ids[place], counter, here, there))
+    times = zip(state.ids, state.first_shown.tolist(), rebuilt.first_shown.tolist(), strict=True)
+    for item, first, again in times:
+        if first != again and not (math.isnan(first) and math.isnan(again)):
+            difference = Difference(state.query, item, "first_shown", _known(first), _known(again))
+            _note(report, difference)
 
 
 def _known(value: float) -> float | None:

@@ -1,11 +1,11 @@
-"""What a log entry adds to the counters of its items: the only place where that is decided.
+"""What a log entry adds to the counts of its items: the only place where that is decided.
 
 It is `BehaviorStats.record`, cut into the moments at which a service learns of its parts: a list is
-shown now, its clicks arrive later. Whoever adds the steps of a log in its order gets the same bits.
+shown now, what users do with it arrives later. Whole numbers add up in any order.
 
->>> entry = EventEntry("e", "r", "shoes", "a", "click", 3, 0.5, False, time=7.0, received=8.0)
+>>> entry = EventEntry("e", "r", "shoes", "a", "click", 3, 1, False, time=7.0, received=8.0)
 >>> steps(entry)
-[Step(item='a', shown=0, clicks=1, weighted_clicks=2.0, exposure=0.0, first_shown=None)]
+[Step(item='a', outcome=1, slot=2, amount=1)]
 """
 
 from __future__ import annotations
@@ -13,65 +13,52 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ebrank.behavior import BehaviorStats
+from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.slots import slot_of
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
 
-CLICK, IMPRESSION = "click", "impression"
+IMPRESSION = "impression"
 
 
 class Step(NamedTuple):
-    """What is added to n, c, C and E of an item, and when it was shown, if it was."""
+    """What is added to a count of an item."""
 
     item: str
-    shown: int
-    clicks: int
-    weighted_clicks: float
-    exposure: float
-    first_shown: float | None
+    outcome: int
+    slot: int
+    amount: int
 
 
 def steps(entry: Operation) -> list[Step]:
-    """Return what an entry adds, in order; ranks that nobody examines add nothing."""
+    """Return what an entry adds."""
     if isinstance(entry, RankingEntry):
-        return _steps_of_ranking(entry) if entry.counted else []
-    return _steps_of_event(entry)
+        if not entry.counted:
+            return []
+        return [Step(item, SHOWN, slot_of(rank), 1) for rank, item in enumerate(entry.items, 1)]
+    slot = slot_of(entry.rank)
+    added = [
+        (SHOWN, 1 if entry.shows else 0),
+        (entry.outcome, 1 if entry.outcome else 0),
+        (entry.replaces, -1 if entry.replaces else 0),
+    ]
+    return [Step(entry.item, outcome, slot, amount) for outcome, amount in added if amount]
+
+
+def items_of(entry: Operation) -> tuple[str, ...]:
+    """Return the items that an entry names, all of which its query must have."""
+    return (entry.item,) if isinstance(entry, EventEntry) else entry.items + entry.would_rank
+
+
+def shows(entry: Operation) -> bool:
+    """Return whether an entry shows its items: then they were shown at its time."""
+    return entry.counted if isinstance(entry, RankingEntry) else entry.shows
 
 
 def as_written(entry: Operation, written: Written) -> Operation:
-    """Return an entry as it was logged: no impression, if an earlier event was that."""
-    if isinstance(entry, EventEntry) and entry.shows and not written.shows:
-        return replace(entry, shows=False)
-    return entry
-
-
-def _steps_of_ranking(entry: RankingEntry) -> list[Step]:
-    ranks = zip(entry.items, entry.examination, strict=True)
-    return [Step(item, 1, 0, 0.0, p, entry.time) for item, p in ranks if p > 0.0]
-
-
-def _steps_of_event(entry: EventEntry) -> list[Step]:
-    p = entry.examination
-    shows, clicked = entry.shows and p > 0.0, entry.type == CLICK
-    if not shows and not clicked:
-        return []
-    return [
-        Step(
-            entry.item,
-            int(shows),
-            int(clicked),
-            1.0 / p if clicked else 0.0,
-            p if shows else 0.0,
-            entry.received if shows else None,
-        )
-    ]
-
-
-def add(stats: BehaviorStats, place: int, step: Step) -> None:
-    """Add a step to the sums of the item at a place."""
-    stats.shown[place] += step.shown
-    stats.clicks[place] += step.clicks
-    stats.weighted_clicks[place] += step.weighted_clicks
-    stats.exposure[place] += step.exposure
+    """Return an entry as it was logged."""
+    if isinstance(entry, RankingEntry):
+        return entry
+    return replace(entry, shows=written.shows, outcome=written.outcome, replaces=written.replaces)
 
 
 def time_of(entry: Operation) -> float:

@@ -7,27 +7,27 @@ method ever waits, so what one does happens at once.
 >>> async def session() -> None:
 ...     store = MemoryStore()
 ...     await store.items.put("shoes", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], time=10.0)
-...     entry = RankingEntry("r1", "shoes", 11.0, 0, items=("b", "a"), examination=(1.0, 0.5))
-...     print(await store.log.write([entry]))
-...     print((await store.items.load("shoes")).stats.exposure)
+...     await store.log.write([RankingEntry("r1", "shoes", 11.0, 0, items=("b", "a"))])
+...     print((await store.items.load("shoes")).counts[:, 0])  # how often at ranks 1 and 2
 >>> asyncio.run(session())
-Commit(written=[Written(status='accepted', reason='', shows=False)], versions={'shoes': 2}, model=0)
-[0.5 1. ]
+[[0 1]
+ [1 0]]
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from ebrank.service.store.base import Mode, Progress, StoreError
-from ebrank.service.store.counting import as_written, steps, time_of
+from ebrank.service.store.counting import as_written, items_of, shows, steps, time_of
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
@@ -43,12 +43,18 @@ from ebrank.service.store.records import (
 from ebrank.service.store.rows import (
     ALREADY_COUNTED,
     ID_SEEN,
-    Counters,
     ItemRow,
     check_width,
-    rows_of,
+    count_rows,
+    counts_of,
+    item_rows,
+    snapshot_of,
     state_of,
 )
+from ebrank.typing import SmallInts
+
+Counts: TypeAlias = Counter[tuple[int, int]]
+"""Of an item, by outcome and slot."""
 
 
 @dataclass
@@ -58,11 +64,9 @@ class _Item:
     features: tuple[float, ...]
     entered: float
     active: bool = True
-    now: Counters = field(default_factory=Counters)
-    rolled: Counters = field(default_factory=Counters)
-
-    def row(self, name: str, counters: Counters) -> ItemRow:
-        return ItemRow(name, self.entered, self.active, *dataclasses.astuple(counters))
+    first_shown: float | None = None
+    now: Counts = field(default_factory=Counter)
+    rolled: Counts = field(default_factory=Counter)
 
 
 @dataclass
@@ -127,19 +131,26 @@ class MemoryItems:
 
     async def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
-        return self._state(query, lambda item: item.now)
+        known = self._kept.queries.get(query)
+        return None if known is None else self._state(query, known)
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
-        return self._state(query, lambda item: item.rolled)
-
-    def _state(self, query: str, counters: Callable[[_Item], Counters]) -> QueryState | None:
         known = self._kept.queries.get(query)
         if known is None:
             return None
-        rows = [item.row(name, counters(item)) for name, item in known.items.items()]
-        features = np.array([item.features for item in known.items.values()], np.float32)
-        return state_of(query, rows, features, known.version)
+        rolled = _counts([item.rolled for item in known.items.values()])
+        return snapshot_of(self._state(query, known), rolled)
+
+    def _state(self, query: str, known: _Query) -> QueryState:
+        items = known.items.values()
+        rows = [
+            ItemRow(name, item.entered, item.active, item.first_shown)
+            for name, item in known.items.items()
+        ]
+        features = np.array([item.features for item in items], np.float32)
+        counts = _counts([item.now for item in items])
+        return state_of(query, rows, features, counts, known.version)
 
     async def put(
         self,
@@ -178,9 +189,12 @@ class MemoryItems:
             raise StoreError(f"query {state.query!r} is there already")
         features = map(tuple, state.features.tolist())
         items = {
-            row.id: _Item(numbers, row.entered, row.active, Counters(*row[3:]), Counters(*row[3:]))
-            for row, numbers in zip(rows_of(state), features, strict=True)
+            row.id: _Item(numbers, *row[1:])
+            for row, numbers in zip(item_rows(state), features, strict=True)
         }
+        for place, outcome, slot, count in count_rows(state.counts):
+            item = items[state.ids[place]]
+            item.now[outcome, slot] = item.rolled[outcome, slot] = count
         self._kept.queries[state.query] = _Query(items, 1)
         self._kept.touch(time)
 
@@ -193,7 +207,7 @@ class MemoryLog:
         self._entries: deque[Operation] = deque()
         self._rankings: dict[str, RankingEntry] = {}
         self._event_ids: set[str] = set()
-        self._events: dict[tuple[str, str], dict[str, bool]] = {}  # type → whether it shows
+        self._events: dict[tuple[str, str], dict[str, Written]] = {}  # by type
 
     async def write(self, operations: Sequence[Operation]) -> Commit:
         """Log operations and add them to the counters, in order, all or none."""
@@ -209,9 +223,9 @@ class MemoryLog:
         known = self._kept.queries.get(entry.query)
         if known is None:
             raise StoreError(f"there is no query {entry.query!r}")
-        for step in steps(entry):
-            if step.item not in known.items:
-                raise StoreError(f"query {entry.query!r} has no item {step.item!r}")
+        for name in items_of(entry):
+            if name not in known.items:
+                raise StoreError(f"query {entry.query!r} has no item {name!r}")
         if isinstance(entry, RankingEntry):
             if entry.id in new or entry.id in self._rankings:
                 raise StoreError(f"there is a ranking {entry.id!r} already")
@@ -224,16 +238,27 @@ class MemoryLog:
         else:
             if entry.event_id in self._event_ids:
                 return Written("duplicate", ID_SEEN)
-            counted = self._events.setdefault((entry.ranking_id, entry.item), {})
-            if entry.type in counted:
+            before = self._events.setdefault((entry.ranking_id, entry.item), {})
+            if entry.type in before:
                 return Written("duplicate", ALREADY_COUNTED)
-            written = Written("accepted", shows=entry.shows and not any(counted.values()))
-            counted[entry.type] = written.shows
+            shown = any(one.shows for one in before.values())
+            best = max((one.outcome for one in before.values()), default=0)
+            better = entry.outcome > best
+            written = Written(
+                "accepted",
+                shows=entry.shows and not shown,
+                outcome=entry.outcome if better else 0,
+                replaces=best if better else 0,
+            )
+            before[entry.type] = written
             self._event_ids.add(entry.event_id)
             entry = as_written(entry, written)
         self._entries.append(entry)
         for step in steps(entry):
-            self._kept.queries[entry.query].items[step.item].now.add(step)
+            item = self._kept.queries[entry.query].items[step.item]
+            item.now[step.outcome, step.slot] += step.amount
+            if shows(entry) and item.first_shown is None:
+                item.first_shown = time_of(entry)
         self._kept.touch(time_of(entry))
         return written
 
@@ -260,7 +285,8 @@ class MemoryLog:
         for entry in old:
             self._entries.popleft()
             for step in steps(entry):
-                self._kept.queries[entry.query].items[step.item].rolled.add(step)
+                item = self._kept.queries[entry.query].items[step.item]
+                item.rolled[step.outcome, step.slot] += step.amount
             self._forget(entry)
         oldest = before if minutes_before is None else minutes_before
         for start in [start for start in self._kept.minutes if start < oldest]:
@@ -271,12 +297,22 @@ class MemoryLog:
     def _forget(self, entry: Operation) -> None:
         if isinstance(entry, EventEntry):
             self._event_ids.remove(entry.event_id)
-            counted = self._events[entry.ranking_id, entry.item]
-            del counted[entry.type]
-            if not counted:
+            before = self._events[entry.ranking_id, entry.item]
+            del before[entry.type]
+            if not before:
                 del self._events[entry.ranking_id, entry.item]
         else:
             del self._rankings[entry.id]
+
+
+def _counts(items: Sequence[Counts]) -> SmallInts:
+    rows = [
+        (place, outcome, slot, count)
+        for place, counts in enumerate(items)
+        for (outcome, slot), count in counts.items()
+        if count
+    ]
+    return counts_of(rows, len(items))
 
 
 class MemoryModels:

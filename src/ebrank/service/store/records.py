@@ -9,11 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from ebrank.behavior import BehaviorStats
-from ebrank.typing import Floats
+from ebrank.typing import Bools, Features, Floats, SmallInts
 
 Status: TypeAlias = Literal["accepted", "duplicate"]
 
@@ -36,20 +32,21 @@ class QueryState:
         query: its name.
         ids: the items' names.
         features: as they were given, float32, NaN where missing, shape (items, features).
-        stats: n, c, C and E of each item.
+        counts: what users did, shape (items, outcomes, slots); see `ebrank.evidence`. There are as
+            many outcomes and slots as the query has needed, two and one at least.
         entered: when each became a candidate, in seconds since 1970.
-        first_shown: when each was first in a list users could examine; NaN if never.
+        first_shown: when each was first shown; NaN if never.
         active: whether it is a candidate now.
         version: how many writes have changed the query; 0 before the first.
     """
 
     query: str
     ids: Sequence[str]
-    features: npt.NDArray[np.float32]
-    stats: BehaviorStats
+    features: Features
+    counts: SmallInts
     entered: Floats
     first_shown: Floats
-    active: npt.NDArray[np.bool_]
+    active: Bools
     version: int = 0
 
 
@@ -63,7 +60,6 @@ class RankingEntry:
         time: when, in seconds since 1970; never earlier than the entry before.
         model: version of the prior that made it.
         items: ids, best rank first.
-        examination: p of each rank, by which clicks there are debiased.
         counted: whether showing counts at once, or an `impression` event must confirm it.
         explored: for each rank, whether exploration put the item there.
         relevance: R̂ of each item when it was served.
@@ -77,7 +73,6 @@ class RankingEntry:
     time: float
     model: int
     items: tuple[str, ...]
-    examination: tuple[float, ...]
     counted: bool = True
     explored: tuple[bool, ...] = ()
     relevance: tuple[float, ...] = ()
@@ -95,10 +90,12 @@ class EventEntry:
     Attributes:
         event_id: the same event sent twice has the same.
         rank: from 1, as logged with the ranking.
-        examination: p of that rank.
+        outcome: the behavior that it makes the outcome of its item's impression, counted from 1; 0
+            if it is none. An impression keeps its best: a store logs 0 if a better one came first.
+        replaces: the outcome that it takes the place of, 0 if there was none; the store's to say.
         shows: whether this event is the item's impression too, which one event of an item of a list
             is at most: a store takes it back if an earlier one was. It confirms an impression, or
-            is a click on an item whose impression nobody has confirmed.
+            is a behavior on an item whose impression nobody has confirmed.
         time: when it happened, by the client's clock.
         received: when it arrived; never earlier than the entry before.
     """
@@ -109,10 +106,11 @@ class EventEntry:
     item: str
     type: str
     rank: int
-    examination: float
+    outcome: int
     shows: bool
     time: float
     received: float
+    replaces: int = 0
 
 
 Operation: TypeAlias = RankingEntry | EventEntry
@@ -122,12 +120,14 @@ Operation: TypeAlias = RankingEntry | EventEntry
 class Written:
     """What became of an operation: rankings are always accepted.
 
-    `shows` says whether an event was counted as the impression of its item.
+    `shows`, `outcome` and `replaces` of an event that was accepted are those of its log entry.
     """
 
     status: Status
     reason: str = ""
     shows: bool = False
+    outcome: int = 0
+    replaces: int = 0
 
 
 class Commit(NamedTuple):

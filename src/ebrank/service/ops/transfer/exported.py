@@ -7,18 +7,19 @@ import heapq
 import itertools
 import json
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ebrank.errors import DataError
+from ebrank.evidence.slots import SLOTS
 from ebrank.paths import expanded
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
-from ebrank.service.store.rows import ItemRow, state_of
+from ebrank.service.store.rows import ItemRow, counts_of, snapshot_of, state_of
+from ebrank.typing import SmallInts
 
 
 class Exported:
@@ -56,8 +57,9 @@ class ExportedItems:
 
     def __init__(self, files: Mapping[str, Any], folder: Path) -> None:
         self._folder = folder
-        self._items = _Groups(files["items"])
-        self._snapshot = _Groups(files["snapshot"])
+        self._items = _Groups(files["items"], folder / "items.parquet")
+        self._evidence = _Groups(files["evidence"], folder / "evidence.parquet")
+        self._snapshot = _Groups(files["snapshot"], folder / "snapshot.parquet")
 
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were first given."""
@@ -69,18 +71,29 @@ class ExportedItems:
         if not rows:
             return None
         features = np.array([row["features"] for row in rows], np.float32)
-        return state_of(query, [_item_row(row) for row in rows], features, version=1)
+        items = [
+            ItemRow(row["item"], row["entered"], row["active"], row["first_shown"]) for row in rows
+        ]
+        counts = self._counts(self._evidence, query, [item.id for item in items])
+        return state_of(query, items, features, counts, version=1)
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state by what was rolled up."""
-        current, rolled_up = await self.load(query), self._snapshot.rows(query)
-        if current is None:
+        state = await self.load(query)
+        if state is None:
             return None
-        if [row["item"] for row in rolled_up] != current.ids:
-            raise _damaged(self._folder / "snapshot.parquet", f"query {query!r} has other items")
-        rows = [_item_row({"entered": 0.0, "active": True} | row) for row in rolled_up]
-        only = state_of(query, rows, current.features, version=1)
-        return replace(current, stats=only.stats, first_shown=only.first_shown)
+        return snapshot_of(state, self._counts(self._snapshot, query, state.ids))
+
+    def _counts(self, table: _Groups, query: str, ids: Sequence[str]) -> SmallInts:
+        places = {name: place for place, name in enumerate(ids)}
+        rows = table.rows(query)
+        for row in rows:
+            if row["item"] not in places or not 0 <= row["slot"] < SLOTS or row["outcome"] < 0:
+                raise _damaged(table.path, f"query {query!r} has a count of something unknown")
+        return counts_of(
+            [(places[row["item"]], row["outcome"], row["slot"], row["count"]) for row in rows],
+            len(ids),
+        )
 
 
 class ExportedLog:
@@ -176,7 +189,8 @@ def _rows(file: Any) -> Iterator[tables.Row]:  # noqa: ANN401 (pyarrow has no ty
 class _Groups:
     """Rows of a table by query; the last group of rows that was read stays in memory."""
 
-    def __init__(self, file: Any) -> None:  # noqa: ANN401
+    def __init__(self, file: Any, path: Path) -> None:  # noqa: ANN401
+        self.path = path
         self._file = file
         self._group = -1
         self._rows: list[tables.Row] = []
@@ -195,7 +209,7 @@ class _Groups:
         for query, rows in itertools.groupby(names):
             end = begin + sum(1 for _ in rows)
             if query in self.places:
-                raise _damaged(Path("items.parquet"), f"query {query!r} stands at two places")
+                raise _damaged(path, f"query {query!r} stands at two places")
             self.places[query] = (begin, end)
             begin = end
 
@@ -214,10 +228,6 @@ class _Groups:
         if number != self._group:
             self._group, self._rows = number, self._file.read_row_group(number).to_pylist()
         return self._rows
-
-
-def _item_row(row: tables.Row) -> ItemRow:
-    return ItemRow(row["item"], *(row[name] for name in ItemRow._fields[1:]))
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -65,8 +65,9 @@ async def export(
             current, snapshot = await store.items.load(query), await store.items.snapshot(query)
             assert current is not None, "it is listed"
             assert snapshot is not None, "it is listed"
-            out["items"].add(*tables.item_rows(current))
-            out["snapshot"].add(*tables.snapshot_rows(snapshot))
+            out["items"].add(*tables.rows_of_items(current))
+            out["evidence"].add(*tables.rows_of_counts(current))
+            out["snapshot"].add(*tables.rows_of_counts(snapshot))
         async for name, row in _log_rows(store, progress):
             out[name].add(row)
         for minute in await store.meta.minutes(0.0):

@@ -10,11 +10,10 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ebrank.behavior import FIELDS
 from ebrank.extras import import_extra
 from ebrank.paths import expanded
 from ebrank.service.store.records import EventEntry, Operation, QueryState, RankingEntry
-from ebrank.service.store.rows import rows_of
+from ebrank.service.store.rows import count_rows, item_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,19 +21,20 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 MANIFEST = "export.json"
-FORMAT, VERSION = "ebrank export", 1
+FORMAT, VERSION = "ebrank export", 2
 ROWS_AT_ONCE = 1000  # read together
-TABLES = ("items", "snapshot", "rankings", "events", "minutes", "models")
+TABLES = ("items", "evidence", "snapshot", "rankings", "events", "minutes", "models")
 
-_COUNTERS = "shown:int64 clicks:int64 weighted_clicks:double exposure:double first_shown:double?"
+_COUNTS = "query:string item:string outcome:int64 slot:int64 count:int64"
 _COLUMNS = {
-    "items": f"query:string item:string entered:double active:bool features:floats {_COUNTERS}",
-    "snapshot": f"query:string item:string {_COUNTERS}",
+    "items": "query:string item:string entered:double active:bool first_shown:double? "
+    "features:floats",
+    "evidence": _COUNTS,
+    "snapshot": _COUNTS,
     "rankings": "position:int64 id:string query:string time:double model:int64 items:strings "
-    "examination:doubles counted:bool explored:bools relevance:doubles cost:double user:string? "
-    "would_rank:strings",
+    "counted:bool explored:bools relevance:doubles cost:double user:string? would_rank:strings",
     "events": "position:int64 event_id:string ranking_id:string query:string item:string "
-    "type:string rank:int64 examination:double shows:bool time:double received:double",
+    "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64",
     "minutes": "start:double name:string value:double",
     "models": "version:int64 created:double rows:int64 validation_loss:double? "
     "previous_loss:double? activated:bool reason:string document:binary",
@@ -77,22 +77,32 @@ def schema(table: str) -> pa.Schema:
     )
 
 
-def item_rows(state: QueryState) -> list[Row]:
+def rows_of_items(state: QueryState) -> list[Row]:
     """Return the rows of `items` of a query."""
-    features = state.features
     return [
-        {"query": state.query, "item": row.id, "features": features[place]}
-        | {name: getattr(row, name) for name in ("entered", "active", *FIELDS, "first_shown")}
-        for place, row in enumerate(rows_of(state))
+        {
+            "query": state.query,
+            "item": row.id,
+            "entered": row.entered,
+            "active": row.active,
+            "first_shown": row.first_shown,
+            "features": state.features[place],
+        }
+        for place, row in enumerate(item_rows(state))
     ]
 
 
-def snapshot_rows(state: QueryState) -> list[Row]:
-    """Return the rows of `snapshot` of a query: one for each of `items`, in the same order."""
+def rows_of_counts(state: QueryState) -> list[Row]:
+    """Return the rows of `evidence` or `snapshot` of a query, those of its first item first."""
     return [
-        {"query": state.query, "item": row.id}
-        | {name: getattr(row, name) for name in (*FIELDS, "first_shown")}
-        for row in rows_of(state)
+        {
+            "query": state.query,
+            "item": state.ids[place],
+            "outcome": outcome,
+            "slot": slot,
+            "count": count,
+        }
+        for place, outcome, slot, count in count_rows(state.counts)
     ]
 
 
@@ -105,7 +115,7 @@ def entry_row(position: int, entry: Operation) -> Row:
 def ranking_of(row: Row) -> tuple[int, Operation]:
     """Return the position and the entry of a row of `rankings`."""
     position = row.pop("position")
-    lists = ("items", "examination", "explored", "relevance", "would_rank")
+    lists = ("items", "explored", "relevance", "would_rank")
     return position, RankingEntry(**row | {name: tuple(row[name]) for name in lists})
 
 

@@ -1,4 +1,4 @@
-"""Queries and their items, by SQL."""
+"""Queries, their items and what users did with them, by SQL."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import NewItem, QueryState
-from ebrank.service.store.rows import ItemRow, check_width, rows_of, state_of
+from ebrank.service.store.rows import (
+    ItemRow,
+    check_width,
+    count_rows,
+    counts_of,
+    item_rows,
+    snapshot_of,
+    state_of,
+)
 from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.meta import set_meta, touch
+from ebrank.typing import SmallInts
 
 FLOAT32 = np.dtype("<f4")
 QUICK_ITEMS = 500
 """A query of so many items is read in 2 ms: more are read in a thread."""
+AT_ONCE = 500
+"""Names looked up by one statement."""
 
-_ITEMS = "SELECT id, entered, active, {counters} FROM items {join} WHERE query = ? ORDER BY place"
-_COUNTERS = "shown, clicks, weighted_clicks, exposure, first_shown"
-_CURRENT = _ITEMS.format(counters=_COUNTERS, join="")
-_ROLLED_UP = _ITEMS.format(
-    counters="coalesce(s.shown, 0), coalesce(s.clicks, 0), coalesce(s.weighted_clicks, 0.0), "
-    "coalesce(s.exposure, 0.0), s.first_shown",
-    join="LEFT JOIN snapshot AS s USING (query, id)",
-)
-_FEATURES = (
-    "SELECT numbers FROM items JOIN features USING (query, id) WHERE query = ? ORDER BY place"
-)
 _ADVANCE = "UPDATE queries SET version = version + 1 WHERE name = ? RETURNING number, version"
 
 
@@ -38,6 +38,13 @@ class Known(NamedTuple):
     number: int
     version: int
     size: int
+
+
+class Place(NamedTuple):
+    """Where an item stands in its query, and whether it was ever shown."""
+
+    place: int
+    unseen: bool
 
 
 class SqliteItems:
@@ -55,18 +62,20 @@ class SqliteItems:
 
     async def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
-        return await self._load(query, _CURRENT)
+        return await self._load(query, rolled_up=False)
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
-        return await self._load(query, _ROLLED_UP)
+        return await self._load(query, rolled_up=True)
 
-    async def _load(self, query: str, sql: str) -> QueryState | None:
+    async def _load(self, query: str, *, rolled_up: bool) -> QueryState | None:
         with self._database.read() as connection:
             known = known_query(connection, query)
             if known is None or known.size <= QUICK_ITEMS:
-                return _state(connection, query, sql)
-        return await self._database.read_long(lambda connection: _state(connection, query, sql))
+                return _state(connection, query, rolled_up)
+        return await self._database.read_long(
+            lambda connection: _state(connection, query, rolled_up)
+        )
 
     async def put(
         self,
@@ -120,73 +129,100 @@ def advance(connection: sqlite3.Connection, query: str) -> tuple[int, int]:
     return number, version
 
 
-def _state(connection: sqlite3.Connection, query: str, sql: str) -> QueryState | None:
+def places_of(connection: sqlite3.Connection, query: int, ids: Sequence[str]) -> dict[str, Place]:
+    """Return where the items of these names stand, as far as the query has them."""
+    found = {}
+    for begin in range(0, len(ids), AT_ONCE):
+        some = ids[begin : begin + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        sql = "SELECT id, place, first_shown IS NULL FROM items WHERE query = ? AND id IN"
+        for name, place, unseen in connection.execute(f"{sql} ({marks})", (query, *some)):
+            found[name] = Place(place, bool(unseen))
+    return found
+
+
+def names_of(connection: sqlite3.Connection, query: int, places: Sequence[int]) -> dict[int, str]:
+    """Return the names of the items that stand at these places."""
+    sql = "SELECT place, id FROM items WHERE query = ? AND place BETWEEN ? AND ?"
+    borders = (min(places, default=0), max(places, default=-1))
+    return dict(connection.execute(sql, (query, *borders)).fetchall())
+
+
+def _state(connection: sqlite3.Connection, query: str, rolled_up: bool) -> QueryState | None:
     known = known_query(connection, query)
     if known is None:
         return None
+    number, version, size = known
+    sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ? ORDER BY place"
     rows = [
-        ItemRow(name, entered, bool(active), *counters)
-        for name, entered, active, *counters in connection.execute(sql, (known.number,))
+        ItemRow(name, entered, bool(active), first_shown)
+        for name, entered, active, first_shown in connection.execute(sql, (number,))
     ]
-    blobs = [blob for (blob,) in connection.execute(_FEATURES, (known.number,))]
+    sql = "SELECT numbers FROM features WHERE query = ? ORDER BY place"
+    blobs = [blob for (blob,) in connection.execute(sql, (number,))]
     numbers = np.frombuffer(b"".join(blobs), FLOAT32).astype(np.float32)
     width = len(blobs[0]) // FLOAT32.itemsize
-    return state_of(query, rows, numbers.reshape(len(rows), width), known.version)
+    features = numbers.reshape(size, width)
+    state = state_of(query, rows, features, _counts(connection, "evidence", known), version)
+    return snapshot_of(state, _counts(connection, "snapshot", known)) if rolled_up else state
+
+
+def _counts(connection: sqlite3.Connection, table: str, known: Known) -> SmallInts:
+    sql = f"SELECT place, outcome, slot, count FROM {table} WHERE query = ? AND count != 0"
+    return counts_of(connection.execute(sql, (known.number,)), known.size)
 
 
 def _put(connection: sqlite3.Connection, query: str, items: Sequence[NewItem], time: float) -> int:
-    known = known_query(connection, query) or _new_query(connection, query)
-    check_width(query, items, _width(connection, known.number))
-    there = _there(connection, known, items)
-    new = [name for name in dict.fromkeys(item.id for item in items) if name not in there]
+    number, version, size = known_query(connection, query) or _new_query(connection, query)
+    check_width(query, items, _width(connection, number))
+    features = {item.id: np.array(item.features, FLOAT32).tobytes() for item in items}
+    there = places_of(connection, number, list(features)) if size else {}
+    new = [name for name in features if name not in there]
     connection.executemany(
-        "INSERT INTO items VALUES (?, ?, ?, ?, 1, 0, 0, 0.0, 0.0, NULL)",
-        [(known.number, name, place, time) for place, name in enumerate(new, known.size)],
+        "INSERT INTO items VALUES (?, ?, ?, ?, 1, NULL)",
+        [(number, place, name, time) for place, name in enumerate(new, size)],
     )
     connection.executemany(
-        "UPDATE items SET active = 1 WHERE query = ? AND id = ? AND active = 0",
-        [(known.number, item.id) for item in items if item.id in there],
+        "UPDATE items SET active = 1 WHERE query = ? AND place = ? AND active = 0",
+        [(number, known.place) for known in there.values()],
     )
-    _put_features(
-        connection,
-        [(known.number, item.id, np.array(item.features, FLOAT32).tobytes()) for item in items],
+    connection.executemany(
+        "INSERT INTO features VALUES (?, ?, ?)",
+        [(number, place, features[name]) for place, name in enumerate(new, size)],
+    )
+    connection.executemany(
+        "UPDATE features SET numbers = ? WHERE query = ? AND place = ?",
+        [(features[name], number, known.place) for name, known in there.items()],
     )
     connection.execute(
         "UPDATE queries SET version = version + 1, size = size + ? WHERE number = ?",
-        (len(new), known.number),
+        (len(new), number),
     )
     touch(connection, time)
-    return known.version + 1
-
-
-def _there(connection: sqlite3.Connection, known: Known, items: Sequence[NewItem]) -> set[str]:
-    """Return the names of those that the query has already."""
-    if not known.size:
-        return set()
-    sql = "SELECT 1 FROM items WHERE query = ? AND id = ?"
-    return {
-        item.id for item in items if connection.execute(sql, (known.number, item.id)).fetchone()
-    }
+    return version + 1
 
 
 def _restore(connection: sqlite3.Connection, state: QueryState, time: float) -> None:
-    """Add a query whose counters become those of the snapshot too."""
+    """Add a query whose counts become those of the snapshot too."""
     if known_query(connection, state.query) is not None:
         raise StoreError(f"query {state.query!r} is there already")
     number = _new_query(connection, state.query).number
-    rows = rows_of(state)
     connection.executemany(
-        "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(number, row.id, place, *row[1:]) for place, row in enumerate(rows)],
+        "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)",
+        [(number, place, *row) for place, row in enumerate(item_rows(state))],
     )
+    counts = [(number, *row) for row in count_rows(state.counts)]
+    for table in ("evidence", "snapshot"):
+        connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)", counts)
     connection.executemany(
-        "INSERT INTO snapshot VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [(number, row.id, *row[3:]) for row in rows if row.shown or row.clicks],
+        "INSERT INTO features VALUES (?, ?, ?)",
+        [
+            (number, place, numbers.astype(FLOAT32).tobytes())
+            for place, numbers in enumerate(state.features)
+        ],
     )
-    blobs = (numbers.astype(FLOAT32).tobytes() for numbers in state.features)
-    _put_features(connection, list(zip([number] * len(rows), state.ids, blobs, strict=True)))
     connection.execute(
-        "UPDATE queries SET version = 1, size = ? WHERE number = ?", (len(rows), number)
+        "UPDATE queries SET version = 1, size = ? WHERE number = ?", (len(state.ids), number)
     )
     touch(connection, time)
 
@@ -195,10 +231,6 @@ def _new_query(connection: sqlite3.Connection, query: str) -> Known:
     sql = "INSERT INTO queries (name, version, size) VALUES (?, 0, 0) RETURNING number"
     [(number,)] = connection.execute(sql, (query,)).fetchall()
     return Known(number, 0, 0)
-
-
-def _put_features(connection: sqlite3.Connection, rows: Sequence[tuple[int, str, bytes]]) -> None:
-    connection.executemany("INSERT OR REPLACE INTO features VALUES (?, ?, ?)", rows)
 
 
 def _width(connection: sqlite3.Connection, number: int) -> int | None:

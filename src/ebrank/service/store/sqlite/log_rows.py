@@ -1,28 +1,30 @@
-"""Log entries as rows, and back."""
+"""Log entries as rows, and back; rows name items by their places."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry
+from ebrank.service.store.sqlite.items import names_of
 
 Row: TypeAlias = tuple[Any, ...]
-NumberedEntry: TypeAlias = tuple[int, Operation]
+Names: TypeAlias = Mapping[int, str]
+"""Of items, by their places."""
 
 PAGE = 1000
 """Numbers read at a time: no read stays open for long, which would keep the WAL from shrinking."""
 
 _RANKINGS = (
-    "SELECT seq, id, name, time, model, items, examination, counted, explored, relevance, cost, "
-    "user, would_rank FROM rankings JOIN queries ON query = number"
+    "SELECT query, seq, id, name, time, model, items, counted, explored, relevance, cost, user, "
+    "would_rank FROM rankings JOIN queries ON query = number"
 )
 _EVENTS = (
-    "SELECT seq, event_id, ranking_id, name, item, type, rank, examination, shows, time, received "
-    "FROM events JOIN queries ON query = number"
+    "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
+    "received, replaces FROM events JOIN queries ON query = number"
 )
 _PAGE = " WHERE seq > ? AND seq <= ? ORDER BY seq"
 
@@ -42,93 +44,113 @@ def rolled_up(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT rolled_up FROM state").fetchone()[0])
 
 
-def page(connection: sqlite3.Connection, after: int, last: int) -> list[NumberedEntry]:
-    """Return the entries with numbers after one and up to another, in order."""
-    found: list[NumberedEntry] = [
-        (row[0], _ranking(row)) for row in connection.execute(_RANKINGS + _PAGE, (after, last))
-    ]
-    found += [(row[0], _event(row)) for row in connection.execute(_EVENTS + _PAGE, (after, last))]
-    found.sort(key=lambda entry: entry[0])
-    return found
-
-
 def pages(begin: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the borders of pages of numbers after one and up to another."""
     for after in range(begin, end, PAGE):
         yield after, min(after + PAGE, end)
 
 
+def page(connection: sqlite3.Connection, after: int, last: int) -> list[Operation]:
+    """Return the entries with numbers after one and up to another, in order."""
+    rankings = connection.execute(_RANKINGS + _PAGE, (after, last)).fetchall()
+    events = connection.execute(_EVENTS + _PAGE, (after, last)).fetchall()
+    places: dict[int, set[int]] = {}
+    for row in rankings:
+        places.setdefault(row[0], set()).update(_listed(row[6]), _listed(row[12]))
+    for row in events:
+        places.setdefault(row[0], set()).add(row[5])
+    names = {query: names_of(connection, query, list(some)) for query, some in places.items()}
+    numbered: list[tuple[int, Operation]] = [
+        *((row[1], _ranking(row, names[row[0]])) for row in rankings),
+        *((row[1], _event(row, names[row[0]])) for row in events),
+    ]
+    numbered.sort(key=lambda entry: entry[0])
+    return [entry for _, entry in numbered]
+
+
 def ranking(connection: sqlite3.Connection, ranking_id: str) -> RankingEntry | None:
     """Return a list that is still in the log."""
     row = connection.execute(f"{_RANKINGS} WHERE id = ?", (ranking_id,)).fetchone()
-    return None if row is None else _ranking(row)
+    if row is None:
+        return None
+    places = [*_listed(row[6]), *_listed(row[12])]
+    return _ranking(row, names_of(connection, row[0], places))
 
 
-def ranking_row(seq: int, entry: RankingEntry, query: int) -> Row:
-    """Return the row of a list."""
+def ranking_row(seq: int, entry: RankingEntry, query: int, place: Callable[[str], int]) -> Row:
+    """Return the row of a list; `place` finds those of its items."""
     return (
         seq,
         entry.id,
         query,
         entry.time,
         entry.model,
-        json.dumps(entry.items, ensure_ascii=False),
-        _packed(entry.examination),
+        _text(map(place, entry.items)),
         entry.counted,
         bytes(entry.explored),
-        _packed(entry.relevance),
+        struct.pack(f"<{len(entry.relevance)}d", *entry.relevance),
         entry.cost,
         entry.user,
-        json.dumps(entry.would_rank, ensure_ascii=False) if entry.would_rank else None,
+        _text(map(place, entry.would_rank)) if entry.would_rank else None,
     )
 
 
-def event_row(seq: int, entry: EventEntry, query: int) -> Row:
-    """Return the row of an event."""
+def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
+    """Return the row of an event, without what it replaces."""
     return (
         seq,
         entry.event_id,
         entry.ranking_id,
         query,
-        entry.item,
+        place,
         entry.type,
         entry.rank,
-        entry.examination,
+        entry.outcome,
         entry.shows,
         entry.time,
         entry.received,
     )
 
 
-def _ranking(row: Row) -> RankingEntry:
-    _, name, query, time, model, items, examination, counted, explored, relevance, *rest = row
+def _ranking(row: Row, names: Names) -> RankingEntry:
+    _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
     cost, user, would_rank = rest
     return RankingEntry(
-        name,
-        query,
-        time,
-        model,
-        tuple(json.loads(items)),
-        _unpacked(examination),
-        bool(counted),
-        tuple(map(bool, explored)),
-        _unpacked(relevance),
-        cost,
-        user,
-        () if would_rank is None else tuple(json.loads(would_rank)),
+        id=name,
+        query=query,
+        time=time,
+        model=model,
+        items=tuple(names[place] for place in _listed(items)),
+        counted=bool(counted),
+        explored=tuple(map(bool, explored)),
+        relevance=struct.unpack(f"<{len(relevance) // 8}d", relevance),
+        cost=cost,
+        user=user,
+        would_rank=tuple(names[place] for place in _listed(would_rank)),
     )
 
 
-def _event(row: Row) -> EventEntry:
-    _, event_id, ranking_id, query, item, kind, rank, examination, shows, time, received = row
+def _event(row: Row, names: Names) -> EventEntry:
+    _, _, event_id, ranking_id, query, place, kind, rank, outcome, shows, *rest = row
+    time, received, replaces = rest
     return EventEntry(
-        event_id, ranking_id, query, item, kind, rank, examination, bool(shows), time, received
+        event_id,
+        ranking_id,
+        query,
+        names[place],
+        kind,
+        rank,
+        outcome,
+        bool(shows),
+        time,
+        received,
+        replaces,
     )
 
 
-def _packed(numbers: Sequence[float]) -> bytes:
-    return struct.pack(f"<{len(numbers)}d", *numbers)
+def _text(places: Iterable[int]) -> str:
+    return f"[{','.join(map(str, places))}]"
 
 
-def _unpacked(blob: bytes) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(blob) // 8}d", blob)
+def _listed(places: str | None) -> Sequence[int]:
+    return [] if places is None else json.loads(places)

@@ -11,37 +11,40 @@ from ebrank.service.store.sqlite.connection import transaction
 APPLICATION_ID = 0x45425231  # "EBR1"
 VERSION = 2
 
+COUNTS = """CREATE TABLE {name} (
+        query INTEGER NOT NULL, place INTEGER NOT NULL, outcome INTEGER NOT NULL,
+        slot INTEGER NOT NULL, count INTEGER NOT NULL,
+        PRIMARY KEY (query, place, outcome, slot)) WITHOUT ROWID"""
+"""What users did, as `ebrank.evidence` counts it; counts of 0 have no row, or had one."""
+
 TABLES = (
     # `version` counts the writes to a query, `size` its items.
     """CREATE TABLE queries (
         number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
         size INTEGER NOT NULL)""",
-    # Counters of a query's items lie side by side, so that a list of ten touches few pages;
-    # features, which are large and seldom read, lie elsewhere. `place` counts from 0.
+    # Other tables know an item by its place among those of its query, from 0.
     """CREATE TABLE items (
-        query INTEGER NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL,
-        entered REAL NOT NULL, active INTEGER NOT NULL, shown INTEGER NOT NULL,
-        clicks INTEGER NOT NULL, weighted_clicks REAL NOT NULL, exposure REAL NOT NULL,
-        first_shown REAL, PRIMARY KEY (query, id)) WITHOUT ROWID""",
+        query INTEGER NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, entered REAL NOT NULL,
+        active INTEGER NOT NULL, first_shown REAL,
+        PRIMARY KEY (query, place), UNIQUE (query, id)) WITHOUT ROWID""",
     """CREATE TABLE features (
-        query INTEGER NOT NULL, id TEXT NOT NULL, numbers BLOB NOT NULL,
-        PRIMARY KEY (query, id)) WITHOUT ROWID""",
-    # What was rolled up adds up to this; items without a row were never in an old entry.
-    """CREATE TABLE snapshot (
-        query INTEGER NOT NULL, id TEXT NOT NULL, shown INTEGER NOT NULL,
-        clicks INTEGER NOT NULL, weighted_clicks REAL NOT NULL, exposure REAL NOT NULL,
-        first_shown REAL, PRIMARY KEY (query, id)) WITHOUT ROWID""",
-    # Rankings and events share one sequence: the order of the log.
+        query INTEGER NOT NULL, place INTEGER NOT NULL, numbers BLOB NOT NULL,
+        PRIMARY KEY (query, place)) WITHOUT ROWID""",
+    # Counts of a query's items lie side by side, so that a list of ten touches few pages.
+    COUNTS.format(name="evidence"),
+    # What was rolled up adds up to this.
+    COUNTS.format(name="snapshot"),
+    # Rankings and events share one sequence: the order of the log. Lists are JSON, of places.
     """CREATE TABLE rankings (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, query INTEGER NOT NULL,
         time REAL NOT NULL, model INTEGER NOT NULL, items TEXT NOT NULL,
-        examination BLOB NOT NULL, counted INTEGER NOT NULL, explored BLOB NOT NULL,
-        relevance BLOB NOT NULL, cost REAL NOT NULL, user TEXT, would_rank TEXT)""",
+        counted INTEGER NOT NULL, explored BLOB NOT NULL, relevance BLOB NOT NULL,
+        cost REAL NOT NULL, user TEXT, would_rank TEXT)""",
     """CREATE TABLE events (
         seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, ranking_id TEXT NOT NULL,
-        query INTEGER NOT NULL, item TEXT NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
-        examination REAL NOT NULL, shows INTEGER NOT NULL, time REAL NOT NULL,
-        received REAL NOT NULL, UNIQUE (ranking_id, item, type))""",
+        query INTEGER NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
+        outcome INTEGER NOT NULL, replaces INTEGER NOT NULL, shows INTEGER NOT NULL,
+        time REAL NOT NULL, received REAL NOT NULL, UNIQUE (ranking_id, place, type))""",
     """CREATE TABLE minutes (
         start REAL NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
         PRIMARY KEY (start, name)) WITHOUT ROWID""",
