@@ -245,7 +245,6 @@ def write_log(folder: Path, events: int) -> None:
 
 async def _write_log(folder: Path, events: int) -> None:
     items = tuple(f"item-{place:06d}" for place in range(K))
-    p = tuple(1.0 / np.log2(np.arange(K) + 2.0))
     begin = time.time() - 1000.0
     ids, lists = RankingIds(), events // K
     async with open(str(folder)) as store:
@@ -254,10 +253,10 @@ async def _write_log(folder: Path, events: int) -> None:
             for number in range(first, min(first + 500, lists)):
                 now, query = begin + number * 1e-4, f"query-{number % QUERIES}"
                 name = ids.new(now)
-                operations.append(RankingEntry(name, query, now, 0, items, p))
+                operations.append(RankingEntry(name, query, now, 0, items))
                 for r, item in enumerate(items, start=1):
                     click = f"{name}-{r}", name, query, item, "click"
-                    operations.append(EventEntry(*click, r, p[r - 1], False, now, now))
+                    operations.append(EventEntry(*click, r, 1, False, now, now))
             await store.log.write(operations)
 
 

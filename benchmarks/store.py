@@ -25,7 +25,6 @@ from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.service.store.killing import kill_again_and_again
 
 QUERIES, ITEMS, LENGTH, BATCH = 1000, 100, 10, 100
-CURVE = tuple(Examination()(np.arange(1, LENGTH + 1)).tolist())
 
 
 class Traffic:
@@ -49,7 +48,6 @@ class Traffic:
             self._micros / 1e6,
             1,
             tuple(f"item-{query}-{place}" for place in places),
-            CURVE,
             explored=(False,) * LENGTH,
             relevance=(0.123,) * LENGTH,
         )
@@ -64,8 +62,7 @@ class Traffic:
     def _click(self, of: RankingEntry, rank: int) -> EventEntry:
         name = str(uuid.UUID(int=self._chance.getrandbits(128)))
         item, now = of.items[rank - 1], self._micros / 1e6
-        p = CURVE[rank - 1]
-        return EventEntry(name, of.id, of.query, item, "click", rank, p, False, now, now)
+        return EventEntry(name, of.id, of.query, item, "click", rank, 1, False, now, now)
 
 
 async def make_store(folder: Path) -> None:

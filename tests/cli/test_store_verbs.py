@@ -55,21 +55,24 @@ def test_replay_of_a_store_that_is_served(store: Blocking) -> None:
 def test_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
     store.close()
     with sqlite3.connect("store/log.db") as database:
-        database.execute("UPDATE items SET shown = shown + 1 WHERE id = 'c'")
+        database.execute(
+            "UPDATE evidence SET count = count + 1 WHERE outcome = 0 AND slot = 2 "
+            "AND (query, place) = (SELECT query, place FROM items WHERE id = 'c')"
+        )
     database.close()
     done = run("replay", "store")
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
         "not equal: 1 wrong counter; 5 items of 2 queries, 5 events and 3 rankings replayed",
-        "  query 'q', item 'c': shown is 2, the log gives 1",
+        "  query 'q', item 'c': count of outcome 0 in slot 2 is 2, the log gives 1",
     ]
     document = json.loads(run("replay", "store", "--json").stdout)
     assert (document["equal"], document["different"]) == (False, 1)
-    assert document["differences"][0]["counter"] == "shown"
+    assert document["differences"][0]["counter"] == "count of outcome 0 in slot 2"
 
 
 def test_there_and_back(store: Blocking) -> None:
-    counts = "5 items, 5 snapshot, 3 rankings, 5 events, 0 minutes, 0 models"
+    counts = "5 items, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models"
     assert good("export", "store", "out") == f"out: {counts}\n"
     assert good("import", "out", "copy") == f"copy: {counts}\n"
     assert good("replay", "out") == good("replay", "copy") == good("replay", "store")

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ebrank import EBRanker, LinearPrior, model_file
+from ebrank import EBRanker, model_file
+from ebrank.priors.base import State
 from ebrank.service.api import EventIn, ItemIn
 from ebrank.service.core.engine import Engine
 from ebrank.service.learning.fitting import TrainingResult
@@ -65,10 +66,19 @@ def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:
     return [ItemIn(f"i{at}", rng.random(width).tolist()) for at in range(count)]
 
 
+def linear_state(*weights: float, intercept: float = 0.0) -> State:
+    """Return what a linear learner could have learned."""
+    return {
+        "weights": np.array(weights),
+        "intercept": np.array([intercept]),
+        "ridge": np.array([1e-3]),
+    }
+
+
 def better() -> TrainingResult:
     """Return what a run makes that is better than the version it was judged against."""
     ranker = EBRanker()
-    ranker.prior_ = LinearPrior.from_state({"parameters": {}, "weights": [1.0], "intercept": 0.0})
+    ranker.state_ = linear_state(1.0)
     document = model_file.to_bytes(ranker).decode()
     return TrainingResult(9, True, "it is better", 0.1, 0.2, document)
 

@@ -23,7 +23,7 @@ from ebrank.service.store.records import (
     RolledUp,
 )
 from ebrank.testing import check_store
-from ebrank.testing.histories import sums
+from ebrank.testing.histories import counts
 from ebrank.testing.stores import CHECKS, check_one
 
 
@@ -41,8 +41,8 @@ def test_the_store_on_disk(check: str, tmp_path: Path) -> None:
 @given(names=st.lists(st.text(), min_size=5, max_size=5, unique=True))
 def test_any_text_is_a_name(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     query, item, ranking_id, event_id, kind = (name + "☂" for name in names)
-    served = RankingEntry(ranking_id, query, 2.0, 0, (item, ""), (1.0, 0.5), would_rank=("", item))
-    click = EventEntry(event_id, ranking_id, query, item, kind, 1, 1.0, False, 3.0, 3.0)
+    served = RankingEntry(ranking_id, query, 2.0, 0, (item, ""), would_rank=("", item))
+    click = EventEntry(event_id, ranking_id, query, item, kind, 1, 1, False, 3.0, 3.0)
 
     async def session() -> None:
         async with open(f"sqlite:{tmp_path_factory.mktemp('names')}") as store:
@@ -50,7 +50,8 @@ def test_any_text_is_a_name(names: list[str], tmp_path_factory: pytest.TempPathF
             await store.log.write([served, click])
             assert [entry async for entry in store.log.entries()] == [served, click]
             assert await store.log.ranking(ranking_id) == served
-            assert [n[0] for n in sums(await store.items.load(query)).values()] == [1, 1]
+            expected = {item: {(0, 1): 1, (1, 1): 1}, "": {(0, 2): 1}}
+            assert counts(await store.items.load(query)) == expected
 
     asyncio.run(session())
 
@@ -88,8 +89,8 @@ def no_model(commit: Commit, operations: Sequence[Operation]) -> Commit:
 
 
 def one_click_more(state: QueryState | None, query: str) -> QueryState | None:
-    if state is not None and state.stats.shown.any():
-        state.stats.exposure[0] += 1e-9
+    if state is not None and state.counts.any():
+        state.counts[0, 1, 0] += 1
     return state
 
 
@@ -106,7 +107,7 @@ def nothing_rolled_up(rolled: RolledUp, before: float) -> RolledUp:
     [
         ("log", "write", ignore_versions, "versions: Each write to a query.* advances its version"),
         ("log", "write", no_model, "active_model_found: .* the active model is 0, not 1"),
-        ("items", "load", one_click_more, "counters is"),
+        ("items", "load", one_click_more, "counts is"),
         ("items", "queries", sorted_names, "query_order: Queries stand in the order"),
         ("log", "roll_up", nothing_rolled_up, "what was rolled up is"),
         ("meta", "get", lambda value, key: None, "models: .* the setting is None"),

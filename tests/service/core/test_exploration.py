@@ -124,7 +124,7 @@ def test_guardrails_hold_when_a_kept_list_is_cut(limits: dict[str, int]) -> None
         assert max(promotions) <= limits.get("max_promotion", 10)
         assert ids(await engine.rank(RankRequest("q", k=10, user="u"))) == whole
 
-    play(scene, settings(ranking={"epsilon": 1000.0, **limits}))
+    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
 
 
 def test_a_list_of_some_candidates_is_another_page() -> None:
@@ -193,4 +193,4 @@ def test_lists_are_explored_as_far_as_the_settings_allow(
         relevance = [item.relevance for item in plain.items]
         assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
 
-    play(scene, settings(ranking={"epsilon": 1000.0, **limits}))
+    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from ebrank.service.core.engine import Engine
 from ebrank.service.core.housekeeping import Housekeeping
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import Clock, click, items, play, settings
+from tests.service.scenes import Clock, click, items, linear_state, play, settings
 from tests.service.store.blocking import run
 
 
@@ -72,29 +73,34 @@ def test_the_engine_rolls_up_saves_and_trains_by_itself(monkeypatch: pytest.Monk
 
 def test_nothing_is_compiled_inside_a_request() -> None:
     """What `start` warms up is all that ranking with a trained model calls."""
-    from ebrank import EBRanker, LinearPrior, model_file, scaling
+    from ebrank import EBRanker, model_file, scaling, scoring
+    from ebrank.evidence import kernels as evidence_kernels
     from ebrank.features import Scaling
-    from ebrank.priors import linear_kernel
+    from ebrank.priors.learners import linear_kernel
     from ebrank.service.store.records import ModelRecord
 
     store = MemoryStore()
-    prior = LinearPrior.from_state(
-        {"parameters": {"threads": 1}, "weights": [1.0, -1.0], "intercept": 0.0}
-    )
     ranker = EBRanker(scaling=Scaling("query"))
-    ranker.prior_ = prior
+    ranker.state_ = linear_state(1.0, -1.0)
     record = ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True)
     run(store.models.add(record, model_file.to_bytes(ranker)))
-    kernels = [scaling._scale, linear_kernel.write_scores]
+    kernels: list[Any] = [
+        scaling._scale,
+        linear_kernel.write_scores,
+        scoring.write_scores,
+        evidence_kernels.write_sums,
+    ]
 
     async def scene(engine: Engine) -> None:
         await engine.start()
-        compiled = [len(kernel.signatures) for kernel in kernels]  # type: ignore[attr-defined]
+        compiled = [len(kernel.signatures) for kernel in kernels]
         assert all(compiled)
         await engine.put_items("q", [ItemIn("a", [1, 2]), ItemIn("b", [0.5, None])])
         answer = await engine.rank(RankRequest("q", explain=True))
         assert answer.model == 1
-        assert compiled == [len(kernel.signatures) for kernel in kernels]  # type: ignore[attr-defined]
+        await engine.query("q")
+        await engine.insights()
+        assert compiled == [len(kernel.signatures) for kernel in kernels]
 
     play(scene, settings(features={"missing": "mean"}), store=store)
 

@@ -61,4 +61,4 @@ def lists_until_shown(chosen: Settings, seed: int) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_good_new_item_is_found_under_default_settings(seed: int) -> None:
     assert lists_until_shown(Settings(), seed) <= 5
-    assert lists_until_shown(settings(ranking={"epsilon": 1.0}), seed) == math.inf
+    assert lists_until_shown(settings(ranking={"policy": "ebrank:epsilon=1"}), seed) == math.inf

@@ -66,7 +66,7 @@ def test_alpha_is_computed_once_for_a_model_and_a_set_of_candidates() -> None:
     first = live.prior(model)
     assert live.prior(model) is first
     live.withdraw(0)
-    assert live.prior(model).alpha.shape == (1,)
+    assert live.prior(model).a.shape == (1,)
     other = models.Model(1, model.ranker, fill_by_mean=False)
     assert live.prior(other) is not live.prior(model)
 

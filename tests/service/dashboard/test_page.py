@@ -20,8 +20,7 @@ from tests.service.running import Running
 CONFIG = """
 [ranking]
 k = 5
-epsilon = 20.0
-estimator = "exposure"
+policy = "ebrank:epsilon=20,estimator=exposure"
 
 [features]
 scaling = "none"

@@ -104,7 +104,9 @@ def test_exploration_has_a_cost_and_finds_something() -> None:
             answer = await engine.rank(RankRequest("q"))
         return before, await engine.insights()
 
-    chosen = settings(ranking={"k": 1, "epsilon": 100.0}, insights={"refresh_seconds": 0.0})
+    chosen = settings(
+        ranking={"k": 1, "policy": "ebrank:epsilon=100"}, insights={"refresh_seconds": 0.0}
+    )
     before, after = play(scene, chosen, store=store, clock=clock)
     assert (before.exploration.explored, before.exploration.found) == (1, 0)
     old = (14 + 1) / (40 + 1 + 5)
@@ -140,7 +142,7 @@ def test_the_buried_are_those_that_promise_much_and_are_little_shown() -> None:
         assert view.most_promising[0] == highest.id
         return told
 
-    told = play(scene, settings(ranking={"k": 2, "epsilon": 0.0}))
+    told = play(scene, settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}))
     assert all(one.query == "q" and one.prior == pytest.approx(1 / 6) for one in told.buried)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from ebrank import EBRanker, LinearPrior, model_file
+from ebrank import BehaviorStats, EBRanker, model_file
 from ebrank.features import Scaling
-from ebrank.priors.base import BetaParameters
+from ebrank.priors.base import ItemPrior
 from ebrank.service.core.queries import Queries
 from ebrank.service.learning.fitting import (
     FEW_QUERIES,
@@ -21,9 +21,14 @@ from ebrank.service.learning.fitting import (
     gather,
 )
 from ebrank.service.learning.models import Model
+from ebrank.service.settings import ExaminationSettings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, ModelRecord, NewItem, Operation, RankingEntry
+from tests.service.scenes import linear_state
 from tests.service.store.blocking import Blocking, run
+
+BELIEVED = ExaminationSettings(curve=(1.0, 0.8, 0.6, 0.4))
+CURVE = BELIEVED.examination()
 
 
 def lived_in(queries: int, seed: int = 0) -> Blocking:
@@ -41,14 +46,13 @@ def lived_in(queries: int, seed: int = 0) -> Blocking:
                 2.0,
                 0,
                 items=tuple(f"i{n}" for n in order),
-                examination=(1.0, 0.8, 0.6, 0.4),
             )
             entries: list[Operation] = [entry]
-            for rank, (item, p) in enumerate(zip(entry.items, entry.examination, strict=True), 1):
+            for rank, (item, p) in enumerate(zip(entry.items, CURVE.curve, strict=True), 1):  # type: ignore[arg-type]
                 if rng.random() < p * features[int(item[1:]), 0]:
                     event = f"{entry.id}-{item}"
                     entries.append(
-                        EventEntry(event, entry.id, name, item, "click", rank, p, False, 2.0, 2.0)
+                        EventEntry(event, entry.id, name, item, "click", rank, 1, False, 2.0, 2.0)
                     )
             store.log.write(entries)
     return store
@@ -68,12 +72,10 @@ def test_losses_are_means_over_the_judging_rows() -> None:
     """Both losses, computed again from the log Beta functions of Sec. 4.3.3."""
     store = lived_in(30)
     active = EBRanker(scaling=Scaling("none"))
-    active.prior_ = LinearPrior.from_state(
-        {"parameters": {}, "weights": [0.3, 0.2], "intercept": -0.1}
-    )
+    active.state_ = linear_state(0.3, 0.2, intercept=-0.1)
     record = ModelRecord(1, 0.0, 1, None, None, activated=True)
     store.models.add(record, model_file.to_bytes(active))
-    fitted = fitted_on(store, TrainingJob(active=1, validation_share=0.4))
+    fitted = fitted_on(store, TrainingJob(active=1, validation_share=0.4, examination=BELIEVED))
     assert fitted.document is not None
     new = model_file.from_bytes(fitted.document.encode(), "new")
     losses: dict[str, list[float]] = {"new": [], "old": []}
@@ -81,13 +83,14 @@ def test_losses_are_means_over_the_judging_rows() -> None:
     for query in store.items.queries():
         state = store.items.load(query)
         assert state is not None
-        assert state.stats.shown.all()
+        sums = BehaviorStats(state.counts).sums(CURVE)
+        assert sums.shown.all()
         if _fraction(query) >= 0.4:
             rows += len(state.ids)
             continue
         for name, ranker in (("new", new), ("old", active)):
-            alpha, beta = ranker.predict_prior(state.features)
-            c, e = state.stats.clicks, state.stats.exposure
+            alpha, beta = ranker.prior(state.features)
+            c, e = sums.clicks, sums.exposure
             losses[name] += list(
                 betaln(alpha, beta) - betaln(c + alpha, np.maximum(e - c, 0) + beta)
             )
@@ -114,10 +117,10 @@ def test_few_queries_are_split_by_items(queries: int) -> None:
 class Seen(EBRanker):
     """Remembers the features that ranking gives to the prior."""
 
-    def predict_prior(self, features: Any) -> BetaParameters:  # noqa: ANN401 (as its base)
+    def prior(self, features: Any) -> ItemPrior:  # noqa: ANN401 (as its base)
         assert self.scaling is not None
         self.features = self.scaling(features)
-        return super().predict_prior(features)
+        return super().prior(features)
 
 
 @pytest.mark.parametrize("kind", ["query", "global", "none"])
@@ -134,8 +137,8 @@ def test_training_sees_candidates_as_ranking_does(
     scaling = Scaling.learn(kind, table.features)
     scaled, stats = table.part(scaling, np.ones(20, np.bool_))
     assert len(stats) == 20
-    ranker = Seen(LinearPrior.from_state({"parameters": {}, "weights": [1.0, 1.0], "intercept": 0}))
-    ranker.prior_, ranker.scaling = ranker.prior, scaling
+    ranker = Seen(scaling=scaling)
+    ranker.state_ = linear_state(1.0, 1.0)
     for query, rows in (("q0", slice(0, 6)), ("q1", slice(6, 14)), ("q2", slice(14, 20))):
         live = run(Queries(store.wrapped, seed=0, most_items=99).get(query, 5.0))
         live.prior(Model(1, ranker, fill_by_mean=by_mean))
@@ -162,9 +165,9 @@ def test_a_tolerance_lets_a_model_be_a_little_worse() -> None:
     good = fitted_on(store, TrainingJob(active=0))
     assert good.document is not None
     store.models.add(ModelRecord(1, 0.0, 1, None, None, activated=True), good.document.encode())
-    strict = fitted_on(store, TrainingJob(active=1, l2=10.0))
+    strict = fitted_on(store, TrainingJob(active=1, policy="ebrank:ridge=10"))
     assert not strict.better
-    lenient = fitted_on(store, TrainingJob(active=1, l2=10.0, tolerance=100.0))
+    lenient = fitted_on(store, TrainingJob(active=1, policy="ebrank:ridge=10", tolerance=100.0))
     assert lenient.better
 
 

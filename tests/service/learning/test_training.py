@@ -76,7 +76,7 @@ def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path)
         assert document is not None
         ranker = model_file.from_bytes(document, "model")
         assert ranker.scaling == Scaling("query")
-        expected = ranker.predict_prior(state.features).alpha.tolist()
+        expected = ranker.prior(state.features).a.tolist()
         assert [item.alpha for item in view.items] == expected
         # and so it is of a few of the candidates, in whatever order they are named
         some = await engine.rank(RankRequest("q0", items=["i7", "i2"], explain=True))
@@ -133,7 +133,7 @@ def test_a_model_that_is_worse_stays_off() -> None:
         assert (await engine.activate(2)).active == 2  # unless somebody insists
 
     play(good, QUICK, store=store)
-    play(bad, settings(training={"l2": 1e6}), store=store)  # may not use any feature
+    play(bad, settings(ranking={"policy": "ebrank:ridge=1e6"}), store=store)  # uses no feature
 
 
 def test_too_little_to_learn_from_is_told() -> None:

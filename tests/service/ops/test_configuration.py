@@ -21,10 +21,10 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_flags_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
-    path = written(tmp_path, "[ranking]\nk = 1\nepsilon = 1.5\nbeta = 2\n[server]\nport = 1\n")
-    environment = {"EBRANK_SERVE_RANKING_K": "2", "EBRANK_SERVE_RANKING_EPSILON": "2.5"}
+    path = written(tmp_path, "[ranking]\nk = 1\nwindow = 1.5\nseed = 2\n[server]\nport = 1\n")
+    environment = {"EBRANK_SERVE_RANKING_K": "2", "EBRANK_SERVE_RANKING_WINDOW": "2.5"}
     chosen = read(path, environment=environment, flags={"ranking": {"k": 3}})
-    assert (chosen.ranking.k, chosen.ranking.epsilon, chosen.ranking.beta) == (3, 2.5, 2.0)
+    assert (chosen.ranking.k, chosen.ranking.window, chosen.ranking.seed) == (3, 2.5, 2)
     assert chosen.server.port == 1
     assert read() == Settings()
 
@@ -51,13 +51,17 @@ def test_lists_and_none_from_the_environment() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[ranking]\nepsilonn = 1\n", "there is no ranking.epsilonn. Did you mean epsilon?"),
+        ("[ranking]\npolcy = 1\n", "there is no ranking.polcy. Did you mean policy?"),
+        ("[ranking]\npolicy = 'ebrank:epsilonn=1'\n", "ranking.policy: ebrank has no parameter"),
+        ("[ranking]\npolicy = 'best'\n", "ranking.policy: no policy is called 'best'"),
+        ("[events]\nbehaviors = ['click=2']\n", "events.behaviors: the weight of click must be"),
+        ("[events]\nbehaviors = ['buy=much']\n", "events.behaviors: 'buy=much' has no weight"),
         ("[rankings]\nk = 1\n", "there is no section rankings. Did you mean ranking?"),
         ("k = 1\n", "there is no section k. Known: server, store"),
         ("ranking = 1\n", r"Write \[ranking\]"),
         ("[ranking]\nk = 0\n", "ranking.k: Expected `int` >= 1; it is 0. It means: length"),
         ('[ranking]\nk = "7"\n', "ranking.k: Expected `int`, got `str`"),
-        ("[ranking]\nepsilon = inf\n", "ranking.epsilon: Expected a finite number"),
+        ("[ranking]\nwindow = inf\n", "ranking.window: Expected a finite number"),
         ("[ranking]\nmax_explored = -1\n", "ranking.max_explored"),
         ('[ranking]\nmode = "dark"\n', "ranking.mode: Invalid enum value 'dark'"),
         ("[examination]\ncurve = [2.0]\n", r"\[examination\]: curve must hold probabilities"),
@@ -76,7 +80,7 @@ def test_mistakes_are_told_with_file_and_key(tmp_path: Path, text: str, told: st
     with pytest.raises(SettingsError, match=f"^(?s:.*){told}") as problem:
         read(path)
     assert "hush" not in str(problem.value)
-    if "examination" not in text:
+    if not any(word in text for word in ("examination", "policy =", "behaviors")):  # as a whole
         assert str(path) in str(problem.value)
 
 
@@ -121,9 +125,9 @@ def test_a_curve_whose_clicks_would_outweigh_all_others_is_refused(
 
 
 def test_a_curve_may_end() -> None:
-    chosen = read(flags={"examination": {"curve": [1.0, 1e-9, 0.0]}})
-    assert chosen.examination.examination()(2) == 1e-9
-    read(flags={"examination": {"severity": 30.0, "cutoff": 2}})
+    chosen = read(flags={"examination": {"curve": [1.0, 1e-4, 0.0]}})
+    assert chosen.examination.examination()(2) == 1e-4
+    read(flags={"examination": {"severity": 15.0, "cutoff": 2}})
 
 
 def test_features_have_names_or_none_are_given() -> None:

@@ -20,8 +20,7 @@ from tests.service.running import Running
 
 CONFIG = """
 [ranking]
-epsilon = 150.0
-estimator = "exposure"
+policy = "ebrank:epsilon=150,estimator=exposure"
 
 [features]
 scaling = "none"

@@ -148,8 +148,9 @@ def rewrite(path: Path, change: dict[str, object], row: int = 0) -> None:
 @pytest.mark.parametrize(
     ("table", "change", "why"),
     [
-        ("items", {"exposure": 0.125}, "exposure of query 'q' is not what snapshot and log"),
-        ("snapshot", {"item": "zz"}, "has other items"),
+        ("evidence", {"count": 7}, "the evidence of query 'q' is not what snapshot and log"),
+        ("evidence", {"item": "zz"}, "has a count of something unknown"),
+        ("snapshot", {"slot": 16}, "has a count of something unknown"),
         ("events", {"position": 17}, "entry 0 of the log is missing"),
         ("events", {"event_id": "e5"}, "stands in the log twice"),
         ("items", {"query": "other query ☂"}, "stands at two places"),
@@ -165,14 +166,16 @@ def test_an_export_that_contradicts_itself_makes_no_store(
 
 
 def test_replay_tells_what_differs(folder: Path) -> None:
-    rewrite(folder / "items.parquet", {"clicks": 0, "weighted_clicks": 0.0}, row=1)
+    rows = pq.read_table(folder / "evidence.parquet").to_pylist()
+    clicked = next(n for n, row in enumerate(rows) if row["item"] == "b" and row["outcome"])
+    rewrite(folder / "evidence.parquet", {"count": 9}, row=clicked)
+    rewrite(folder / "items.parquet", {"first_shown": 5.0}, row=4)
     report = run(replay(Exported(folder)))
     assert not report.equal
-    assert [str(one).split(":")[1].split()[0] for one in report.differences] == [
-        "clicks",
-        "weighted_clicks",
+    assert [str(one) for one in report.differences] == [
+        "query 'q', item 'b': count of outcome 1 in slot 1 is 9, the log gives 1",
+        "query 'other query ☂', item 'ä': first_shown is 5.0, the log gives 50.0",
     ]
-    assert str(report.differences[0]) == "query 'q', item 'b': clicks is 0, the log gives 2"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_replay_tells_what_differs(folder: Path) -> None:
         (None, "no complete export"),
         ("{", "damaged export"),
         ("[]", "not the manifest"),
-        ({"version": 2}, "version 2, this ebrank knows 1"),
+        ({"version": 1}, "version 1, this ebrank knows 2"),
         ({"rows": 5}, "rows is missing or of the wrong type"),
         ({"rows": {}}, "5 rows, export.json tells others"),
     ],

@@ -75,8 +75,8 @@ async def _counted(store: Store, acknowledged: set[str]) -> int:
     assert snapshot is not None
     assert state is not None
     # All events are clicks; those rolled up are known by number only, and were written in order.
-    counted = int(state.stats.clicks.sum())
-    assert counted == int(snapshot.stats.clicks.sum()) + len(events)
+    counted = int(state.counts[:, 1].sum())
+    assert counted == int(snapshot.counts[:, 1].sum()) + len(events)
     oldest = await store.meta.get("oldest") or ""
     missing = {name for name in acknowledged if name >= oldest} - set(events)
     assert not missing, f"acknowledged, and lost: {sorted(missing)[:3]}"

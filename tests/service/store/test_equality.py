@@ -1,18 +1,17 @@
 """Random histories: the SQLite store, the one in memory and a plain sum of the log are one.
 
-Floats are compared bit for bit. The plain model below is as dumb as can be: it keeps the whole
-history for ever, and adds it up from the start each time it is asked.
+The plain model below is as dumb as can be: it keeps the whole history for ever, and adds it up from
+the start each time it is asked.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from ebrank.behavior import BehaviorStats
-from ebrank.examination import Examination
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -23,35 +22,46 @@ from hypothesis.stateful import (
     rule,
 )
 
+from ebrank.evidence import BehaviorStats
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import contents, sums
+from ebrank.testing.histories import BEHAVIORS, contents, counts, event, first_shown
 from tests.service.store.blocking import Blocking, run
 
 ITEMS = "abcdef"
 QUERIES = ("q", "p")
-chances = st.sampled_from([0.1, 0.3, 1 / 3, 0.6309297535714574, 1.0, 0.0])
 
 
-def plain_sums(history: list[Operation], query: str, item: str) -> tuple[object, ...]:
-    """Return n, c, C, E and the first impression of an item, from the whole history."""
-    n, c, weighted, exposure, first = 0, 0, 0.0, 0.0, None
+def plain_counts(history: list[Operation], query: str, item: str) -> dict[tuple[int, int], int]:
+    """Return the counts of an item by outcome and rank, from the whole history."""
+    outcomes: dict[tuple[str, int], int] = {}  # the best of each impression, by list and rank
+    shown: Counter[int] = Counter()
     for entry in history:
         if entry.query != query:
             continue
         if isinstance(entry, RankingEntry):
-            p = dict(zip(entry.items, entry.examination, strict=True)).get(item, 0.0)
-            seen, clicked, time = entry.counted and p > 0, False, entry.time
-        else:
-            p = entry.examination if entry.item == item else 0.0
-            seen, clicked, time = entry.shows and p > 0, entry.type == "click", entry.received
-        if seen:
-            n, exposure, first = n + 1, exposure + p, time if first is None else first
-        if clicked and p > 0:
-            c, weighted = c + 1, weighted + 1 / p
-    return n, c, weighted, exposure, first
+            if entry.counted and item in entry.items:
+                shown[entry.items.index(item) + 1] += 1
+        elif entry.item == item:
+            shown[entry.rank] += entry.shows
+            key = entry.ranking_id, entry.rank
+            outcomes[key] = max(outcomes.get(key, 0), BEHAVIORS.get(entry.type, 0))
+    counts = Counter({(0, rank): count for rank, count in shown.items() if count})
+    counts.update((outcome, rank) for (_, rank), outcome in outcomes.items() if outcome)
+    return dict(counts)
+
+
+def plain_first(history: list[Operation], query: str, item: str) -> float | None:
+    """Return when an item was first shown, from the whole history."""
+    for entry in history:
+        if isinstance(entry, RankingEntry):
+            if entry.query == query and entry.counted and item in entry.items:
+                return entry.time
+        elif entry.query == query and entry.shows and entry.item == item:
+            return entry.received
+    return None
 
 
 class Histories(RuleBasedStateMachine):
@@ -89,13 +99,13 @@ class Histories(RuleBasedStateMachine):
     @rule(
         query=st.sampled_from(QUERIES),
         order=st.permutations(ITEMS),
-        curve=st.lists(chances, min_size=1, max_size=4),
+        length=st.integers(1, 4),
         counted=st.booleans(),
     )
-    def rank(self, query: str, order: list[str], curve: list[float], counted: bool) -> None:
+    def rank(self, query: str, order: list[str], length: int, counted: bool) -> None:
         self.time += 1.0
-        name, items = f"r{len(self.rankings)}", tuple(order[: len(curve)])
-        entry = RankingEntry(name, query, self.time, 0, items, tuple(curve), counted)
+        name, items = f"r{len(self.rankings)}", tuple(order[:length])
+        entry = RankingEntry(name, query, self.time, 0, items, counted)
         assert self.write([entry]) == ["accepted"]
         self.history.append(entry)
         self.rankings.append(entry)
@@ -104,21 +114,18 @@ class Histories(RuleBasedStateMachine):
         """Return the event that an engine would log, None if it would reject it."""
         of = self.rankings[which % len(self.rankings)]
         place %= len(of.items)
-        p, item = of.examination[place], of.items[place]
-        if self.memory.log.ranking(of.id) is None or (kind == "click" and p == 0.0):
+        if self.memory.log.ranking(of.id) is None:
             return None
-        shows = kind != "bookmark" and p > 0.0 and not of.counted
+        shows = kind != "bookmark" and not of.counted
         self.time += 0.25
-        return EventEntry(
-            f"e{number}", of.id, of.query, item, kind, place + 1, p, shows, 1.0, self.time
-        )
+        return event(f"e{number}", of, of.items[place], kind, shows=shows, time=self.time)
 
     @precondition(lambda self: self.rankings)
     @rule(
         number=st.integers(0, 40),
         which=st.integers(0, 9),
         place=st.integers(0, 3),
-        kind=st.sampled_from(["click", "impression", "bookmark"]),
+        kind=st.sampled_from(["click", "purchase", "impression", "bookmark"]),
     )
     def feedback(self, number: int, which: int, place: int, kind: str) -> None:
         entry = self.event(number, which, place, kind)
@@ -143,8 +150,9 @@ class Histories(RuleBasedStateMachine):
         for entry in self.history[: len(self.history) - self.memory.log.length()]:
             if isinstance(entry, EventEntry):  # only its id may come again; its ranking has gone
                 self.seen.discard((entry.event_id,))
-        for event in (one for one in self.memory.log.entries() if isinstance(one, EventEntry)):
-            self.seen.add((event.event_id,))
+        for entry in self.memory.log.entries():
+            if isinstance(entry, EventEntry):
+                self.seen.add((entry.event_id,))
 
     @rule()
     def reopen(self) -> None:
@@ -156,8 +164,11 @@ class Histories(RuleBasedStateMachine):
         disk, memory = self.disk, self.memory
         assert run(contents(disk.wrapped)) == run(contents(memory.wrapped))
         for query in QUERIES:
-            plain = {name: plain_sums(self.history, query, name) for name in ITEMS}
-            assert sums(disk.items.load(query)) == plain
+            state = disk.items.load(query)
+            plain = {name: plain_counts(self.history, query, name) for name in ITEMS}
+            assert counts(state) == plain
+            times = {name: plain_first(self.history, query, name) for name in ITEMS}
+            assert first_shown(state) == times
         for store in (disk, memory):
             assert run(replay(store.wrapped)).differences == []
 
@@ -175,33 +186,24 @@ test_histories = Histories.TestCase
     sessions=st.lists(
         st.tuples(
             st.permutations(range(6)),
-            st.lists(chances, min_size=1, max_size=5),
+            st.integers(1, 5),
             st.lists(st.booleans(), min_size=5, max_size=5),
         ),
         max_size=12,
     )
 )
 def test_a_log_adds_up_to_what_the_library_records(
-    sessions: list[tuple[list[int], list[float], list[bool]]],
+    sessions: list[tuple[list[int], int, list[bool]]],
 ) -> None:
-    store, stats = Blocking(MemoryStore()), BehaviorStats.zeros(6)
+    store, stats = Blocking(MemoryStore()), BehaviorStats.zeros(6, slots=5)
     store.items.put("q", [NewItem(name, ()) for name in ITEMS], 1.0)
-    for number, (order, curve, marks) in enumerate(sessions):
-        shown = order[: len(curve)]
-        clicked = [mark and p > 0.0 for mark, p in zip(marks, curve, strict=False)]
-        stats.record(shown, clicked, Examination(curve=tuple(curve)))
-        items = tuple(ITEMS[place] for place in shown)
-        store.log.write([RankingEntry(f"r{number}", "q", 2.0, 0, items, tuple(curve))])
-        for rank in np.flatnonzero(clicked).tolist():
-            name = f"{number}-{rank}"
-            p = curve[rank]
-            store.log.write(
-                [
-                    EventEntry(
-                        name, f"r{number}", "q", items[rank], "click", rank + 1, p, False, 3.0, 3.0
-                    )
-                ]
-            )
+    for number, (order, length, marks) in enumerate(sessions):
+        stats.record(order[:length], marks[:length])
+        items = tuple(ITEMS[place] for place in order[:length])
+        served = RankingEntry(f"r{number}", "q", 2.0, 0, items)
+        store.log.write([served])
+        for rank in np.flatnonzero(marks[:length]).tolist():
+            store.log.write([event(f"{number}-{rank}", served, items[rank], time=3.0)])
     state = store.items.load("q")
-    for field, expected in stats.to_arrays().items():
-        assert getattr(state.stats, field).tobytes() == expected.tobytes(), field
+    np.testing.assert_array_equal(stats.counts[:, :, : state.counts.shape[2]], state.counts)
+    assert not stats.counts[:, :, state.counts.shape[2] :].any()

@@ -72,8 +72,9 @@ def guide(address: str) -> str:
         "  - the items of a query: stars are true relevance, known to users, not to the ranker;\n"
         "  - the first prior learned from clicks, after 15 seconds.\n"
         f"It runs with ε = {EPSILON:g} and the estimator `exposure`, not with the defaults, which\n"
-        f"are {usual['epsilon']:g} and `{usual['estimator']}`: users click its best items so often\n"
-        "that a lower ε leaves some good new ones outside the list; see docs/service.md, Choosing ε.\n"
+        f"are {usual['epsilon']:g} and `{usual['estimator']}`: users click its best items so "
+        "often that\n"
+        "a lower ε leaves some good new ones outside the list; see docs/service.md, Choosing ε.\n"
         "Ctrl-C ends it all and leaves nothing behind."
     )
 

@@ -184,7 +184,7 @@ def root_of(store: Blocking, table: str) -> int:
 
 
 def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: Path) -> None:
-    page = root_of(store, "items")
+    page = root_of(store, "evidence")
     store.close()
     damage(tmp_path / "store/log.db", page)
     store = Blocking(SqliteStore(tmp_path / "store"))

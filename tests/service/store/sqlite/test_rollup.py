@@ -27,10 +27,10 @@ def test_an_interrupted_roll_up_is_continued(
     monkeypatch.setattr(rollup, "PORTION", 2)
     move, left = rollup._move, iter(range(portions))
 
-    def die_after_some(*given: Any, **named: Any) -> None:  # noqa: ANN401
+    def die_after_some(*given: Any, **named: Any) -> RolledUp:  # noqa: ANN401
         if next(left, None) is None:
             raise ZeroDivisionError
-        move(*given, **named)
+        return move(*given, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(rollup, "_move", die_after_some)
