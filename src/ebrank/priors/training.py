@@ -14,7 +14,7 @@ from ebrank.errors import ParameterError
 from ebrank.priors import linear_kernel
 from ebrank.priors.base import check_rows
 from ebrank.priors.objective import BLOCK, Objective
-from ebrank.threads import map_blocks
+from ebrank.threads import map_blocks, one_blas_thread
 from ebrank.typing import Features, Floats
 
 if TYPE_CHECKING:
@@ -81,19 +81,20 @@ def minimize(
     watch = None
     if check is not None and check.n_rows > 0:
         watch = _Watch(check, start, prior.patience)
-    result = optimize.minimize(
-        whitened,
-        np.zeros(len(start)),
-        jac=True,
-        method="L-BFGS-B",
-        callback=None if watch is None else lambda u: watch.see(theta_at(u)),
-        options={
-            "maxiter": prior.max_iterations,
-            "gtol": prior.tolerance,
-            "ftol": 1e-15,
-            "maxcor": 20,
-        },
-    )
+    with one_blas_thread:
+        result = optimize.minimize(
+            whitened,
+            np.zeros(len(start)),
+            jac=True,
+            method="L-BFGS-B",
+            callback=None if watch is None else lambda u: watch.see(theta_at(u)),
+            options={
+                "maxiter": prior.max_iterations,
+                "gtol": prior.tolerance,
+                "ftol": 1e-15,
+                "maxcor": 20,
+            },
+        )
     if watch is None:
         return Fitted(theta_at(result.x), int(result.nit), None)
     if result.nit == 0:  # the start is the optimum, and the only candidate
