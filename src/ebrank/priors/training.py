@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import optimize
 
 from ebrank import linalg
 from ebrank.arrays import read_only
@@ -65,6 +64,8 @@ def minimize(
     prior: LinearPrior, train: Objective, check: Objective | None, start: Floats
 ) -> Fitted:
     """Return the θ that minimizes the training loss, or the validation loss on the way there."""
+    from scipy import optimize  # takes a while to import, and a server never needs it
+
     if train.n_rows == 0:
         return Fitted(start, 0, None)
     lower = train.metric(start)
