@@ -154,7 +154,8 @@ def test_closing_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
         threads = [threading.Thread(target=ask_until_refused, args=(server, c)) for c in counts]
         for thread in threads:
             thread.start()
-        time.sleep(1.0)
+        while min(counts) < [20] and all(thread.is_alive() for thread in threads):
+            time.sleep(0.01)
         assert server.stop() == (0, "")
         for thread in threads:
             thread.join()
