@@ -51,6 +51,7 @@ def write_modules(folder: Path, helper: str) -> None:
     (folder / "user.py").write_text(USER.format(helper="helper"))
 
 
+@pytest.mark.slow
 def test_machine_code_is_reused_until_a_called_function_changes(tmp_path: Path) -> None:
     cache = str(tmp_path / "cache")
     write_modules(tmp_path, HELPER)
@@ -60,6 +61,7 @@ def test_machine_code_is_reused_until_a_called_function_changes(tmp_path: Path) 
     assert run(tmp_path, EBRANK_CACHE=cache) == (30, 0)
 
 
+@pytest.mark.slow
 def test_a_renamed_type_is_compiled_anew(tmp_path: Path) -> None:
     text = """
 from typing import NamedTuple
@@ -84,6 +86,7 @@ if __name__ == "__main__":
         assert run(tmp_path, EBRANK_CACHE=cache) == (3, 1)
 
 
+@pytest.mark.slow
 def test_kernels_work_where_nothing_can_be_cached(tmp_path: Path) -> None:
     write_modules(tmp_path, HELPER)
     blocked = tmp_path / "a-file"

@@ -64,6 +64,7 @@ def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path:
     assert told[-1][1] == told[-1][2]
 
 
+@pytest.mark.slow
 def test_what_is_found_finished_is_no_progress(dataset: Dataset, tmp_path: Path) -> None:
     def watched(trials: int, folder: str) -> list[tuple[str, int, int]]:
         told: list[tuple[str, int, int]] = []

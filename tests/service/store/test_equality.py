@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -28,6 +29,8 @@ from ebrank.service.replay import replay
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.store.samples import contents, sums, write
+
+pytestmark = pytest.mark.slow
 
 ITEMS = "abcdef"
 QUERIES = ("q", "p")
