@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from ebrank.examination import Examination
 
 from benchmarks.figure import Figure, best_seconds
 from ebrank.service.core.flusher import Flusher

@@ -68,6 +68,7 @@ def test_the_example_runs(example: str) -> None:
     assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
 
 
+@pytest.mark.slow
 def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) -> None:
     """`-P` keeps Python from looking there by itself, as the installed command does."""
     ranker = ("--ranker", "smoothed:Smoothed:strength=2", "--json")
