@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -19,15 +18,14 @@ from rich.table import Table
 import ebrank
 from ebrank import BehaviorStats, Dataset, EBRanker, Examination
 from ebrank.equations import relevance_probability
+from ebrank.typing import Bools, Features, Floats, Ints
 
 SHOWN = 5  # users see five results
 HISTORY = 20  # BM25 sessions per query before the new item arrives
 CHECKPOINTS = (0, 5, 10, 20, 50)  # sessions since its arrival
 USERS = Examination(cutoff=SHOWN)
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Rank: TypeAlias = Callable[[npt.NDArray[np.float32], BehaviorStats], Ints]
+Rank: TypeAlias = Callable[[Features, BehaviorStats], Ints]
 
 console = Console()
 
@@ -39,7 +37,7 @@ def main() -> None:
     arrivals = new_items(data)
     history = bm25_history(data, relevance, absent=arrivals)
     train = data.rows_in("train")
-    ranker = EBRanker(epsilon=20.0, estimator="exposure", examination=USERS)
+    ranker = EBRanker("ebrank:estimator=exposure", examination=USERS)
     ranker.fit(data.features[train], history[train])
 
     rankers: dict[str, Rank] = {
@@ -93,18 +91,19 @@ def bm25_history(data: Dataset, relevance: Floats, absent: dict[int, int]) -> Be
         order = np.argsort(-scores, kind="stable")[:SHOWN]
         rng = np.random.default_rng([1, query])
         for _ in range(HISTORY):
-            stats[rows].record(order, clicks(order, relevance[rows], rng), USERS)
+            stats[rows].record(order, clicks(order, relevance[rows], rng))
     return stats
 
 
-def clicks(order: Ints, relevance: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def clicks(order: Ints, relevance: Floats, rng: np.random.Generator) -> Bools:
     """Return what one user clicks: what is examined and found relevant."""
     return rng.random(len(order)) < USERS(np.arange(1, len(order) + 1)) * relevance[order]
 
 
 def by_click_rate(stats: BehaviorStats) -> Ints:
     """Return the items most clicked per showing, debiased; an unseen item has no clicks."""
-    rate = stats.weighted_clicks / np.maximum(stats.shown, 1)
+    sums = stats.sums(USERS)
+    rate = sums.weighted_clicks / np.maximum(sums.shown, 1)
     return np.argsort(-rate, kind="stable")[:SHOWN]
 
 
@@ -113,13 +112,13 @@ def found(
 ) -> Iterator[bool]:
     """Yield at each checkpoint whether the new item stands in the list users see."""
     rows = data.rows_of(query)
-    stats = BehaviorStats.from_arrays(history[rows].to_arrays())  # each ranker starts afresh
+    stats = BehaviorStats(history[rows].counts.copy())  # each ranker starts afresh
     rng = np.random.default_rng([2, query])
     for session in range(max(CHECKPOINTS) + 1):
         order = rank(data.features[rows], stats)
         if session in CHECKPOINTS:
             yield bool(np.any(order == item - rows.start))
-        stats.record(order, clicks(order, relevance[rows], rng), USERS)
+        stats.record(order, clicks(order, relevance[rows], rng))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 from ebrank import rankers
 from ebrank.cli import root
 from ebrank.cli.rankers import in_words
+from ebrank.parameters import typed
 from ebrank.rankers import registry
-from ebrank.rankers.base import REGISTRY, parameters
+from ebrank.rankers.base import REGISTRY
 
 PAGE = Path(__file__).parents[1] / "docs" / "rankers.md"
 TINY = ("--dataset", "mq2007-like", "--scale", "0.01", "--sessions", "200", "--trials", "2")
@@ -25,7 +26,7 @@ TINY = ("--dataset", "mq2007-like", "--scale", "0.01", "--sessions", "200", "--t
 def test_the_table_is_current() -> None:
     lines = ["| name | features | what it does | parameters |", "|---|---|---|---|"]
     for name, ranker in registry.known().items():
-        told = ", ".join(f"`{p.name}={_typed(p.default)}`" for p in parameters(ranker)) or "–"
+        told = ", ".join(f"`{p.name}={typed(p.default)}`" for p in ranker().parameters()) or "–"
         settings = in_words(list(ranker.settings))
         lines.append(f"| `{name}` | {settings} | {ranker.help} | {told} |")
     table = "\n".join(lines)
@@ -67,6 +68,7 @@ def test_the_example_runs(example: str) -> None:
     assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
 
 
+@pytest.mark.slow
 def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) -> None:
     """`-P` keeps Python from looking there by itself, as the installed command does."""
     ranker = ("--ranker", "smoothed:Smoothed:strength=2", "--json")
@@ -83,9 +85,3 @@ def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) 
 
 def test_the_example_leaves_nothing_behind() -> None:
     assert "smoothed" not in registry.known()
-
-
-def _typed(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
@@ -58,6 +58,7 @@ def test_click_probability_by_enumerating_examination_and_relevance() -> None:
 
 
 @given(shape, shape, count, count)
+@settings(max_examples=30)  # each takes as long as a hundred others: integrals with 30 digits
 def test_posterior_mean_by_numerical_integration(
     alpha: float, beta: float, clicks: int, misses: int
 ) -> None:

@@ -23,15 +23,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import sums
 from ebrank.typing import Floats
+
+if TYPE_CHECKING:
+    from ebrank.compiled import FirstClass
 
 Function: TypeAlias = Callable[..., Any]
 Source: TypeAlias = Function | str | float
@@ -78,18 +81,19 @@ SCORE = Frame(
 )
 """The score of an item, given its state."""
 
-LOSS = Frame(
-    arguments=("score", "counts", "slots", "behaviors", "table", "parameters", "out"),
+COUNTS_LOSS = Frame(
+    arguments=("score", *RAW, "parameters", "out"),
     signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
     quantities=("score", *RAW),
-    derived={
-        "hits": "counts[0]",
-        "trials": "counts[1]",
-        "clicks": "number(clicks_sum(counts, slots, behaviors, table))",
-    },
+    derived={"clicks": "number(clicks_sum(counts, slots, behaviors, table))"},
     result="out[0], out[1] = {}",
 )
-"""The loss of a learner's score and its slope, given a row of an evidence's matrix."""
+"""The loss of a learner's score and its slope, given the counts of a row."""
+
+SUMS_LOSS = replace(
+    COUNTS_LOSS, quantities=("score",), derived={"hits": "counts[0]", "trials": "counts[1]"}
+)
+"""The same, where a row has two sums in place of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,38 +114,52 @@ class Formula:
 
     function: Function | str
     parameters: tuple[str, ...]
-    given: Mapping[str, Source] = field(default_factory=dict)
+    given: Mapping[str, Source]
+    frame: Frame
 
     def __init__(
         self,
         function: Function | str,
         *parameters: str,
         given: Mapping[str, Source] | None = None,
+        frame: Frame = SCORE,
     ) -> None:
+        explained = {name: source for name, source in (given or {}).items() if name != source}
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "given", dict(given or {}))
+        object.__setattr__(self, "given", explained)
+        object.__setattr__(self, "frame", frame)
 
     def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score from quantities by name, in plain Python or NumPy."""
-        known = dict(values)
+        known = {name: value for name, value in values.items() if name not in self.given}
+        pending: list[str] = []
 
         def value(name: str) -> Any:  # noqa: ANN401
             if name not in known:
-                source = self.given.get(name)
-                if source is None:
-                    raise ParameterError(f"the formula needs {name}")
-                known[name] = call(source) if callable(source) else _constant(source, value)
+                if name not in self.given:
+                    raise ParameterError(f"the formula needs {name!r}")
+                _begin(name, pending)
+                source = self.given[name]
+                known[name] = value(source) if _is_name(source) else result(source)
+                pending.pop()
             return known[name]
 
-        def call(function: Function) -> Any:  # noqa: ANN401
+        def result(source: Source) -> Any:  # noqa: ANN401
+            if isinstance(source, int | float):
+                return source
+            function = loaded(source)
             return function(*(value(name) for name in arguments_of(function)))
 
-        return call(loaded(self.function))
+        return result(self.function)
 
-    def text(self, frame: Frame = SCORE) -> str:
+    def text(self) -> str:
         """Return the source of the function that compiled code calls."""
-        return _Composer(self, frame).composed()[0]
+        return _Composer(self).composed()[0]
+
+    def check(self) -> None:
+        """Raise where a function names what nothing explains; those yet to import are trusted."""
+        _Composer(self, trusting=True).composed()
 
     def bind(self, **values: float) -> Score:
         """Return the formula with its parameters."""
@@ -153,37 +171,40 @@ class Formula:
         ordered = [float(values[name]) for name in self.parameters]
         return Score(self, np.array([*ordered, 0.0]))  # never empty: kernels point at it
 
-    @cached_property
+    @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
-        """The score of an item as kernels call it; compiled on first use."""
-        return self._compiled_for(SCORE)
+        """The formula as kernels call it; compiled on first use."""
+        return self._first_class.compiled
 
     @cached_property
-    def compiled_loss(self) -> Any:  # noqa: ANN401 (Numba's own type)
-        """The loss of a row as kernels call it; compiled on first use."""
-        return self._compiled_for(LOSS)
+    def _first_class(self) -> FirstClass:
+        from ebrank.compiled import FirstClass, shared  # Numba takes a while to import
 
-    def _compiled_for(self, frame: Frame) -> Any:  # noqa: ANN401 (Numba's own type)
-        from ebrank.compiled import FirstClass, shared
-
-        text, functions = _Composer(self, frame).composed()
+        text, functions = _Composer(self).composed()
         for function in functions.values():
             shared(function)
         home = loaded(self.function)
         names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
-        # it counts as part of the formula's file, under whose name its machine code is kept
         exec(compile(text, home.__code__.co_filename, "exec"), names)
-        return FirstClass(names["formula"], frame.signature).compiled
+        made_of = (text, *functions.values())
+        return FirstClass(names["formula"], self.frame.signature, made_of)
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A formula with values for its parameters, ready to rank by."""
+    """A formula with values for its parameters, ready to rank by; `Formula.bind` makes one."""
 
     formula: Formula
     parameters: Floats
 
-    @property
+    def __post_init__(self) -> None:
+        """Refuse parameters that kernels, which point at them, would read beyond their end."""
+        given = self.parameters
+        floats = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 1
+        if not floats or len(given) <= len(self.formula.parameters):
+            raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
+
+    @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The function that kernels call."""
         return self.formula.compiled
@@ -192,21 +213,29 @@ class Score:
 class _Composer:
     """Writes a function that computes just what a formula needs, each quantity once."""
 
-    def __init__(self, formula: Formula, frame: Frame) -> None:
+    def __init__(self, formula: Formula, *, trusting: bool = False) -> None:
         self._formula = formula
-        self._frame = frame
+        self._frame = formula.frame
+        self._trusting = trusting
         self._lines: list[str] = []
         self._functions: dict[str, Function] = {}
         self._done: set[str] = set()
-        self._open: list[str] = []
+        self._pending: list[str] = []
 
     def composed(self) -> tuple[str, dict[str, Function]]:
-        result = self._call(loaded(self._formula.function))
+        taken = {*self._frame.arguments, *self._frame.derived, *self._formula.given}
+        for name in self._formula.parameters:
+            if name in taken:
+                raise ParameterError(f"a quantity is called {name!r}; rename the parameter")
+        result = self._call(self._formula.function)
         head = f"def formula({', '.join(self._frame.arguments)}):"
         lines = [head, *self._lines, self._frame.result.format(result)]
         return "\n    ".join(lines) + "\n", self._functions
 
-    def _call(self, function: Function) -> str:
+    def _call(self, source: Function | str) -> str:
+        if self._trusting and isinstance(source, str):
+            return ""
+        function = loaded(source)
         names = [self._named(name, function) for name in arguments_of(function)]
         own = f"function_{len(self._functions)}"
         self._functions[own] = function
@@ -216,7 +245,7 @@ class _Composer:
         """Return the expression for a quantity, after the lines that compute it."""
         formula = self._formula
         if name in formula.given:
-            return self._given(name)
+            return self._given(name, user)
         if name in formula.parameters:
             return f"parameters[{formula.parameters.index(name)}]"
         if name in self._frame.derived:
@@ -230,18 +259,20 @@ class _Composer:
             "nor declared as a parameter"
         )
 
-    def _given(self, name: str) -> str:
+    def _given(self, name: str, user: Function) -> str:
+        """Return the expression for a quantity that `given` explains."""
         source = self._formula.given[name]
-        if isinstance(source, str) and ":" not in source:
-            return self._named(source, loaded(self._formula.function))
         if isinstance(source, int | float):
             return repr(float(source))
-        if name in self._open:
-            raise ParameterError(f"{name} is explained by itself: {' → '.join(self._open)}")
-        self._open.append(name)
-        self._assign(f"{name}_", self._call(loaded(source)) if f"{name}_" not in self._done else "")
-        self._open.pop()
-        return f"{name}_"
+        expression = f"{name}_"
+        if expression not in self._done:
+            _begin(name, self._pending)
+            if _is_name(source):
+                expression = self._named(source, user)
+            else:
+                self._assign(expression, self._call(source))
+            self._pending.pop()
+        return expression
 
     def _assign(self, name: str, expression: str) -> None:
         if name not in self._done:
@@ -264,9 +295,13 @@ def loaded(function: Function | str) -> Function:
     return imported
 
 
-def _constant(source: str | float, value: Callable[[str], Any]) -> Any:  # noqa: ANN401
-    """Return a quantity that is another one, a constant, or a function given by its name."""
-    if isinstance(source, str) and ":" in source:
-        function = loaded(source)
-        return function(*(value(name) for name in arguments_of(function)))
-    return value(source) if isinstance(source, str) else source
+def _is_name(source: Source) -> TypeGuard[str]:
+    """Return whether a quantity is another one, not a function, its path, or a constant."""
+    return isinstance(source, str) and ":" not in source
+
+
+def _begin(name: str, pending: list[str]) -> None:
+    """Note that a quantity is being computed; raise where that needs the quantity itself."""
+    if name in pending:
+        raise ParameterError(f"{name} depends on itself: {' → '.join([*pending, name])}")
+    pending.append(name)

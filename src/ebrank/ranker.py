@@ -142,7 +142,7 @@ class EBRanker:
         policy, curve = self.policy, self.examination
         draws = None
         if policy.noisy:
-            draws = keys.astype(np.uint64) if draw_keys is None else draw_keys
+            draws = _draw_keys(keys) if draw_keys is None else draw_keys
         total = scores(policy.score, prior, behavior, curve, draws)
         relevance = scores(policy.relevance, prior, behavior, curve)
         order = np.lexsort((keys, -total))[:k]
@@ -187,6 +187,12 @@ class EBRanker:
             if value
         ]
         return f"EBRanker({', '.join(shown)})"
+
+
+def _draw_keys(keys: npt.NDArray[Any]) -> Keys:
+    """Return keys of draws that differ where the tie keys do, be they whole numbers or not."""
+    whole = np.issubdtype(keys.dtype, np.integer)
+    return keys.astype(np.uint64) if whole else keys.astype(np.float64).view(np.uint64)
 
 
 def _tie_keys(seed: int, count: int) -> Keys:

@@ -12,6 +12,7 @@ from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.stats import packed
 from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
 from ebrank.formula import Score
+from ebrank.parameters import require
 from ebrank.pointers import pointer_to
 from ebrank.priors.base import ItemPrior
 from ebrank.typing import Compiled, Floats, Ints, Keys, SmallInts
@@ -25,9 +26,12 @@ def scores(
     keys: Keys | None = None,
 ) -> Floats:
     """Return the score of each item; `keys` address the draws of a score that draws."""
-    valuation = behavior.valuation(examination)
-    out = np.empty(len(behavior))
+    n = len(behavior)
     own_keys = np.zeros(1, np.uint64) if keys is None else keys
+    require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
+    require(len(own_keys) in (1, n), f"{len(own_keys)} keys for {n} items")
+    valuation = behavior.valuation(examination)
+    out = np.empty(n)
     write_scores(
         score.compiled,
         prior.a,

@@ -86,6 +86,7 @@ class Backwards(Ranker):
 """
 
 
+@pytest.mark.slow
 def test_a_researchers_own_ranker() -> None:
     Path("mine.py").write_text(OWN_RANKER)
     done = subprocess.run(
@@ -101,6 +102,7 @@ def test_a_researchers_own_ranker() -> None:
     assert bm25["cum_ndcg"]["mean"] > mine["cum_ndcg"]["mean"]
 
 
+@pytest.mark.slow
 def test_an_own_ranker_that_fails_is_one_line() -> None:
     Path("failing.py").write_text(OWN_RANKER.replace("-trial.dataset", "-trial.data"))
     words = [sys.executable, "-m", "ebrank", "compare", "bm25", "failing:Backwards", *SHORT]
@@ -118,6 +120,7 @@ def in_a_process(*words: str) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_the_same_ranker_before_and_after_a_change_is_two() -> None:
     simulate = ("simulate", "--ranker", "mine:Backwards", *SHORT, "--out")
     Path("mine.py").write_text(OWN_RANKER)
@@ -223,6 +226,7 @@ def test_mistakes_are_one_line(runs: tuple[str, ...], problem: str) -> None:
     assert problem in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     words = ("bm25", "ebrank", *TINY, "--trials", "400", "--out", "kept")
     with subprocess.Popen(

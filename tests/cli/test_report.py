@@ -28,6 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_report_is_made_beside_the_results(results: Path) -> None:
     before = (results / "results.json").read_bytes()
     done = run(results)
@@ -38,6 +39,7 @@ def test_the_report_is_made_beside_the_results(results: Path) -> None:
     assert (results / "results.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_another_folder_and_json(results: Path, tmp_path: Path) -> None:
     done = run(results, "--out", tmp_path / "new", "--json")
     files = json.loads(done.stdout)["files"]
@@ -113,6 +115,7 @@ def test_damage_is_reported_by_file_and_field(
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_the_page_of_somebody_else_is_left_alone(results: Path, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("mine")
     done = run(results, "--out", tmp_path)

@@ -17,6 +17,8 @@ from ebrank.service.http.auth import Guard
 from ebrank.service.ops.configuration import read
 from tests.serving import serving
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run `ebrank serve` where it should end by itself."""

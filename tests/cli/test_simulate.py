@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("narrow")
 # --- what is printed ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
     arguments = ("--ranker", "ebrank:epsilon=3", "--seed", "5", "--eta", "0.5", "--json")
     with started(*SHORT, *arguments) as process:
@@ -112,6 +113,7 @@ def test_any_letor_fold_will_do(tmp_path: Path) -> None:
     assert (json.loads(done.stdout)["sessions"], done.stderr) == (40, "")
 
 
+@pytest.mark.slow
 def test_the_first_run_says_that_it_compiles(tmp_path: Path) -> None:
     code = """
 from ebrank.cli._simulation import note_of_compilation

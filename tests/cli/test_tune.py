@@ -139,6 +139,7 @@ def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "tuning.json").read_text() == '{"mine": 1}'
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_trials(tmp_path: Path) -> None:
     arguments = (*DATA, *EXPOSURE, "--trials", "500", "--out", str(tmp_path))
     with subprocess.Popen(

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ebrank.examination import Examination
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.base import parameters
 from ebrank.simulation.config import SimulationConfig
@@ -166,7 +167,7 @@ def test_odd_data(text: str, name: str) -> None:
 
 
 def test_a_query_without_items_is_no_data() -> None:
-    with pytest.raises(DataError, match="do not fit together"):
+    with pytest.raises(DataError, match=r"query_pointers\[1\] is 0, not above the one before it"):
         tiny(query_pointers=np.array([0, 0, *tiny().query_pointers[2:]]))
 
 

@@ -260,6 +260,7 @@ def test_several_writers_all_end_well(root: Path, file: Path) -> None:
     entry(root)  # and nothing else is left
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_at_once(root: Path, file: Path) -> None:
     code = (
         "import sys; from ebrank.data import letor; print(letor.read(sys.argv[1]).features.sum())"

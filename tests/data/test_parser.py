@@ -154,6 +154,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_texts())
 
 
+@pytest.mark.slow
 @given(data=anything, chunk_size=st.integers(1, 80), threads=st.sampled_from([1, 3]))
 @example(data=b"", chunk_size=9, threads=1)
 @example(data=b"\xef\xbb\xbf0 qid:1 1:1", chunk_size=1, threads=1)

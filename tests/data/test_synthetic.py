@@ -209,6 +209,7 @@ def test_some_features_tell_much_and_others_nothing(name: str) -> None:
 # --- calibration -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @presets
 def test_bm25_and_a_linear_model_rank_as_well_as_on_the_real_set(name: str) -> None:
     datasets = [prepared(name, seed) for seed in range(2)]

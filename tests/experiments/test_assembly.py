@@ -4,7 +4,7 @@ from ebrank.experiments import assembly
 from ebrank.experiments.framework.entrants import ENTRANTS
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
-from ebrank.simulation.storage import fingerprint
+from ebrank.provenance import fingerprint
 
 
 def half(dataset: str, *values: float) -> Table:

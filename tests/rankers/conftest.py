@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ebrank.behavior import BehaviorStats
 from ebrank.data.dataset import Dataset
+from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Trial
 
 SPLITS_IN_TURN = (0, 1, 0, 2, 0, 0)  # train rows are not contiguous
+RANKS = 5
 
 
 @pytest.fixture
@@ -31,11 +32,12 @@ def make_trial() -> Callable[..., Trial]:
             query_ids=np.arange(queries).astype(str),
             query_splits=np.resize(np.array(SPLITS_IN_TURN, np.int8), queries),
             baseline=rng.random(rows, dtype=np.float32),
-            feature_ids=np.arange(features, dtype=np.int32),
+            feature_ids=np.arange(1, features + 1, dtype=np.int32),
             max_label=2,
         )
         relevance = 0.1 + 0.3 * labels.astype(np.float64)
-        return Trial(dataset, relevance, BehaviorStats.zeros(rows), np.uint64(seed), threads)
+        stats = BehaviorStats.zeros(rows, slots=RANKS)
+        return Trial(dataset, relevance, stats, Examination(), np.uint64(seed), threads)
 
     return make
 
@@ -49,11 +51,10 @@ def serve() -> Callable[[Trial, int], None]:
         stats = trial.stats
         for _ in range(4):
             rows = rng.choice(len(stats), len(stats) // 10, replace=False)
-            examined = 1.0 / np.log2(rng.integers(2, 7, len(rows)))
+            slots = rng.integers(0, RANKS, len(rows))
+            examined = trial.examination(slots + 1)
             clicked = rng.random(len(rows)) < examined * trial.relevance[rows]
-            stats.shown[rows] += 1
-            stats.clicks[rows] += clicked
-            stats.weighted_clicks[rows] += clicked / examined
-            stats.exposure[rows] += examined
+            stats.counts[rows, 0, slots] += 1
+            stats.counts[rows, 1, slots] += clicked
 
     return show

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.behavior import BehaviorStats
 from ebrank.errors import ParameterError
+from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers import registry
-from ebrank.rankers.base import REGISTRY, Ranker, Trial, param, parameters
+from ebrank.rankers.base import REGISTRY, Ranker, Trial, param
 from tests.simulation.tiny import tiny
 
 
@@ -128,7 +128,7 @@ def test_text_form_leaves_defaults_out(made_up: type[Any]) -> None:
 
 
 def test_declarations_can_be_read(made_up: type[Any]) -> None:
-    declared = {parameter.name: parameter for parameter in parameters(made_up)}
+    declared = {parameter.name: parameter for parameter in made_up().parameters()}
     assert list(declared) == ["rate", "shift", "times", "share", "loss", "fast", "features"]
     assert declared["rate"].help == "a rate"
     assert declared["rate"].domain == "a number of 0 or more"
@@ -153,6 +153,7 @@ def test_rankers_do_not_change(made_up: type[Any]) -> None:
 
 def test_a_ranker_must_say_how_it_learns(made_up: type[Any]) -> None:
     data = tiny()
-    trial = Trial(data, np.zeros(data.n_rows), BehaviorStats.zeros(data.n_rows), np.uint64(1))
+    stats = BehaviorStats.zeros(data.n_rows)
+    trial = Trial(data, np.zeros(data.n_rows), stats, Examination(), np.uint64(1))
     with pytest.raises(TypeError, match="MadeUp does not say how it learns"):
         made_up().learner(trial)

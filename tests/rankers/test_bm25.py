@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.behavior import BehaviorStats
+from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Trial
 from ebrank.rankers.bm25 import BM25, FIXED, fixed_model
 from tests.simulation.tiny import tiny
@@ -11,10 +11,10 @@ from tests.simulation.tiny import tiny
 def test_scores_are_the_baselines_whatever_users_do() -> None:
     data = tiny()
     stats = BehaviorStats.zeros(data.n_rows)
-    learner = BM25().learner(Trial(data, np.ones(data.n_rows), stats, np.uint64(1)))
+    learner = BM25().learner(Trial(data, np.ones(data.n_rows), stats, Examination(), np.uint64(1)))
     before = learner.update()
-    stats.shown[:] = 9
-    stats.clicks[:] = 3
+    stats.counts[:, 0, 2] = 9
+    stats.counts[:, 1, 2] = 3
     after = learner.update()
     for model in (before, after):
         assert model.a.tolist() == data.baseline.astype(np.float64).tolist()
@@ -25,4 +25,4 @@ def test_scores_are_the_baselines_whatever_users_do() -> None:
 def test_a_fixed_model_serves_what_it_is_measured_by() -> None:
     model = fixed_model(np.array([3.0, 1.0]))
     assert model.serve is model.offline is FIXED
-    assert FIXED(3.0, 0.0, 5.0, 2.0, 4.0, 2.5, 1.0, 1.0, 1.0, np.uint64(7)) == 3.0
+    assert FIXED.formula(a=3.0, b=0.0, shown=5.0, clicks=2.0, key=np.uint64(7)) == 3.0

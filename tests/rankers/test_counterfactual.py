@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,8 @@ from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
 from ebrank.rankers.least_squares import LeastSquares
-from ebrank.rankers.model import Formula, Parameters, ScoreModel
+from ebrank.rankers.model import ScoreModel
+from tests.rankers.scoring import values
 
 MakeTrial = Callable[..., Trial]
 Serve = Callable[[Trial, int], None]
@@ -26,25 +26,8 @@ def learned(text: str, trial: Trial) -> ScoreModel:
     return registry.parse(text).learner(trial).update()
 
 
-def values(
-    formula: Formula, model: ScoreModel, trial: Trial, parameters: Parameters, key: np.uint64
-) -> list[float]:
-    """Return the formula of every row, as the engine calls it; plain and compiled must agree."""
-    s = trial.stats
-    b = np.broadcast_to(model.b, model.a.shape)
-    arguments = [
-        (model.a[i], b[i], float(s.shown[i]), float(s.clicks[i]), s.weighted_clicks[i],
-         s.exposure[i], *parameters, key)
-        for i in range(len(s))
-    ]  # fmt: skip
-    plain = [float(formula(*a)) for a in arguments]
-    compiled: Any = formula.compiled
-    np.testing.assert_array_equal([compiled.ctypes(*a) for a in arguments], plain)
-    return plain
-
-
 def behavior_feature(trial: Trial, row: int | np.integer, behavior: str, default: float) -> float:
-    s = trial.stats
+    s = trial.sums()
     if s.shown[row] == 0:
         return default
     if behavior == "ips":
@@ -77,7 +60,7 @@ def test_offline_score_of_concatenated_features(
         + linear.behavior * behavior_feature(trial, i, behavior, unseen)
         for i in range(data.n_rows)
     ]
-    found = values(model.offline, model, trial, model.offline_parameters, KEYS[0])
+    found = values(model.offline, model, trial)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -98,7 +81,7 @@ def test_without_behavior_clicks_change_no_score_until_the_next_update(
     linear = squares.solve(concatenate=False)
     np.testing.assert_array_equal(model.a, squares.scores(linear))
     serve(trial, 1)
-    scores = values(model.offline, model, trial, model.offline_parameters, KEYS[0])
+    scores = values(model.offline, model, trial)
     np.testing.assert_array_equal(scores, model.a)
     assert np.any(learner.update().a != model.a)
 
@@ -110,7 +93,6 @@ def test_topk_serves_what_it_learned(make_trial: MakeTrial, serve: Serve) -> Non
         model = learned(text, trial)
         assert not model.noisy
         assert model.serve is model.offline
-        assert model.serve_parameters == model.offline_parameters
 
 
 @pytest.mark.parametrize("features", ["none", "concate"])
@@ -122,10 +104,11 @@ def test_randomk_serves_a_draw_whatever_it_learned(
     model = learned(f"cfrandomk:features={features}", trial)
     greedy = learned(f"cftopk:features={features}", trial)
     assert model.noisy
-    assert model.offline is greedy.offline
+    assert model.offline.formula is greedy.offline.formula
+    np.testing.assert_array_equal(model.offline.parameters, greedy.offline.parameters)
     np.testing.assert_array_equal(model.a, greedy.a)
     for key in KEYS:
-        served = values(model.serve, model, trial, model.serve_parameters, key)
+        served = values(model.serve, model, trial, key)
         np.testing.assert_array_equal(served, streams.uniform(key))
 
 
@@ -141,11 +124,11 @@ def test_epsilon_adds_noise_to_what_topk_serves(
     model = learned(f"cfepsilon:{setting},noise={noise}", trial)
     greedy = learned(f"cftopk:{setting}", trial)
     assert model.noisy
-    plain = values(greedy.serve, greedy, trial, greedy.serve_parameters, KEYS[0])
-    offline = values(model.offline, model, trial, model.offline_parameters, KEYS[0])
+    plain = values(greedy.serve, greedy, trial)
+    offline = values(model.offline, model, trial)
     np.testing.assert_array_equal(offline, plain)
     for key in KEYS:
-        served = values(model.serve, model, trial, model.serve_parameters, key)
+        served = values(model.serve, model, trial, key)
         np.testing.assert_allclose(served, np.array(plain) + noise * streams.uniform(key))
 
 

@@ -5,30 +5,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import EBRanker, LinearPrior
-from ebrank.behavior import BehaviorStats, Estimator
+from ebrank import EBRanker, policy
 from ebrank.data.dataset import Dataset
+from ebrank.evidence import BehaviorStats, Examination
+from ebrank.policy import Policy
+from ebrank.priors import ItemPrior
+from ebrank.priors.learners.linear import Linear
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
-from ebrank.rankers.ebrank import FORMULAS
 from ebrank.rankers.model import ScoreModel
+from ebrank.scoring import scores
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from tests.simulation.tiny import tiny
 
-COUNT = st.integers(0, 10**6).map(float)
+CURVE = Examination()
+COUNTS = st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)).map(sorted)
 POSITIVE = st.floats(1e-4, 1e6)
 EPSILON = st.floats(0, 1e4)
 
 
-@given(POSITIVE, POSITIVE, COUNT, COUNT, st.floats(0, 1e7), st.floats(0, 1e6), EPSILON)
+@given(POSITIVE, POSITIVE, st.lists(COUNTS, min_size=3, max_size=3), EPSILON)
 def test_formulas_are_the_papers(
-    alpha: float, beta: float, n: float, c: float, weighted: float, e: float, epsilon: float
+    alpha: float, beta: float, ranks: list[list[int]], epsilon: float
 ) -> None:
-    behavior = (alpha, beta, n, c, weighted, e, epsilon, 0.0, 0.0, np.uint64(0))
+    """An item that was shown at the first three ranks: p is 1, 0.63 and 0.5."""
+    clicks, shown = zip(*ranks, strict=True)
+    stats = BehaviorStats.of(shown=[shown], clicks=[clicks])
+    p = [1.0, 1.0 / np.log2(3.0), 0.5]
+    n, c = sum(shown), sum(clicks)
+    e = sum(times * examined for times, examined in zip(shown, p, strict=True))
+    weighted = sum(times / examined for times, examined in zip(clicks, p, strict=True))
 
-    def score(clicks: float, trials: float) -> float:
-        estimate = (clicks + alpha) / (trials + alpha + beta)
+    def score(hits: float, trials: float) -> float:
+        estimate = (hits + alpha) / (trials + alpha + beta)
         return estimate + epsilon * estimate / (e + alpha + beta) ** 2
 
     expected = {
@@ -36,79 +46,97 @@ def test_formulas_are_the_papers(
         ("both", "exposure"): score(c, e),
         ("prior", "ips"): alpha / (alpha + beta),
         ("prior", "exposure"): alpha / (alpha + beta),
-        ("behavior", "ips"): weighted / n if n else weighted,
+        ("behavior", "ips"): weighted / n if n else 0.0,
         ("behavior", "exposure"): c / e if e else 0.0,
     }
-    assert set(FORMULAS) == set(expected)
-    for part, formula in FORMULAS.items():
-        assert formula(*behavior) == pytest.approx(expected[part], rel=1e-12), part
-        assert formula.compiled.ctypes(*behavior) == formula(*behavior)
+    prior = ItemPrior(np.array([alpha]), np.array([beta]))
+    for (part, estimator), value in expected.items():
+        scored = policy.make("ebrank", part=part, estimator=estimator, epsilon=epsilon).score
+        (compiled,) = scores(scored, prior, stats, CURVE)
+        assert compiled == pytest.approx(value, rel=1e-8), (part, estimator)
 
 
 def clicked_on(data: Dataset, seed: int = 0) -> BehaviorStats:
     """Behavior that the first feature explains, on two thirds of the rows."""
     rng = np.random.default_rng(seed)
-    shown = rng.integers(0, 3, data.n_rows) * 20
-    clicks = rng.binomial(shown, 0.1 + 0.5 * data.features[:, 0])
-    sums = {"weighted_clicks": clicks / 0.7, "exposure": shown * 0.7}
-    return BehaviorStats.from_arrays({"shown": shown, "clicks": clicks, **sums})
+    shown = rng.integers(0, 3, (data.n_rows, 3)) * 10 * rng.integers(0, 2, (data.n_rows, 1))
+    chances = np.minimum(CURVE([1, 2, 3]) * (0.1 + 0.5 * data.features[:, :1]), 1.0)
+    return BehaviorStats.of(shown=shown, clicks=rng.binomial(shown, chances))
 
 
 def model_of(text: str, data: Dataset, stats: BehaviorStats) -> ScoreModel:
-    trial = Trial(data, np.ones(data.n_rows), stats, np.uint64(1), threads=1)
+    trial = Trial(data, np.ones(data.n_rows), stats, CURVE, np.uint64(1), threads=1)
     return registry.parse(text).learner(trial).update()
 
 
-@pytest.mark.parametrize("estimator", ["ips", "exposure"])
-def test_the_prior_learns_from_train_and_stops_by_validation(estimator: Estimator) -> None:
+@pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
+def test_the_prior_learns_from_train_and_stops_by_validation(estimator: str) -> None:
     data = tiny(sizes=[12] * 30)
     stats = clicked_on(data)
     model = model_of(f"ebrank:estimator={estimator}", data, stats)
     train, vali = data.rows_in("train"), data.rows_in("vali")
-    prior = LinearPrior(5.0, estimator=estimator, warm_start=True, threads=1).fit(
+    ranker = EBRanker(f"ebrank:estimator={estimator}", examination=CURVE, threads=1).fit(
         data.features[train], stats[train], validation=(data.features[vali], stats[vali])
     )
-    assert model.a.tolist() == prior.predict(data.features).alpha.tolist()
+    assert model.a.tolist() == ranker.prior(data.features).a.tolist()
     assert model.weights is not None
-    assert prior.weights_ is not None
-    assert model.weights.tolist() == prior.weights_.tolist()
+    assert ranker.state_ is not None
+    assert model.weights.tolist() == ranker.state_["weights"].tolist()
     assert model.weights[0] > 1.0
 
 
-@pytest.mark.parametrize("estimator", ["ips", "exposure"])
-def test_behavior_alone_needs_no_prior(
-    estimator: Estimator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
+def test_behavior_alone_needs_no_prior(estimator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tiny()
-    monkeypatch.setattr(LinearPrior, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
+    monkeypatch.setattr(Linear, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     model = model_of(f"ebrank:part=behavior,estimator={estimator}", data, clicked_on(data))
     assert model.weights is None
+    assert model.prior is None
     assert len(model.a) == data.n_rows
-    assert model.serve is model.offline is FORMULAS["behavior", estimator]
+    assert not model.noisy
 
 
 def test_clicks_on_test_queries_teach_nothing() -> None:
     data = tiny(sizes=[12] * 30)
-    one, other = clicked_on(data), clicked_on(data)
+    plain, clicked = clicked_on(data), clicked_on(data)
     test = data.rows_in("test")
-    other.clicks[test] = other.shown[test]
-    other.weighted_clicks[test] = other.shown[test]
-    before, after = model_of("ebrank", data, one), model_of("ebrank", data, other)
+    clicked.counts[test, 1] = clicked.counts[test, 0]
+    before, after = model_of("ebrank", data, plain), model_of("ebrank", data, clicked)
     assert before.a.tolist() == after.a.tolist()
 
 
-def test_offline_there_is_no_bonus() -> None:
+@pytest.mark.parametrize("text", ["ebrank:epsilon=7", "thompson", "ebrank:estimator=exact"])
+def test_offline_there_is_no_bonus(text: str) -> None:
     data = tiny()
-    model = model_of("ebrank:epsilon=7", data, clicked_on(data))
-    assert model.serve_parameters[0] == 7.0
-    assert model.offline_parameters[0] == 0.0
+    stats = clicked_on(data)
+    model = model_of(text, data, stats)
+    prior = ItemPrior(model.a, model.b)
+    keys = np.arange(data.n_rows, dtype=np.uint64)
+    greedy = model_of(f"{text.partition(':')[0]}:bonus=none", data, stats)
+    if "exact" in text:
+        greedy = model_of("ebrank:estimator=exact,bonus=none", data, stats)
+    served = scores(model.serve, prior, stats, CURVE, keys)
+    offline = scores(model.offline, prior, stats, CURVE, keys)
+    np.testing.assert_array_equal(offline, scores(greedy.serve, prior, stats, CURVE, keys))
+    assert np.all(served != offline)
+    assert text == "thompson" or np.all(served > offline)
 
 
 def test_without_any_behavior_all_items_are_equal() -> None:
     data = tiny()
     model = model_of("ebrank", data, BehaviorStats.zeros(data.n_rows))
     assert set(model.a.tolist()) == {1.0}
-    assert set(model.b.tolist()) == {5.0}
+    assert model.b.tolist() == [5.0]
+
+
+def test_a_ranker_is_its_policy() -> None:
+    ranker = registry.parse("thompson:beta=2,ridge=0.01")
+    assert isinstance(ranker.policy, Policy)  # type: ignore[attr-defined]
+    assert str(ranker) == str(ranker.policy) == "thompson:beta=2,ridge=0.01"  # type: ignore[attr-defined]
+    assert (ranker.value("bonus"), ranker.value("ridge")) == ("draw", 0.01)
+    changed = ranker.with_parameters(ridge=None, bonus="marginal_certainty")
+    assert str(changed) == "thompson:bonus=marginal_certainty,beta=2"
+    assert registry.parse(str(changed)) == changed
 
 
 def test_exploring_pays_where_behavior_is_scarce() -> None:
@@ -126,19 +154,17 @@ def test_exploring_pays_where_behavior_is_scarce() -> None:
     assert curious.warm_ndcg[-1, 0] > greedy.warm_ndcg[-1, 0]
 
 
-@pytest.mark.parametrize("estimator", ["ips", "exposure"])
-def test_the_ranker_that_is_simulated_is_the_one_that_is_served(estimator: Estimator) -> None:
+@pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
+def test_the_ranker_that_is_simulated_is_the_one_that_is_served(estimator: str) -> None:
     """The lab's model and the library's estimator give every item the same score, to the bit."""
     data = tiny(3, [9, 12, 7, 11])
     stats = clicked_on(data)
-    model = model_of(f"ebrank:epsilon=7,early_stopping=false,estimator={estimator}", data, stats)
+    text = f"ebrank:epsilon=7,ridge=0.001,early_stopping=false,estimator={estimator}"
+    model = model_of(text, data, stats)
+    served = scores(model.serve, ItemPrior(model.a, model.b), stats, CURVE)
     train = data.rows_in("train")
-    library = EBRanker(epsilon=7.0, estimator=estimator).fit(data.features[train], stats[train])
+    library = EBRanker(text).fit(data.features[train], stats[train])
     for query in range(data.n_queries):
         rows = data.rows_of(query)
         ranking = library.rank(data.features[rows], stats[rows])
-        for item, score in zip(ranking.order, ranking.scores, strict=True):
-            row = rows.start + item
-            behavior = [float(a[row]) for a in stats.to_arrays().values()]
-            numbers = (model.a[row], model.b[0], *behavior, *model.serve_parameters, np.uint64(0))
-            assert model.serve.compiled.ctypes(*numbers) == score
+        assert ranking.scores.tolist() == served[rows][ranking.order].tolist()

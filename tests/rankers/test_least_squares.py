@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ebrank.behavior import Estimator
 from ebrank.rankers.base import Trial
-from ebrank.rankers.least_squares import LeastSquares, Linear, Weight
+from ebrank.rankers.least_squares import ClickRate, LeastSquares, Linear, Weight
 
 MakeTrial = Callable[..., Trial]
 Serve = Callable[[Trial, int], None]
@@ -23,7 +22,7 @@ SETTINGS = list(itertools.product(("exposure", "ips"), ("one", "shown"), (False,
 
 def dense_solution(trial: Trial, behavior: str, weight: str, concatenate: bool) -> Floats:
     """Return (w, w_b if any, w_0) by LAPACK's SVD on the rows, with the ridge as extra rows."""
-    data, stats = trial.dataset, trial.stats
+    data, stats = trial.dataset, trial.sums()
     split = np.repeat(data.query_splits, data.candidates)
     rows = (split == 0) & (stats.shown > 0)
     n, c = stats.shown[rows], stats.clicks[rows]
@@ -50,7 +49,7 @@ def theta_of(model: Linear, concatenate: bool) -> Floats:
 
 @pytest.mark.parametrize(("behavior", "weight", "concatenate"), SETTINGS)
 def test_weights_equal_a_dense_solution_after_every_update(
-    make_trial: MakeTrial, serve: Serve, behavior: Estimator, weight: Weight, concatenate: bool
+    make_trial: MakeTrial, serve: Serve, behavior: ClickRate, weight: Weight, concatenate: bool
 ) -> None:
     trial = make_trial(1)
     squares = LeastSquares(trial, behavior, weight)
@@ -85,9 +84,8 @@ def test_only_rows_of_the_train_partition_teach(make_trial: MakeTrial, serve: Se
     before = LeastSquares(trial, "exposure", "shown")
     before.see()
     split = np.repeat(trial.dataset.query_splits, trial.dataset.candidates)
-    trial.stats.shown[split != 0] += 7
-    trial.stats.exposure[split != 0] += 3.0
-    trial.stats.clicks[split != 0] += 2
+    trial.stats.counts[split != 0, 0] += 7
+    trial.stats.counts[split != 0, 1] += 2
     after = LeastSquares(trial, "exposure", "shown")
     after.see()
     np.testing.assert_array_equal(before.gram, after.gram)
@@ -148,17 +146,13 @@ def test_without_rows_everything_is_zero(make_trial: MakeTrial) -> None:
 def test_one_row_is_predicted_exactly_by_the_intercept(make_trial: MakeTrial) -> None:
     trial = make_trial(8)
     row = int(trial.dataset.query_pointers[2])  # a train query
-    for values, number in zip(
-        (trial.stats.shown, trial.stats.clicks, trial.stats.weighted_clicks, trial.stats.exposure),
-        (4, 1, 1.5, 2.5),
-        strict=True,
-    ):
-        values[row] = number
+    trial.stats.counts[row, 0, [0, 2]] = 1, 3  # p is 1 and 1/2 there
+    trial.stats.counts[row, 1, 2] = 1
     squares = LeastSquares(trial, "exposure", "one")
     squares.see()
     model = squares.solve(concatenate=True)
     np.testing.assert_allclose(theta_of(model, True)[:-1], 0.0, atol=1e-8)
-    assert model.intercept == pytest.approx(1.5 / 4)
+    assert model.intercept == pytest.approx(2 / 4)
     assert squares.mean_behavior == pytest.approx(1 / 2.5)
 
 
@@ -190,8 +184,8 @@ def test_weights_are_finite_whatever_the_features(
     trial = replace(trial, dataset=replace(trial.dataset, features=features))
     serve(trial, seed)
     if clicks != "some":
-        trial.stats.clicks[:] = 0
-        trial.stats.weighted_clicks[:] = 0.0 if clicks == "none" else trial.stats.shown
+        trial.stats.counts[:, 0, 1:] = 0  # all at the top, where C = c
+        trial.stats.counts[:, 1] = trial.stats.counts[:, 0] if clicks == "always" else 0
     for behavior, weight, concatenate in SETTINGS:
         squares = LeastSquares(trial, behavior, weight)  # type: ignore[arg-type]
         squares.see()

@@ -12,6 +12,7 @@ from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
 from ebrank.rankers.online import BLOCK, LoggingModel, OnlineLearner, first_weights, folded
 from ebrank.typing import Bools, Floats
+from tests.rankers.scoring import values
 from tests.simulation import plain
 
 VARIANTS = [
@@ -119,15 +120,13 @@ def test_offline_scores_are_linear_in_features_and_behavior(
     serve(trial, 1)
     text = f"mgd:features=concate,behavior={behavior},default={default}"
     model = learner_of(text, trial).update()
-    stats = trial.stats
+    stats = trial.sums()
     assert np.any(stats.shown == 0)
     assert model.offline is model.serve
-    assert model.serve_parameters == model.offline_parameters
-    got = [
-        model.offline(a, model.b[0], *of_item, *model.offline_parameters, 0)
-        for a, *of_item in zip(model.a, *stats.to_arrays().values(), strict=True)
-    ]
-    clicks, trials = stats.evidence("ips" if behavior == "ips" else "exposure")
+    got = values(model.offline, model, trial)
+    clicks, trials = stats.clicks, stats.exposure
+    if behavior == "ips":
+        clicks, trials = stats.weighted_clicks, stats.shown
     xb = np.divide(clicks, trials, out=np.zeros(len(clicks)), where=stats.shown > 0)
     if default == "mean":
         in_train = np.isin(np.arange(len(xb)), np.arange(len(xb))[trial.dataset.rows_in("train")])

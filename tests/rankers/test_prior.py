@@ -1,21 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ebrank
-from ebrank.behavior import Estimator
+from ebrank.evidence import BehaviorStats
 from ebrank.rankers import registry
-from ebrank.rankers.base import Learner, Trial
+from ebrank.rankers.base import Trial, TrialLearner
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.least_squares import LeastSquares, Weight
+from ebrank.rankers.least_squares import ClickRate, LeastSquares, Weight
 from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.prior import PREDICTED
 from ebrank.simulation.engine import simulate
+from tests.rankers.scoring import values
 
 MakeTrial = Callable[..., Trial]
 Serve = Callable[[Trial, int], None]
@@ -24,7 +25,7 @@ Serve = Callable[[Trial, int], None]
 @pytest.mark.parametrize("behavior", ["exposure", "ips"])
 @pytest.mark.parametrize("weight", ["one", "shown"])
 def test_predicted_behavior_stands_in_where_an_item_was_never_shown(
-    make_trial: MakeTrial, serve: Serve, behavior: Estimator, weight: Weight
+    make_trial: MakeTrial, serve: Serve, behavior: ClickRate, weight: Weight
 ) -> None:
     trial = make_trial(1)
     serve(trial, 0)
@@ -35,8 +36,11 @@ def test_predicted_behavior_stands_in_where_an_item_was_never_shown(
     np.testing.assert_array_equal(model.weights, [*full.weights, full.behavior])
     assert not model.noisy
     assert model.cold is not None
-    s = trial.stats
-    assert 0 < np.count_nonzero(s.shown) < len(s)
+    s = trial.sums()
+    assert 0 < np.count_nonzero(s.shown) < len(s.shown)
+    served, offline = values(model.serve, model, trial), values(model.offline, model, trial)
+    nobody = replace(trial, stats=BehaviorStats.zeros(len(s.shown), slots=trial.stats.slots))
+    cold = values(model.cold, model, nobody)
     for i, x in enumerate(trial.dataset.features.astype(np.float64)):
         prediction = float(x @ predictor.weights) + predictor.intercept
         xb = prediction
@@ -47,16 +51,9 @@ def test_predicted_behavior_stands_in_where_an_item_was_never_shown(
             }
             xb = float(rate[behavior])
         expected = float(x @ full.weights) + full.intercept + full.behavior * xb
-        seen = (float(s.shown[i]), float(s.clicks[i]), s.weighted_clicks[i], s.exposure[i])
-        for formula, parameters in (
-            (model.serve, model.serve_parameters),
-            (model.offline, model.offline_parameters),
-        ):
-            found = formula(model.a[i], model.b[i], *seen, *parameters, np.uint64(0))
-            assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
-        nothing = (0.0, 0.0, 0.0, 0.0)
-        cold = model.cold(model.a[i], model.b[i], *nothing, *model.offline_parameters, np.uint64(0))
-        assert cold == pytest.approx(prediction, rel=1e-10, abs=1e-12)
+        assert served[i] == pytest.approx(expected, rel=1e-10, abs=1e-12)
+        assert offline[i] == pytest.approx(expected, rel=1e-10, abs=1e-12)
+        assert cold[i] == pytest.approx(prediction, rel=1e-10, abs=1e-12)
 
 
 @dataclass
@@ -71,7 +68,7 @@ class ContraryWhenCold:
 
 
 class ContraryRanker:
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         return ContraryWhenCold(trial)
 
 

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from ebrank.evidence import BehaviorStats
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
+from tests.rankers.scoring import values
 
 MakeTrial = Callable[..., Trial]
 Serve = Callable[[Trial, int], None]
@@ -27,10 +29,10 @@ def test_features_before_clicks_after_and_a_bonus(
     plain = registry.parse("cftopk").learner(trial).update()
     np.testing.assert_array_equal(model.weights, plain.weights)
     assert not model.noisy
-    s = trial.stats
-    compiled: Any = model.serve.compiled
+    s = trial.sums()
+    served, offline = values(model.serve, model, trial), values(model.offline, model, trial)
     situations = set()
-    for i in range(len(s)):
+    for i in range(len(s.shown)):
         n, c, weighted, e = (
             int(s.shown[i]),
             int(s.clicks[i]),
@@ -43,12 +45,8 @@ def test_features_before_clicks_after_and_a_bonus(
         if believed:
             relevance = weighted / n if behavior == "ips" else c / e
         bonus = epsilon / (math.sqrt(n) if n > 0 else 0.001)
-        item = (model.a[i], 0.0, float(n), float(c), weighted, e)
-        served = model.serve(*item, *model.serve_parameters, np.uint64(0))
-        offline = model.offline(*item, *model.offline_parameters, np.uint64(0))
-        assert served == pytest.approx(relevance + bonus, rel=1e-12)
-        assert offline == pytest.approx(relevance, rel=1e-12)
-        assert compiled.ctypes(*item, *model.serve_parameters, np.uint64(0)) == served
+        assert served[i] == pytest.approx(relevance + bonus, rel=1e-12)
+        assert offline[i] == pytest.approx(relevance, rel=1e-12)
     assert situations == {(False, False), (True, False), (True, True)}
 
 
@@ -56,6 +54,5 @@ def test_cold_items_are_ranked_by_features(make_trial: MakeTrial, serve: Serve) 
     trial = make_trial(2)
     serve(trial, 0)
     model = registry.parse("ucbrank").learner(trial).update()
-    for a in model.a:
-        arguments = (a, 0.0, 0.0, 0.0, 0.0, 0.0, *model.offline_parameters, np.uint64(0))
-        assert model.offline(*arguments) == a
+    nobody = replace(trial, stats=BehaviorStats.zeros(len(model.a), slots=trial.stats.slots))
+    assert values(model.offline, model, nobody) == model.a.tolist()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
+from ebrank.evidence.valuation import UNIT
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
@@ -37,40 +38,43 @@ class Stepwise:
     def __post_init__(self) -> None:
         self.world: World = new_world(self.dataset, self.config, self.key)
         self.learner = self.ranker.learner(
-            Trial(self.dataset, self.world.relevance, stats_of(self.world), self.key, threads=1)
+            Trial(
+                self.dataset,
+                self.world.relevance,
+                stats_of(self.world, self.config.behaviors),
+                self.config.believed or self.config.users.examination,
+                self.key,
+                threads=1,
+            )
         )
 
     def session(self, q: int, model: ScoreModel, eta: float) -> Session:
-        """Run one session; tell list and clicks by what they changed."""
-        shown, clicks = self.world.shown.copy(), self.world.clicks.copy()
-        exposure = self.world.exposure.copy()
+        """Run one session; tell list and clicks by the counts they changed."""
+        before = self.world.counts.copy()
         starts = (np.arange(self.dataset.n_queries + 1) > q).astype(np.int64)
         plan = Schedule(starts, np.zeros(1, np.int64))
         ndcg, _ = play(
-            self.world, model, plan, self.config.users.click.compiled, eta, self.key, threads=1
+            self.world, model, plan, self.config.users.browse.compiled, eta, self.key, threads=1
         )
-        gained = self.world.exposure - exposure
-        rows = sorted(np.flatnonzero(self.world.shown - shown).tolist(), key=lambda r: -gained[r])
-        clicked = [bool(self.world.clicks[row] - clicks[row]) for row in rows]
-        return Session(q, rows, clicked, float(ndcg[0]))
+        changed = self.world.counts - before
+        rows = np.flatnonzero(changed[:, 0].any(axis=1))
+        rows = rows[np.argsort(changed[rows, 0].argmax(axis=1))]  # by rank: lists have ten at most
+        clicked = changed[rows, 1:].any(axis=(1, 2))
+        return Session(q, rows.tolist(), clicked.tolist(), float(ndcg[0]))
 
 
-def assert_same_session(got: Session, expected: Session, believed: list[float]) -> None:
-    """Lists and clicks agree wherever users are believed to look; NDCG counts all ranks."""
-    seen = [rank for rank in range(len(expected.rows)) if believed[rank] > 0]
-    assert got.query == expected.query
-    assert got.rows == [expected.rows[rank] for rank in seen]
-    assert got.clicked == [expected.clicked[rank] for rank in seen]
+def assert_same_session(got: Session, expected: Session) -> None:
+    """Lists and clicks agree at every rank."""
+    assert (got.query, got.rows, got.clicked) == (expected.query, expected.rows, expected.clicked)
     assert got.ndcg == pytest.approx(expected.ndcg, rel=1e-12)
 
 
 def assert_same_statistics(world: World, reference: Reference) -> None:
     """Bit by bit, also who has entered when."""
     items = [item for query in reference.queries for item in query.items]
-    assert world.shown.tolist() == [item.n for item in items]
-    assert world.clicks.tolist() == [item.c for item in items]
-    assert world.weighted_clicks.tolist() == [item.C for item in items]
-    assert world.exposure.tolist() == [item.E for item in items]
+    assert world.counts.tolist() == [reference.counts_of(item) for item in items]
+    assert (world.weighted_clicks * UNIT).tolist() == [item.C for item in items]
+    assert (world.exposure * UNIT).tolist() == [item.E for item in items]
     assert world.entered.tolist() == [len(query.candidates) for query in reference.queries]
     entered_at = [-1 if item.entered_at is None else item.entered_at for item in items]
     assert world.entered_at.tolist() == entered_at
@@ -146,7 +150,7 @@ def assert_same_calibration(got: TrialResult, reference: Reference) -> None:
         return
     items = [item for query in reference.queries for item in query.items]
     later = [item for item in items if item.row in then.unseen and item.n > 0]
-    alpha, beta = then.prior
+    alpha, beta = np.broadcast_arrays(*then.prior)
     expected = [(alpha[i.row], beta[i.row], i.c, i.E, i.relevance) for i in later]
     assert got.calibration is not None
     np.testing.assert_array_equal(got.calibration, np.array(expected).reshape(-1, 5))
@@ -170,7 +174,9 @@ def assert_whole_run_agrees(
     assert_same_measures(got, reference)
     assert watch.trial is not None
     items = [item for query in reference.queries for item in query.items]
-    assert watch.trial.stats.shown.tolist() == [item.n for item in items]
-    assert watch.trial.stats.clicks.tolist() == [item.c for item in items]
-    assert watch.trial.stats.weighted_clicks.tolist() == [item.C for item in items]
-    assert watch.trial.stats.exposure.tolist() == [item.E for item in items]
+    assert watch.trial.stats.counts.tolist() == [reference.counts_of(item) for item in items]
+    sums = watch.trial.sums()
+    assert sums.shown.tolist() == [item.n for item in items]
+    assert sums.clicks.tolist() == [item.c for item in items]
+    assert sums.weighted_clicks.tolist() == [item.C for item in items]
+    assert sums.exposure.tolist() == [item.E for item in items]

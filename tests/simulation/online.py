@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.online import BLOCK, OnlineLearner
@@ -80,12 +80,12 @@ def assert_sessions_agree(text: str, *, twins: bool = False, sessions: int = 60)
     for _ in range(config.warmup_sessions):
         for q in range(data.n_queries):
             expected = reference.session(q, lambda item, key: item.baseline)
-            assert_same_session(engine.session(q, bm25, 0.0), expected, reference.believed)
+            assert_same_session(engine.session(q, bm25, 0.0), expected)
     reference.update()
     model = learner.update()
     for t in range(sessions):
         got = engine.session(reference.asked(t), model, config.entering_probability)
-        assert_same_session(got, reference.serve(t), reference.believed)
+        assert_same_session(got, reference.serve(t))
         assert_same_statistics(engine.world, reference)
         if t % 20 == 19:
             reference.update()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ebrank import streams as compiled_streams
-from ebrank.rankers.model import ITEM, PARAMETERS, Formula
+from ebrank.formula import Formula, Score, Source, loaded
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = 1, 2, 3, 4, 5, 6
 
@@ -68,13 +68,20 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     return types.FunctionType(text.__code__, names, text.__name__, text.__defaults__)
 
 
-def plain_formula(formula: Formula) -> Callable[..., float]:
-    """Return a formula of all ten values, run as plain Python."""
-    function = plain(formula.function)
-    every = (*ITEM, *PARAMETERS, "key")
-    return lambda *values: function(
-        *(dict(zip(every, values, strict=True))[name] for name in formula.arguments)
-    )
+def plain_score(score: Score) -> Callable[..., float]:
+    """Return a score as a function of an item's quantities by name, run as plain Python."""
+    formula = score.formula
+    given = {name: _plain_source(source) for name, source in formula.given.items()}
+    slow = Formula(plain(loaded(formula.function)), given=given)
+    parameters = dict(zip(formula.parameters, score.parameters.tolist(), strict=False))
+    return lambda **quantities: float(slow(**parameters, **quantities))
+
+
+def _plain_source(source: Source) -> Source:
+    """Return where a quantity comes from, as plain Python if that is a function."""
+    if isinstance(source, str) and ":" in source:
+        return plain(loaded(source))
+    return plain(source) if callable(source) else source
 
 
 PLAIN_STREAMS = types.SimpleNamespace(**globals())

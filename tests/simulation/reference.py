@@ -4,6 +4,9 @@ Whole numbers, floats and lists only. A session draws a query, lets an item in, 
 candidate anew, sorts them, and asks the user. Nothing is grouped, kept in order or remembered from
 the session before. Two things are taken as given: the curves of examination, since their last
 digits decide ties, and what a learner makes of the statistics it is fed here.
+
+What an impression or a click adds to E, c and C has 30 binary digits after the point. So plain
+floats add these up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -11,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ebrank.behavior import BehaviorStats
 from ebrank.data.dataset import Dataset
+from ebrank.evidence import BehaviorStats
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
@@ -30,6 +34,10 @@ from tests.simulation.state import (
     ndcg_of,
     ranking,
 )
+from tests.simulation.users import plain_rule
+
+BANDS = (10, 15, 25, 50, 100, 300, 1000)
+"""Last rank of each band that ranks beyond ten are counted in, the tenth rank before them."""
 
 Score = Callable[[Item, int], float]
 
@@ -56,12 +64,22 @@ class Reference:
         ranks = range(1, self.config.list_length + 1)
         users = self.config.users.examination
         self.examined = users(ranks).tolist()
-        self.believed = (self.config.believed or users)(ranks).tolist()
+        belief = self.config.believed or users
+        curve = belief([typical_rank(rank) for rank in ranks]).tolist()
+        self.believed = [rounded(p) for p in curve]
+        weights = self.config.behaviors.weights
+        self.slots = slot(self.config.list_length) + 1
+        self.worth = [0.0, *map(rounded, weights)]
+        self.debiased = [[0.0, *(rounded(w / p) if p > 0 else 0.0 for w in weights)] for p in curve]
+        self.table = self._table()
+        self.users = plain_rule(self.config.users)
         self.queries = [self._query(q) for q in range(self.dataset.n_queries)]
-        self.stats = BehaviorStats.zeros(self.dataset.n_rows)
+        self.stats = BehaviorStats.zeros(
+            self.dataset.n_rows, slots=self.slots, behaviors=self.config.behaviors
+        )
         relevance = np.array([item.relevance for query in self.queries for item in query.items])
         self.learner = self.ranker.learner(
-            Trial(self.dataset, relevance, self.stats, np.uint64(self.key), threads=1)
+            Trial(self.dataset, relevance, self.stats, belief, np.uint64(self.key), threads=1)
         )
 
     def run(self) -> Reference:
@@ -98,8 +116,7 @@ class Reference:
     def update(self) -> None:
         """Train the model with the statistics so far."""
         for item in (item for query in self.queries for item in query.items):
-            self.stats.shown[item.row], self.stats.clicks[item.row] = item.n, item.c
-            self.stats.weighted_clicks[item.row], self.stats.exposure[item.row] = item.C, item.E
+            self.stats.counts[item.row] = self.counts_of(item)
         model = self.learner.update()
         assert isinstance(model, ScoreModel)
         self.model = model
@@ -132,22 +149,26 @@ class Reference:
         shown = ranking(query.candidates, lambda item: score(item, plain.child(noise, item.place)))
         shown = shown[: self.config.list_length]
         user = plain.child(plain.child(self.stream(plain.USERS), q), query.sessions)
-        clicked: list[bool] = []
-        for rank, item in enumerate(shown):
-            mind = plain.uniform(plain.child(user, item.place))
-            p, earlier = self.examined[rank], sum(clicked)
-            clicked.append(self.config.users.click(p, item.relevance, earlier, mind))
-        for item, click, p in zip(shown, clicked, self.believed, strict=False):
+        minds = [plain.uniform(plain.child(user, item.place)) for item in shown]
+        relevance = [item.relevance for item in shown]
+        whim = plain.child(user, len(query.items))
+        outcomes = self.users(relevance, self.examined[: len(shown)], minds, whim)
+        for rank, (item, outcome, p) in enumerate(
+            zip(shown, outcomes, self.believed, strict=False)
+        ):
+            item.log[0, rank] += 1
+            item.log[outcome, rank] += outcome > 0
             if p > 0:
                 item.n += 1
-                item.c += click
-                item.C += click / p
+                item.c += self.worth[outcome]
+                item.C += self.debiased[rank][outcome]
                 item.E += p
                 if tally:
                     self.exposure_by_age[age(query, item)] += p
-                    self.clicks_by_age[age(query, item)] += click
+                    self.clicks_by_age[age(query, item)] += outcome > 0
         query.sessions += 1
         ndcg = ndcg_of(shown, query, self.config.list_length)
+        clicked = [outcome > 0 for outcome in outcomes]
         return Session(q, [item.row for item in shown], clicked, ndcg)
 
     def serving_score(self) -> Score:
@@ -155,18 +176,39 @@ class Reference:
         model, spell_out = self.model, self.spell_out
         if spell_out is not None:
             return lambda item, key: spell_out(model, item)
-        formula = plain.plain_formula(model.serve)
-        return lambda item, key: formula(
-            *numbers(model, item), *item.behavior, *model.serve_parameters, key
-        )
+        score = plain.plain_score(model.serve)
+        return lambda item, key: score(**self.quantities(item), key=key)
 
     def offline_score(self, item: Item, cold: bool) -> float:
         """Return the learned model's score of an item, as if nobody had seen it where `cold`."""
-        behavior = (0.0, 0.0, 0.0, 0.0) if cold else item.behavior
-        formula = (cold and self.model.cold) or self.model.offline
-        score = plain.plain_formula(formula)
-        parameters = self.model.offline_parameters
-        return float(score(*numbers(self.model, item), *behavior, *parameters, 0))
+        model, known = self.model, item
+        if cold:
+            known = Item(item.row, item.place, item.relevance, item.baseline, item.tie_key)
+        score = plain.plain_score((cold and model.cold) or model.offline)
+        return score(**self.quantities(known), key=0)
+
+    def quantities(self, item: Item) -> dict[str, Any]:
+        """Return all that a formula may name, but for the key."""
+        a, b = numbers(self.model, item)
+        return {
+            "a": a,
+            "b": b,
+            "shown": float(item.n),
+            "clicks": item.c,
+            "weighted_clicks": item.C,
+            "exposure": item.E,
+            "counts": [count for outcome in self.counts_of(item) for count in outcome],
+            "slots": self.slots,
+            "behaviors": len(self.worth) - 1,
+            "table": self.table,
+        }
+
+    def counts_of(self, item: Item) -> list[list[int]]:
+        """Return the item's impressions by slot, then its outcomes of each kind."""
+        counts = [[0] * self.slots for _ in self.worth]
+        for (outcome, rank), times in item.log.items():
+            counts[outcome][slot(rank + 1)] += times
+        return counts
 
     def measure(self, sessions: int) -> None:
         """Evaluate the model on the test queries, and the lists served to them so far."""
@@ -219,6 +261,21 @@ class Reference:
         """Return the key of one of the trial's random streams."""
         return plain.child(self.key, number)
 
+    def _table(self) -> list[int]:
+        """Return what formulas read counts with: by slot, in units of 2⁻³⁰ but for the first row.
+
+        First whether users look there, then p, then what each behavior adds to c, and to C.
+        """
+        by_slot = {slot(rank + 1): rank for rank in range(self.config.list_length)}
+        ranks = [by_slot[place] for place in range(self.slots)]
+        seen = [int(self.believed[rank] > 0) for rank in ranks]
+        rows = [[self.believed[rank] for rank in ranks]]
+        for worth in self.worth[1:]:
+            rows.append([worth * look for look in seen])
+        for outcome in range(1, len(self.worth)):
+            rows.append([self.debiased[rank][outcome] for rank in ranks])
+        return seen + [int(value * 2**30) for row in rows for value in row]
+
     def _query(self, q: int) -> Query:
         """Return a query with its initial candidates; the order of entering is a random one."""
         first, end = (int(row) for row in self.dataset.query_pointers[q : q + 2])
@@ -243,6 +300,24 @@ class Reference:
             baseline=float(self.dataset.baseline[row]),
             tie_key=plain.uniform(plain.child(plain.child(self.stream(plain.TIES), q), place)),
         )
+
+
+def slot(rank: int) -> int:
+    """Return the counter of a rank: one for each of the first ten, then one for each band."""
+    return rank - 1 if rank <= 10 else 9 + sum(rank > last for last in BANDS)
+
+
+def typical_rank(rank: int) -> float:
+    """Return the rank that stands for all of a band: the geometric mean of first and last."""
+    if rank <= 10:
+        return float(rank)
+    last = next(last for last in BANDS if last >= rank)
+    return math.sqrt((BANDS[BANDS.index(last) - 1] + 1) * last)
+
+
+def rounded(x: float) -> float:
+    """Return a number with 30 binary digits after the point."""
+    return round(x * 2**30) / 2**30
 
 
 def numbers(model: ScoreModel, item: Item) -> tuple[float, float]:

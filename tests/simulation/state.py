@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ebrank.priors import BetaParameters
+from ebrank.priors import ItemPrior
 
 
 @dataclass
 class Item:
-    """A (query, item) pair; n, c, C and E are what the paper's log says about it."""
+    """A (query, item) pair; n, c, C and E are what the paper's log says about it.
+
+    `log` counts the same by outcome and rank: 0 for being shown, 1 for a click, and so on.
+    """
 
     row: int
     place: int  # within its query
@@ -21,13 +25,10 @@ class Item:
     tie_key: float
     entered_at: int | None = None
     n: int = 0
-    c: int = 0
+    c: float = 0.0
     C: float = 0.0
     E: float = 0.0
-
-    @property
-    def behavior(self) -> tuple[float, float, float, float]:
-        return float(self.n), float(self.c), self.C, self.E
+    log: Counter[tuple[int, int]] = field(default_factory=Counter)
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Snapshot(NamedTuple):
     sessions: list[int]
     top: set[int]
     unseen: set[int]
-    prior: BetaParameters | None
+    prior: ItemPrior | None
 
 
 def ranking(candidates: list[Item], score: Callable[[Item], float]) -> list[Item]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 import pytest
 
-from ebrank.compiled import FirstClass
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.ebrank import EBRankLearner
+from ebrank.rankers.ebrank import PolicyLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users import CLICK, PositionBased
+from ebrank.simulation.users import PositionBased
 from tests.simulation.comparison import (
     SEED,
     Stepwise,
@@ -28,25 +26,7 @@ from tests.simulation.comparison import (
 from tests.simulation.reference import Reference, numbers
 from tests.simulation.state import Item
 from tests.simulation.tiny import tiny, variants
-
-
-def first_click_only(p: float, relevance: float, earlier_clicks: int, draw: float) -> bool:
-    return earlier_clicks == 0 and draw < p * relevance
-
-
-FIRST_CLICK_ONLY = FirstClass(first_click_only, CLICK)
-
-
-@dataclass(frozen=True)
-class Impatient:
-    """Users who leave after their first click."""
-
-    examination: Examination = field(default_factory=lambda: Examination(severity=0.5))
-
-    @property
-    def click(self) -> FirstClass:
-        return FIRST_CLICK_ONLY
-
+from tests.simulation.users import SHOP, Cascade, Impatient, Shoppers
 
 CONFIGS = {
     "the paper's": SimulationConfig(updates=4),
@@ -83,6 +63,19 @@ CONFIGS = {
         updates=20, sessions=164, list_length=1, warmup_sessions=1, cutoffs=(1,)
     ),
     "impatient users": SimulationConfig(updates=3, sessions=130, list_length=6, users=Impatient()),
+    "users who scan down": SimulationConfig(
+        updates=3, sessions=150, list_length=7, users=Cascade(), believed=Examination(severity=0.4)
+    ),
+    "users who buy": SimulationConfig(
+        updates=3, sessions=140, users=Shoppers(), behaviors=SHOP, believed=Examination(cutoff=4)
+    ),
+    "lists of several bands": SimulationConfig(
+        initial_candidates=(20, 40),
+        updates=2,
+        sessions=70,
+        list_length=27,
+        users=PositionBased(Examination(severity=0.5)),
+    ),
 }
 
 
@@ -110,13 +103,13 @@ def test_session_by_session(text: str) -> None:
     for _ in range(config.warmup_sessions):
         for q in range(data.n_queries):
             expected = reference.session(q, lambda item, key: item.baseline)
-            assert_same_session(engine.session(q, bm25, 0.0), expected, reference.believed)
+            assert_same_session(engine.session(q, bm25, 0.0), expected)
     reference.update()
     model = engine.learner.update()
     for t in range(50):
         q = reference.asked(t)
         got = engine.session(q, model, config.entering_probability)
-        assert_same_session(got, reference.serve(t), reference.believed)
+        assert_same_session(got, reference.serve(t))
         assert_same_statistics(engine.world, reference)
         if t in (16, 33):
             reference.update()
@@ -196,10 +189,10 @@ def test_formulas_spelled_out(text: str) -> None:
 def test_the_prior_behind_ebrank_is_a_linear_score_through_exp() -> None:
     data = tiny(seed=4)
     reference = Reference(data, registry.parse("ebrank"), CONFIGS["the paper's"], SEED).run()
-    prior = cast(EBRankLearner, reference.learner).prior
-    assert prior.weights_ is not None
+    state = cast(PolicyLearner, reference.learner).state
+    assert state is not None
     for row in range(data.n_rows):
-        products = zip(prior.weights_.tolist(), data.features[row].tolist(), strict=True)
-        score = prior.intercept_ + sum(w * x for w, x in products)
+        products = zip(state["weights"].tolist(), data.features[row].tolist(), strict=True)
+        score = float(state["intercept"][0]) + sum(w * x for w, x in products)
         alpha = math.exp(min(max(score, -10.0), 10.0))
         assert reference.model.a[row] == pytest.approx(alpha, rel=1e-9)

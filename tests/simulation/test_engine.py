@@ -10,7 +10,7 @@ from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers import registry
-from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation import scored
 from ebrank.simulation.config import SimulationConfig
@@ -24,7 +24,7 @@ BM25 = registry.parse("bm25")
 def test_a_result_says_what_was_run() -> None:
     ranker = registry.parse("ebrank:epsilon=3")
     result = simulate(tiny(), ranker, CONFIG, seed=9, trials=2)
-    assert (result.dataset, result.ranker, result.config) == ("tiny", "ebrank:epsilon=3.0", CONFIG)
+    assert (result.dataset, result.ranker, result.config) == ("tiny", "ebrank:epsilon=3", CONFIG)
     assert (result.seed, len(result.trials)) == (9, 2)
     for name in ("cold_ndcg", "warm_ndcg"):
         headline = [getattr(trial, name)[-1, 0] for trial in result.trials]
@@ -96,7 +96,7 @@ class Diary:
     def __init__(self) -> None:
         self.impressions: list[int] = []
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         self.trial, self.inner = trial, registry.parse("ebrank").learner(trial)
         return self
 

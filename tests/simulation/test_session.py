@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ebrank.behavior import BehaviorStats
 from ebrank.data.dataset import Dataset
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
+from ebrank.rankers.base import Trial
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
@@ -28,11 +28,11 @@ def one_query(n_items: int, labels: list[int] | None = None) -> Dataset:
     )
 
 
-def bm25_run(data: Dataset, config: SimulationConfig) -> tuple[TrialResult, BehaviorStats]:
+def bm25_run(data: Dataset, config: SimulationConfig) -> tuple[TrialResult, Trial]:
     ranker, watch = watched("bm25")
     result = run_trial(data, ranker, config, seed=1, trial=0)
     assert watch.trial is not None
-    return result, watch.trial.stats
+    return result, watch.trial
 
 
 def test_certain_clicks_add_one_over_the_believed_examination() -> None:
@@ -46,11 +46,13 @@ def test_certain_clicks_add_one_over_the_believed_examination() -> None:
         users=ALL_LOOK,
         believed=Examination(curve=(1.0, 0.5, 0.0, 0.25)),
     )
-    _, stats = bm25_run(one_query(6), config)
-    assert stats.shown.tolist() == [10, 10, 0, 10, 0, 0]
-    assert stats.clicks.tolist() == [10, 10, 0, 10, 0, 0]
-    assert stats.weighted_clicks.tolist() == [10, 20, 0, 40, 0, 0]
-    assert stats.exposure.tolist() == [10, 5, 0, 2.5, 0, 0]
+    _, trial = bm25_run(one_query(6), config)
+    sums = trial.sums()
+    assert sums.shown.tolist() == [10, 10, 0, 10, 0, 0]
+    assert sums.clicks.tolist() == [10, 10, 0, 10, 0, 0]
+    assert sums.weighted_clicks.tolist() == [10, 20, 0, 40, 0, 0]
+    assert sums.exposure.tolist() == [10, 5, 0, 2.5, 0, 0]
+    assert trial.stats.shown.tolist() == trial.stats.clicks.tolist() == [10, 10, 10, 10, 10, 0]
 
 
 def test_nobody_clicks_where_nobody_looks() -> None:
@@ -62,9 +64,9 @@ def test_nobody_clicks_where_nobody_looks() -> None:
         users=PositionBased(Examination(severity=0.0, cutoff=2)),
         believed=Examination(severity=0.0),
     )
-    result, stats = bm25_run(one_query(5), config)
-    assert stats.clicks.tolist() == [10, 10, 0, 0, 0]
-    assert stats.shown.tolist() == [10] * 5
+    result, trial = bm25_run(one_query(5), config)
+    assert trial.stats.clicks.tolist() == [10, 10, 0, 0, 0]
+    assert trial.stats.shown.tolist() == [10] * 5
     assert result.exposure_by_age[0] == 1.0
     assert result.clicks_by_age[0] == 1.0
 
@@ -73,8 +75,8 @@ def test_warm_up_counts_in_the_statistics_but_not_in_the_measures() -> None:
     config = SimulationConfig(
         updates=2, sessions=6, warmup_sessions=4, initial_candidates=(5, 5), users=ALL_LOOK
     )
-    result, stats = bm25_run(one_query(5), config)
-    assert stats.clicks.tolist() == [10] * 5
+    result, trial = bm25_run(one_query(5), config)
+    assert trial.stats.clicks.tolist() == [10] * 5
     assert result.sessions.tolist() == [3, 6]
     assert len(result.test_ndcg) == 6
 
@@ -85,8 +87,8 @@ def test_one_item_enters_per_session_and_ages() -> None:
         updates=1, sessions=6, warmup_sessions=2, list_length=7, initial_candidates=(1, 1),
         users=ALL_LOOK,
     )  # fmt: skip
-    result, stats = bm25_run(one_query(7), config)
-    assert sorted(stats.shown.tolist()) == [1, 2, 3, 4, 5, 6, 8]
+    result, trial = bm25_run(one_query(7), config)
+    assert sorted(trial.stats.shown.tolist()) == [1, 2, 3, 4, 5, 6, 8]
     shows = 2 + 3 + 4 + 5 + 6 + 7
     first, new, one, two_or_three, four_or_five = 6, 6, 5, 4 + 3, 2 + 1
     by_age = [first, new, one, two_or_three, four_or_five]

@@ -7,6 +7,7 @@ more, or who examine by another curve than rankers believe.
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -14,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ebrank.behavior import BehaviorStats
 from ebrank.compiled import FirstClass
 from ebrank.equations import relevance_probability
-from ebrank.examination import Examination
+from ebrank.evidence import Examination, Sums
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.users import CLICK, PositionBased, UserModel
+from ebrank.simulation.users import BROWSE, PositionBased, UserModel
 from tests.simulation.tiny import tiny, variants, watched
 
 Floats = npt.NDArray[np.float64]
@@ -46,18 +46,26 @@ R = relevance_probability(DATA.labels.astype(np.float64), DATA.max_label)
 @lru_cache
 def outcome(
     text: str, config: SimulationConfig = CONFIG, trial: int = 0
-) -> tuple[TrialResult, BehaviorStats]:
+) -> tuple[TrialResult, Sums]:
     ranker, watch = watched(text)
     result = run_trial(DATA, ranker, config, seed=5, trial=trial)
     assert watch.trial is not None
-    return result, watch.trial.stats
+    return result, watch.trial.sums()
 
 
-def eager_click(p: float, relevance: float, earlier_clicks: int, draw: float) -> bool:
-    return draw < 1.1 * p * relevance
+def eager_clicks(
+    relevance: Sequence[float],
+    examination: Sequence[float],
+    minds: Sequence[float],
+    length: int,
+    key: np.uint64,
+    outcomes: MutableSequence[int],
+) -> None:
+    for rank in range(length):
+        outcomes[rank] = minds[rank] < 1.1 * examination[rank] * relevance[rank]
 
 
-EAGER_CLICK = FirstClass(eager_click, CLICK)
+EAGER_CLICKS = FirstClass(eager_clicks, BROWSE)
 
 
 @dataclass(frozen=True)
@@ -67,8 +75,8 @@ class Eager:
     examination: Examination = field(default_factory=lambda: CURVE)
 
     @property
-    def click(self) -> FirstClass:
-        return EAGER_CLICK
+    def browse(self) -> FirstClass:
+        return EAGER_CLICKS
 
 
 WRONG_USERS: list[UserModel] = [Eager(), PositionBased(Examination(severity=0.8, cutoff=5))]
@@ -91,7 +99,7 @@ def fixed_ranks() -> npt.NDArray[np.int64]:
     return ranks
 
 
-def z_by_rank(stats: BehaviorStats) -> list[float]:
+def z_by_rank(stats: Sums) -> list[float]:
     """Deviation of the clicks at each rank from n·p_k·R, in standard errors."""
     ranks, found = fixed_ranks(), []
     for rank, p in enumerate(P):

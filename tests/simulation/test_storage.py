@@ -16,17 +16,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import ebrank
+from ebrank import provenance
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
 from ebrank.rankers import registry
-from ebrank.simulation import storage
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.storage import (
     StorageWarning,
     Store,
-    fingerprint,
     read_trial,
     write_trial,
 )
@@ -123,7 +122,7 @@ def test_the_name_holds_all_that_matters(
     }
     usual = path()
     assert path() == usual
-    monkeypatch.setattr(storage, "_package_stamp", lambda: "another engine")
+    monkeypatch.setattr(provenance, "package_stamp", lambda: "another engine")
     assert len(others | {usual, path()}) == 8
 
 
@@ -194,18 +193,3 @@ def test_another_format_is_not_taken(
     np.savez(path, allow_pickle=False, **arrays)
     with pytest.raises(DataError, match=str(path)):
         read_trial(path)
-
-
-# --- fingerprints ------------------------------------------------------------------------------
-
-
-def test_the_fingerprint_is_of_the_content(dataset: Dataset) -> None:
-    usual = fingerprint(dataset)
-    assert fingerprint(dataclasses.replace(dataset, name="other")) == usual
-    assert fingerprint(dataclasses.replace(dataset, features=dataset.features.copy())) == usual
-    seen = {usual, fingerprint(dataclasses.replace(dataset, max_label=dataset.max_label + 1))}
-    for name in ("features", "labels", "query_splits", "baseline", "feature_ids"):
-        changed = getattr(dataset, name).copy()
-        changed.flat[-1] += 1
-        seen.add(fingerprint(dataclasses.replace(dataset, **{name: changed})))
-    assert len(seen) == 7

@@ -11,12 +11,14 @@ import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
-from ebrank.priors.base import BetaParameters
+from ebrank.evidence import Examination
+from ebrank.formula import Formula, Score
+from ebrank.priors import ItemPrior
 from ebrank.rankers import registry
-from ebrank.rankers.base import Learner, Ranker, Trial
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.bm25 import BM25, FIXED, fixed_model
 from ebrank.rankers.dbgd import DBGD, DuelModel
-from ebrank.rankers.model import Formula, ScoreModel
+from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.online import OnlineModel
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
@@ -35,7 +37,7 @@ def dataset() -> Dataset:
 @pytest.fixture
 def model(dataset: Dataset) -> ScoreModel:
     ones = np.ones(dataset.n_rows)
-    return replace(fixed_model(ones), prior=BetaParameters(ones, ones), weights=np.ones(3))
+    return replace(fixed_model(ones), prior=ItemPrior(ones, ones), weights=np.ones(3))
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Mine(Ranker):
     def __str__(self) -> str:
         return "mine:Mine"
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         return MyLearner(self, trial)
 
 
@@ -111,7 +113,7 @@ def test_a_bug_of_our_own_is_left_as_it_is(
 def test_a_ranker_may_know_one_dataset_only(dataset: Dataset) -> None:
     @dataclass(frozen=True)
     class Known(Mine):
-        def learner(self, trial: Trial) -> Learner:
+        def learner(self, trial: Trial) -> TrialLearner:
             return FixedTo(np.arange(float(dataset.n_rows)))
 
     @dataclass
@@ -131,7 +133,8 @@ def unusual(a: float) -> float:
     return a
 
 
-N = 7
+SHIFTED = Formula(lambda a, shift: a + shift, "shift")
+N = tiny().n_rows
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"a": [1.0]}, "a must be a NumPy array of float64, with one axis"),
     ({"a": np.ones(N, np.float32)}, "a must be a NumPy array of float64"),
@@ -140,17 +143,23 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"b": np.empty(0)}, "0 second numbers for "),
     ({"b": np.ones(2)}, "2 second numbers for "),
     ({"b": np.array([np.inf])}, r"b\[0\] is inf, not a finite number"),
-    ({"prior": BetaParameters(np.ones(2), np.ones(2))}, "2 α for "),
+    ({"prior": ItemPrior(np.ones(2), np.ones(2))}, "2 first numbers for "),
+    ({"prior": ItemPrior(np.ones(N), np.full(2, 5.0))}, "2 second numbers for "),
     ({"weights": [1.0]}, "weights must be a NumPy array"),
     ({"weights": np.array([1.0, np.nan])}, r"weights\[1\] is nan, not a finite number"),
-    ({"serve_parameters": (1.0, 2.0)}, r"serve_parameters must be .* not \(1.0, 2.0\)"),
-    ({"offline_parameters": [1.0, 2.0, 3.0]}, "offline_parameters must be a tuple of three"),
-    ({"offline_parameters": (1.0, np.nan, 3.0)}, "offline_parameters must be a tuple of three"),
-    ({"serve": lambda a: a}, "serve must be a Formula, not function"),
-    ({"cold": 3}, "cold must be a Formula, not int"),
-    ({"offline": Formula(unusual)}, "its formula offline cannot be compiled: Untyped .*'globals'"),
-    ({"offline": Formula(np.tanh)}, "its formula offline cannot be compiled: 'numpy.ufunc'"),
-    ({"serve": Formula(lambda a, c: a)}, "takes 'c', which is neither of an item"),
+    ({"offline": SHIFTED.bind(shift=np.nan)}, "the parameters of offline must be finite numbers"),
+    ({"serve": lambda a: a}, "serve must be a Score, as Formula.bind returns, not function"),
+    ({"serve": SHIFTED}, "serve must be a Score, as Formula.bind returns, not Formula"),
+    ({"cold": 3}, "cold must be a Score, as Formula.bind returns, not int"),
+    (
+        {"offline": Formula(unusual).bind()},
+        "its formula offline cannot be compiled: Untyped .*'globals'",
+    ),
+    (
+        {"offline": Formula(np.tanh).bind()},
+        "its formula offline cannot be compiled: 'numpy.ufunc'",
+    ),
+    ({"serve": Formula(lambda a, c: a).bind()}, "takes 'c', which is neither a quantity"),
 ]
 
 
@@ -161,6 +170,12 @@ def test_what_kernels_index_is_checked(
     check_model(model, dataset)
     with pytest.raises(ParameterError, match=said):
         check_model(replace(model, **changes), dataset)
+
+
+@pytest.mark.parametrize("parameters", [np.ones(1), np.ones((1, 2)), np.ones(2, int), [1.0, 0.0]])
+def test_what_kernels_point_at_is_long_enough(parameters: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match=r"make it by Formula\.bind"):
+        Score(SHIFTED, parameters)
 
 
 def test_b_may_be_one_for_all_or_one_each(dataset: Dataset, model: ScoreModel) -> None:
@@ -191,7 +206,7 @@ def test_somebody_must_duel(dataset: Dataset) -> None:
 
 
 def online_model(dataset: Dataset) -> OnlineModel:
-    trial = Trial(dataset, np.zeros(dataset.n_rows), None, np.uint64(1))  # type: ignore[arg-type]
+    trial = Trial(dataset, np.zeros(dataset.n_rows), None, Examination(), np.uint64(1))  # type: ignore[arg-type]
     model = DBGD().learner(trial).update()
     assert isinstance(model, OnlineModel)
     return model

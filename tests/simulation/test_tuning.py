@@ -14,7 +14,6 @@ from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers import registry
-from ebrank.rankers.base import parameters
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.tuning import Point, Tuning, read_grid, tune, tuning_seed
@@ -50,8 +49,8 @@ def test_the_whole_grid_is_tried_with_all_else_as_given(tuning: Tuning) -> None:
     values = [(point.values["epsilon"], point.values["beta"]) for point in tuning.points]
     assert values == list(itertools.product((0.0, 20.0, 5.0), (1.0, 5.0)))
     for point in tuning.points:
-        assert point.ranker == replace(EBRANK, **point.values)  # type: ignore[type-var]
-        assert point.ranker.estimator == "exposure"  # type: ignore[attr-defined]
+        assert point.ranker == EBRANK.with_parameters(**point.values)
+        assert point.ranker.value("estimator") == "exposure"
         assert len(point.validation_ndcg) == 2
 
 
@@ -72,7 +71,7 @@ def test_the_best_has_the_highest_validation_score_and_of_equals_is_the_first(
 def test_the_choice_can_be_typed(tuning: Tuning) -> None:
     for point in tuning.points:
         assert registry.parse(point.text) == point.ranker
-    assert tuning.points[3].text == "ebrank:epsilon=20,estimator=exposure,beta=5"
+    assert tuning.points[3].text == "ebrank:estimator=exposure,epsilon=20,beta=5"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +90,15 @@ def test_choices_and_flags_have_no_edge(dataset: Dataset) -> None:
     tuned = tune(dataset, EBRANK, grid, SHORT, trials=1)
     assert tuned.at_the_edge == []
     assert tuned.points[0].text == "ebrank:estimator=ips,clamp=false"
+
+
+def test_what_the_data_choose_may_be_one_of_the_values(dataset: Dataset) -> None:
+    grid = read_grid(EBRANK, ["ridge"], ["auto,0.001,0.1"])
+    assert grid == {"ridge": (None, 0.001, 0.1)}
+    tuned = with_scores(tune(dataset, EBRANK, grid, SHORT, trials=1), [0.5, 0.4, 0.3])
+    assert tuned.best.text == "ebrank:estimator=exposure,ridge=auto"
+    assert tuned.at_the_edge == []
+    assert with_scores(tuned, [0.3, 0.4, 0.5]).at_the_edge == ["ridge"]
 
 
 # --- seeds -------------------------------------------------------------------------------------
@@ -117,7 +125,7 @@ def test_grids_are_read_as_the_parameters_say() -> None:
     assert read_grid(EBRANK, ["epsilon"], ["0, 1,1,2.5"]) == {"epsilon": (0.0, 1.0, 2.5)}
     assert read_grid(EBRANK, ["clamp", "estimator"], []) == {
         "clamp": (False, True),
-        "estimator": ("ips", "exposure"),
+        "estimator": ("ips", "exposure", "exact"),
     }
     own = read_grid(EBRANK, [], [])
     assert own == {"epsilon": (0.0, 5.0, 10.0, 20.0, 30.0, 50.0, 70.0, 100.0)}
@@ -126,14 +134,14 @@ def test_grids_are_read_as_the_parameters_say() -> None:
 @pytest.mark.parametrize(
     ("names", "texts", "problem"),
     [
-        (["eps"], ["1"], "ebrank has no parameter 'eps'; it has epsilon, "),
+        (["eps"], ["1"], "ebrank has no parameter 'eps'; it has estimator, "),
         (["epsilon", "epsilon"], [], "given twice"),
         (["epsilon", "beta"], ["1,2"], "2 parameters but 1 grids"),
         ([], ["1,2"], "0 parameters but 1 grids"),
         (["beta"], [], "beta has no grid of its own"),
         (["epsilon"], ["0,-1"], "epsilon takes a number of 0 or more, not -1.0"),
         (["epsilon"], ["0,,1"], "epsilon takes a number of 0 or more, not ''"),
-        (["estimator"], ["ips,other"], "estimator takes ips or exposure, not 'other'"),
+        (["estimator"], ["ips,other"], "estimator takes ips or exposure or exact, not 'other'"),
     ],
 )
 def test_bad_grids_are_refused(names: list[str], texts: list[str], problem: str) -> None:
@@ -150,7 +158,7 @@ def declared_grids() -> list[Any]:
     return [
         pytest.param(ranker, parameter, id=f"{name}-{parameter.name}")
         for name, ranker in registry.known().items()
-        for parameter in parameters(ranker)
+        for parameter in registry.parse(name).parameters()
         if parameter.grid
     ]
 
@@ -164,7 +172,8 @@ def test_declared_grids_are_in_range(ranker: Any, parameter: Any) -> None:  # no
 
 
 def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> None:
-    unvalidated = replace(dataset, query_splits=np.where(dataset.query_splits == 1, 0, 2))
+    splits = np.where(dataset.query_splits == 1, 0, 2).astype(np.int8)
+    unvalidated = replace(dataset, query_splits=splits)
     with pytest.raises(DataError, match="no validation queries"):
         tune(unvalidated, EBRANK, {"epsilon": (0.0,)}, SHORT)
     brief = replace(SHORT, sessions=2, updates=1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.simulation.users import PositionBased, position_based_click
 
 SHARE = st.floats(0.0, 1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial

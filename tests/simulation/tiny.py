@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import cast
 
-import numpy as np
-
-from ebrank.data.dataset import Dataset
 from ebrank.rankers import registry
-from ebrank.rankers.base import Learner, Ranker, Trial, parameters
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.testing.datasets import tiny
 
-SIZES = (9, 1, 6, 14, 2, 7, 11, 5, 8, 17, 3, 12)
-
-
-def tiny(
-    seed: int = 0,
-    sizes: Sequence[int] = SIZES,
-    *,
-    n_features: int = 3,
-    max_label: int = 2,
-    interleaved: bool = True,
-    **arrays: Any,  # noqa: ANN401 (any of the dataset's arrays, instead of the drawn one)
-) -> Dataset:
-    """Return a dataset with one query of each size: the first feature tells the label, noisily.
-
-    BM25 scores are coarse, so that they tie. Splits take turns, or lie end to end.
-    """
-    rng = np.random.default_rng(seed)
-    rows, queries = sum(sizes), len(sizes)
-    splits = np.arange(queries) % 3
-    features = rng.random((rows, n_features), dtype=np.float32)
-    noisy = features[:, 0] + rng.normal(scale=0.2, size=rows)
-    made: dict[str, Any] = {
-        "features": features,
-        "labels": np.clip(np.floor(noisy * (max_label + 1)), 0, max_label).astype(np.int8),
-        "query_pointers": np.cumsum([0, *sizes]),
-        "query_ids": np.array([f"q{i}" for i in range(queries)]),
-        "query_splits": (splits if interleaved else np.sort(splits)).astype(np.int8),
-        "baseline": np.round(noisy + rng.normal(size=rows), 1).astype(np.float32),
-        "feature_ids": np.arange(1, n_features + 1, dtype=np.int32),
-    }
-    return Dataset(name="tiny", max_label=max_label, **(made | arrays))
+__all__ = ["Watched", "tiny", "variants", "watched"]
 
 
 def variants() -> list[str]:
     """Return every ranker, in all feature settings and with each choice and flag changed once."""
-    return [text for ranker in registry.known().values() for text in _variants(ranker)]
+    return [text for name in registry.known() for text in _variants(registry.parse(name))]
 
 
-def _variants(ranker: type[Ranker]) -> Iterator[str]:
+def _variants(ranker: Ranker) -> Iterator[str]:
     yield ranker.name
-    for parameter in parameters(ranker):
+    for parameter in ranker.parameters():
         flag = isinstance(parameter.default, bool)
         for other in (not parameter.default,) if flag else parameter.choices:
             if other != parameter.default:
@@ -65,7 +33,7 @@ class Watched:
         self.ranker = ranker
         self.trial: Trial | None = None
 
-    def learner(self, trial: Trial) -> Learner:
+    def learner(self, trial: Trial) -> TrialLearner:
         self.trial = trial
         return self.ranker.learner(trial)
 

@@ -93,7 +93,7 @@ def check_same(first: Conditions, second: Conditions) -> None:
 
 def conditions_of(plan: SimulationPlan) -> Conditions:
     """Return the conditions under which a plan will run."""
-    from ebrank.simulation.storage import fingerprint, versions
+    from ebrank.provenance import fingerprint, versions
 
     config = _plain(plan.config) | {"sessions": plan.config.session_count(plan.dataset)}
     return Conditions(

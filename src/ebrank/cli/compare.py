@@ -117,7 +117,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     Rankers of the same text whose code differs are different rankers; the name of each then has its
     folder too.
     """
-    from ebrank.simulation.storage import engine_stamp
+    from ebrank.provenance import stamp
 
     earlier: list[Conditions] = []
     entries: dict[tuple[str, str], ComparedRanker] = {}
@@ -133,7 +133,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
                     entries[entry.identity] = entry
         else:
             ranker = parsed(run)
-            entry = ComparedRanker(str(ranker), engine_stamp(ranker), NOW)
+            entry = ComparedRanker(str(ranker), stamp(ranker), NOW)
             rankers[entry.identity] = ranker
             typed.setdefault(entry.ranker, run)
             entries.setdefault(entry.identity, entry)

@@ -119,7 +119,8 @@ def write_results(
 
     Results of other rankers that it holds are kept if all else is the same.
     """
-    from ebrank.simulation.storage import versions, write_json
+    from ebrank.provenance import versions
+    from ebrank.simulation.storage import write_json
     from ebrank.simulation.summary import about_config, about_dataset, summary
 
     document: dict[str, Any] = {

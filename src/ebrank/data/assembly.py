@@ -10,11 +10,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ebrank.arrays import read_only
 from ebrank.data.feature_table import FeatureTable
 from ebrank.data.parsed import Parsed, ParsedFile, Progress
 from ebrank.data.parser import Chunk, parse
@@ -24,8 +23,6 @@ from ebrank.threads import available_threads
 from ebrank.typing import Ints, Labels
 
 MAX_THREADS = 8  # more would wait for the one that assembles
-
-Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 def parse_files(
@@ -129,9 +126,9 @@ class Assembly:
         """Return all of it."""
         return Parsed(
             features=self.table.finish(),
-            labels=_read_only(np.concatenate(self._labels)),
-            query_pointers=_read_only(np.append(np.concatenate(self._query_rows), self.table.rows)),
-            query_ids=_read_only(np.array(list(self._places))),
+            labels=read_only(np.concatenate(self._labels)),
+            query_pointers=read_only(np.append(np.concatenate(self._query_rows), self.table.rows)),
+            query_ids=read_only(np.array(list(self._places))),
             files=tuple(self._files),
         )
 
@@ -161,9 +158,3 @@ class Assembly:
     def _error(self, problem: str, line: int, remedy: str) -> DataError:
         path = self._files[-1].path
         return DataError(problem, path=path, line=self._lines + line, remedy=remedy)
-
-
-def _read_only(array: Array) -> Array:
-    """Return the array, locked as a memory-mapped one would be."""
-    array.flags.writeable = False
-    return array

@@ -6,6 +6,7 @@ three files directly in it; the letter case of folders does not matter.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
@@ -95,12 +96,13 @@ def holds_splits(folder: Path) -> bool:
 
 
 def folds_in(folder: Path) -> dict[int, Path]:
-    """Return the folders of folds in a folder, by number, in order."""
-    folds = {
-        int(name[1]): member
-        for member in sorted(folder.iterdir(), reverse=True)  # Fold1 wins over fold1 and FOLD1
-        if (name := re.fullmatch(r"fold(\d+)", member.name, re.IGNORECASE)) and member.is_dir()
-    }
+    """Return the folders of folds in a folder, by number, in order; none if it cannot be read."""
+    folds: dict[int, Path] = {}
+    with contextlib.suppress(OSError):
+        for member in sorted(folder.iterdir()):
+            name = re.fullmatch(r"fold(\d+)", member.name, re.IGNORECASE)
+            if name is not None and member.is_dir():
+                folds.setdefault(int(name[1]), member)
     return dict(sorted(folds.items()))
 
 

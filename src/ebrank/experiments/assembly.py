@@ -22,8 +22,8 @@ from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.experiments.ledger import build
 from ebrank.experiments.ledger.references import stands_in_for
+from ebrank.provenance import fingerprint, versions
 from ebrank.simulation.result import Result
-from ebrank.simulation.storage import fingerprint, versions
 from ebrank.simulation.summary import about_config
 
 T = TypeVar("T", Table, Figure)

@@ -34,7 +34,7 @@ class RunRecord:
     """One run, trial by trial.
 
     Attributes:
-        key, label: the entrant's; "" for a run that is no entrant's own.
+        key, label: the entrant's; "" for a run of any other ranker.
         ranker: as one types it.
         entering_probability: η.
         believed: the examination curve rankers believe in; None for the users' own.
@@ -127,7 +127,7 @@ def read_document(folder: Path) -> Document:
     """Return what `write_document` wrote.
 
     Raises:
-        DataError: if there is no such file, or it is something else.
+        DataError: if there is no such file, or it is not the results of a reproduction.
     """
     path = folder / RESULTS
     remedy = "Give a folder written by ebrank reproduce."

@@ -30,7 +30,7 @@ class Rows:
         features: float32, shape (rows, features).
         evidence: a row of numbers per item, as the policy's evidence lays them out.
         included: which rows count.
-        loss: the compiled loss (see `ebrank.formula.LOSS`).
+        loss: the compiled loss (see `ebrank.formula.COUNTS_LOSS`).
         table: what counts are worth, for losses that read counts; slots and behaviors with it.
         parameters: of the loss.
         threads: cores to use, None for all; never changes a result.

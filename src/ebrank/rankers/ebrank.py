@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from ebrank import policy as policies
-from ebrank.parameters import Parameter
+from ebrank.parameters import Parameter, require
 from ebrank.policy import PRESETS, Policy
 from ebrank.priors.base import State
 from ebrank.priors.families.beta import Beta
 from ebrank.priors.rows import Rows
 from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
+from ebrank.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class PolicyRanker(Ranker):
     policy: Policy
 
     def __post_init__(self) -> None:
-        """Leave the checks to the policy, which has made them."""
+        """Refuse another policy than its own, whose text would be mistaken for it."""
+        named = isinstance(self.policy, Policy) and self.policy.name == self.name
+        require(named, f"{type(self).__name__} takes a policy called {self.name!r}")
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield the policy's parameters."""
@@ -87,9 +90,7 @@ class PolicyLearner:
         self.state = policy.learner.fit(self._rows("train"), self._rows("vali"), self.state)
         prior = policy.prior(self.state, data.features, self.trial.threads)
         model = self._model(prior.a, prior.b, self.state.get("weights"))
-        if not isinstance(policy.family, Beta):
-            return model
-        return ScoreModel(**{**vars(model), "prior": prior})
+        return replace(model, prior=prior) if isinstance(policy.family, Beta) else model
 
     def _rows(self, split: str) -> Rows:
         trial = self.trial
@@ -97,6 +98,6 @@ class PolicyLearner:
         features, stats = trial.dataset.features[chosen], trial.stats[chosen]
         return self.policy.rows(features, stats, trial.examination, trial.threads)
 
-    def _model(self, a: Any, b: Any, weights: Any = None) -> ScoreModel:  # noqa: ANN401
+    def _model(self, a: Floats, b: Floats, weights: Floats | None = None) -> ScoreModel:
         policy = self.policy
         return ScoreModel(a, b, policy.score, policy.relevance, noisy=policy.noisy, weights=weights)

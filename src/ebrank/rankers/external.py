@@ -64,24 +64,25 @@ def origin(entries: list[EntryPoint], taken: Taken) -> str:
 
 def load(path: str, taken: Taken) -> type[Ranker]:
     """Return the ranker that a path such as `package.module:Class` names."""
-    found = load_class(path, Ranker)
-    _check_declaration(found, path)
-    if taken.get(found.name, found) is not found:
-        raise ParameterError(
-            f"{path} is called {found.name!r}, as one of ebrank's own is; give it another name"
-        )
-    return found
+    ranker = load_class(path, Ranker)
+    if ranker not in taken.values():
+        _check_declaration(ranker, path, taken)
+    return ranker
 
 
-def _check_declaration(ranker: type[Ranker], path: str) -> None:
+def _check_declaration(ranker: type[Ranker], path: str, taken: Taken) -> None:
     """Raise where a class does not say all that a ranker must say."""
     for attribute in DECLARED:
         if not getattr(ranker, attribute, None):
             raise ParameterError(f"{path} has no {attribute}; a ranker has {', '.join(DECLARED)}")
+    if ranker.name in taken:
+        raise ParameterError(
+            f"{path} is called {ranker.name!r}, as one of ebrank's own is; give it another name"
+        )
     if not set(ranker.settings) <= set(get_args(Setting)):
         raise ParameterError(f"{path}: settings are {' or '.join(get_args(Setting))}")
     if not (dataclasses.is_dataclass(ranker) and ranker.__dataclass_params__.frozen):
-        raise ParameterError(f"{path} is no frozen dataclass: it needs @dataclass(frozen=True)")
+        raise ParameterError(f"{path} is not a frozen dataclass: it needs @dataclass(frozen=True)")
     for field in dataclasses.fields(ranker):
         if "help" not in field.metadata:
             raise ParameterError(

@@ -74,12 +74,14 @@ class Tuning:
     def at_the_edge(self) -> list[str]:
         """Parameters whose best value is the grid's first or last number, but not their limit."""
         declared = {parameter.name: parameter for parameter in self.best.ranker.parameters()}
-        tried = {name: {point.values[name] for point in self.points} for name in self.best.values}
+        tried = {
+            name: {point.values[name] for point in self.points} - {None}
+            for name in self.best.values
+        }
         return [
             name
             for name, value in self.best.values.items()
-            if not declared[name].choices
-            and not isinstance(value, bool)
+            if declared[name].kind in (int, float)
             and len(tried[name]) > 1
             and value in (min(tried[name]), max(tried[name]))
             and value != declared[name].at_least

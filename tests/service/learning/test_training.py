@@ -50,6 +50,7 @@ async def trained(engine: Engine) -> None:
     await engine._training.finished()
 
 
+@pytest.mark.slow
 def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store")
 
@@ -173,6 +174,7 @@ def test_one_query_is_enough_if_it_has_items() -> None:
     play(scene, QUICK)
 
 
+@pytest.mark.slow
 def test_a_killed_trainer_changes_nothing(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store")
 
@@ -209,6 +211,7 @@ async def _killed_child() -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_guide_tells_where_to_look() -> None:
 # --- users of a real server --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_items_enter_and_the_good_ones_rise(tmp_path: Path) -> None:
     with Running(tmp_path, CONFIG) as server, ebrank.Client(server.url) as client:
         world = DemoWorld(ebrank.load("mq2007-like", scale=0.003), seed=1)
@@ -146,6 +147,7 @@ def test_items_enter_and_the_good_ones_rise(tmp_path: Path) -> None:
         assert np.mean(top) > 2 * np.mean(all_)
 
 
+@pytest.mark.slow
 def test_users_come_in_a_process_of_their_own_that_ends_with_them(tmp_path: Path) -> None:
     async def visited(server: Running) -> int:
         visit = asyncio.create_task(demo.users(server.url))
@@ -164,6 +166,7 @@ def test_users_come_in_a_process_of_their_own_that_ends_with_them(tmp_path: Path
         assert asyncio.run(asyncio.wait_for(visited(server), 60)) > 0
 
 
+@pytest.mark.slow
 def test_the_command_serves_the_demo_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     with Running(tmp_path, "", "--demo", variables={"TMPDIR": str(tmp_path / "tmp")}) as server:

@@ -110,6 +110,7 @@ def test_who_does_not_send_its_body_is_told_and_cut_off(
     assert b"connection: close" in answers[0].lower()
 
 
+@pytest.mark.slow
 def test_half_a_request_does_not_keep_it_from_closing(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as started:
         with ebrank.Client(started.address) as client:
@@ -125,6 +126,7 @@ def test_half_a_request_does_not_keep_it_from_closing(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly(tmp_path: Path, sent: signal.Signals) -> None:
     with serving(tmp_path / "store") as server:
@@ -146,6 +148,7 @@ def ask_until_refused(server: Server, counted: list[int]) -> None:
                 return
 
 
+@pytest.mark.slow
 def test_closing_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     with serving(folder) as server:
@@ -155,7 +158,8 @@ def test_closing_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
         threads = [threading.Thread(target=ask_until_refused, args=(server, c)) for c in counts]
         for thread in threads:
             thread.start()
-        time.sleep(1.0)
+        while min(counts) < [20] and all(thread.is_alive() for thread in threads):
+            time.sleep(0.01)
         assert server.stop() == (0, "")
         for thread in threads:
             thread.join()
@@ -167,6 +171,7 @@ def test_closing_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
         assert acknowledged <= stored <= acknowledged + len(threads)
 
 
+@pytest.mark.slow
 def test_two_servers_do_not_share_a_store(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     with (
@@ -179,6 +184,7 @@ def test_two_servers_do_not_share_a_store(tmp_path: Path) -> None:
     assert "Traceback" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_raw_requests_that_are_no_http_do_not_hurt(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as server:
         for junk in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"POST /v1/rank HTTP/1.1\r\n", b""):
@@ -191,6 +197,7 @@ def test_raw_requests_that_are_no_http_do_not_hurt(tmp_path: Path) -> None:
         assert server.stop() == (0, "")
 
 
+@pytest.mark.slow
 def test_names_in_raw_addresses(tmp_path: Path) -> None:
     """Curl sends what it is given; both spellings of a name mean the same query."""
     with serving(tmp_path / "store") as server:

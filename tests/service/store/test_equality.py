@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -29,6 +30,8 @@ from ebrank.service.store.records import EventEntry, NewItem, Operation, Ranking
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import BEHAVIORS, contents, counts, event, first_shown
 from tests.service.store.blocking import Blocking, run
+
+pytestmark = pytest.mark.slow
 
 ITEMS = "abcdef"
 QUERIES = ("q", "p")

@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column; those with the same `group` stand under one heading."""
+    """A column; those with the same `group` share a heading."""
 
     title: str
     group: str = ""
@@ -73,7 +73,7 @@ class Table:
     rows: tuple[Row, ...]
 
     def __post_init__(self) -> None:
-        """Refuse rows that do not fit the columns."""
+        """Raise if a row does not fit the columns."""
         for index, row in enumerate(self.rows):
             if len(row.cells) != len(self.columns):
                 sizes = f"{len(row.cells)} cells for {len(self.columns)} columns"
@@ -102,7 +102,7 @@ class Series:
     error: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse heights without a position, and errors without a height."""
+        """Raise if x, y and error do not fit together."""
         if len(self.y) != len(self.x):
             raise ValueError(f"y has {len(self.y)} values for {len(self.x)} of x")
         if len(self.error) not in (0, len(self.y)):

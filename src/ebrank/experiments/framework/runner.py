@@ -153,7 +153,7 @@ class _Work:
         return replace(setup, chosen=chosen, tuning=tuple(records))
 
     def results(self, setup: Setup) -> dict[Run, Result]:
-        """Run whatever is not in the folder yet."""
+        """Run what is not in the folder yet, and return all results."""
         by_config: dict[SimulationConfig, list[Run]] = {}
         for run in all_runs(self.plan.experiments, setup):
             by_config.setdefault(run.config, []).append(run)

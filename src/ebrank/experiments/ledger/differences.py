@@ -2,7 +2,7 @@
 
 These are facts, from PROTOCOL, from the dataset and from what the user changed. Whether one of them
 causes a difference is for the reader and for the variants to say. `general_differences` concern
-every figure and stand in the ledger once; `ranker_differences` stand beside a ranker's figures.
+every figure and are listed once; `ranker_differences` are listed beside a ranker's figures.
 
 >>> list(_config(SimulationConfig(updates=4, entering_probability=0.5)))
 ['entering_probability = 0.5 here, 1.0 by default', 'updates = 4 here, 20 by default']
@@ -34,7 +34,7 @@ AS_RELEASED = (
     "there models are random until the first update and evaluated before the last one, here fitted "
     "to the log before serving and evaluated after it",
 )
-"""Of the released code, whatever the ranker."""
+"""Of the released code, for every ranker."""
 ALL_PARTITIONS = "the released code learns from sessions of all partitions, ours from training ones"
 LOST_CANDIDATES = "the released code loses the candidate count and uses one, ours has 9"
 LEAK = "the released code's gradient sees x^b that the clicks it learns from have updated"
@@ -49,7 +49,7 @@ DEFAULTS = SimulationConfig()
 
 
 def general_differences(setup: Setup, theirs: Reference) -> list[str]:
-    """Return how our experiment differs from the reference's, whatever the ranker."""
+    """Return how our experiment differs from the reference's for every ranker."""
     released = theirs.source == RELEASED_CODE
     return [
         *_data(setup.dataset.origin, theirs),

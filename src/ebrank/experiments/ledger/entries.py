@@ -39,7 +39,7 @@ class LedgerEntry:
         ours: the mean over trials; None if it was not run.
         sd: standard deviation over trials, None of a single one.
         digits: after the point.
-        group: the setting it stands under.
+        group: the heading above it, a feature setting.
         remark: the known causes of a difference, or that none is known.
         reference_sd: their standard deviation, None if they gave none.
     """

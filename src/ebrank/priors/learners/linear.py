@@ -1,7 +1,7 @@
 """A linear score w·x + b of the features, fitted by the family's loss plus ridge/2 · |w|².
 
-The ridge is chosen by the loss of validation rows: a fit begins at the ridge of the last one, and
-moves along a grid for as long as that lowers the loss.
+The ridge is chosen from a grid by the loss of validation rows: the first fit looks at all of it, a
+refit at the neighbors of the last choice.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 FIRST_RIDGE = 1e-3
-GAIN = 1e-5
-"""How much a step along the grid must lower the mean validation loss."""
+GAIN = 1e-4
+"""How much another ridge must lower the mean validation loss to be tried."""
 HELD_OUT = 5
 """Without validation rows, every fifth row is held out to choose the ridge."""
 
@@ -41,11 +41,12 @@ class Linear(Learner):
         None,
         "penalty on the weights; auto chooses it by the loss of validation rows",
         at_least=0,
-        grid=RIDGES,
         kind=float,
     )
     early_stopping: bool = param(True, "keep the weights with the lowest validation loss")
-    patience: int = param(5, "iterations without a lower validation loss before a fit ends")
+    patience: int = param(
+        5, "iterations without a lower validation loss before a fit ends", at_least=1
+    )
     max_iterations: int = param(200, "most quasi-Newton iterations", at_least=1)
     tolerance: float = param(
         1e-3,
@@ -68,11 +69,13 @@ class Linear(Learner):
         if self.ridge is not None:
             return self._fitted(rows, validation, theta, ridge)
         if validation is not None:
-            return self._chosen(rows, validation, theta, ridge)
+            return self._chosen(rows, validation, theta, ridge, neighbors=start is not None)
         kept, held_out = _split(rows.included)
         if not kept.any() or not held_out.any():
             return self._fitted(rows, None, theta, ridge)
-        chosen = self._chosen(rows.subset(kept), rows.subset(held_out), theta, ridge)
+        chosen = self._chosen(
+            rows.subset(kept), rows.subset(held_out), theta, ridge, neighbors=start is not None
+        )
         return self._fitted(rows, None, _theta(chosen), number(chosen, "ridge"))
 
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
@@ -84,24 +87,32 @@ class Linear(Learner):
             )
         return linear_scores(features, theta, threads)
 
-    def _chosen(self, rows: Rows, validation: Rows, theta: Floats, ridge: float) -> State:
-        """Return the fit under the ridge whose validation loss is lowest, as far as it falls."""
-        from ebrank.priors.learners.minimization import mean_loss, minimize, moved
+    def _chosen(
+        self, rows: Rows, validation: Rows, theta: Floats, ridge: float, *, neighbors: bool
+    ) -> State:
+        """Return the fit under the ridge whose validation loss is lowest.
+
+        Other ridges of the grid, or the neighbors of a ridge that was good before, are judged by
+        where one Newton step takes the optimum. Only the best of them, if it promises a gain, is
+        fitted in earnest.
+        """
+        from ebrank.priors.learners.minimization import Fitted, mean_loss, minimize, moved
 
         watched = validation if self.early_stopping else None
-        fitted = minimize(rows, watched, theta, ridge, self._stopping)
-        loss = mean_loss(validation, fitted.theta)
-        for step in (1, -1):
-            first, place = ridge, _place(ridge) + step
-            while 0 <= place < len(RIDGES):
-                other = RIDGES[place]
-                guess = moved(fitted, ridge, other)
-                if mean_loss(validation, guess) > loss - GAIN:
-                    break
-                fitted = minimize(rows, watched, guess, other, self._stopping)
-                loss, ridge, place = mean_loss(validation, fitted.theta), other, place + step
-            if ridge != first:
-                break
+
+        def fit(start: Floats, ridge: float) -> tuple[Fitted, float]:
+            fitted = minimize(rows, watched, start, ridge, self._stopping)
+            known = fitted.validation_loss
+            return fitted, mean_loss(validation, fitted.theta) if known is None else known
+
+        fitted, loss = fit(theta, ridge)
+        guesses = {other: moved(fitted, ridge, other) for other in _others(ridge, neighbors)}
+        losses = {other: mean_loss(validation, guess) for other, guess in guesses.items()}
+        best = min(losses, key=lambda other: losses[other])
+        if losses[best] < loss - GAIN:
+            other, other_loss = fit(guesses[best], best)
+            if other_loss < loss:
+                fitted, ridge = other, best
         return _state(fitted.theta, ridge)
 
     def _fitted(self, rows: Rows, validation: Rows | None, theta: Floats, ridge: float) -> State:
@@ -155,9 +166,15 @@ def _theta(state: State) -> Floats:
     return np.append(state["weights"], state["intercept"])
 
 
-def _place(ridge: float) -> int:
-    """Return where in the grid a ridge is, or would be."""
-    return int(np.argmin(np.abs(np.log(RIDGES) - np.log(max(ridge, RIDGES[0])))))
+def _others(ridge: float, neighbors: bool) -> list[float]:
+    """Return the other ridges of the grid, or only those beside a ridge."""
+    others = [other for other in RIDGES if other != ridge]
+    if not neighbors:
+        return others
+    return [
+        *[other for other in others if other < ridge][-1:],
+        *[o for o in others if o > ridge][:1],
+    ]
 
 
 def _split(included: Bools) -> tuple[Bools, Bools]:

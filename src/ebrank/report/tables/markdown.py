@@ -61,7 +61,7 @@ def prose(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as code, whatever is in it.
+    """Return a text as code, even if it has backticks.
 
     >>> print(code("ebrank report"), code("a`b"))
     `ebrank report` `` a`b ``

@@ -30,7 +30,7 @@ from ebrank.report.tables.layout import Parts, blocks, numeric, parts, spans, wi
 
 PLUS_MINUS = " ± "
 INDENT = "  "
-"""Before the names of rows that stand under a heading."""
+"""Before the names of rows below a heading."""
 AROUND = 3
 """Blanks around each column's content; the table has one more."""
 READABLE = 24

@@ -54,8 +54,8 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 def calibrated(result: Result) -> Calibration:
     """Return how the prior did, all trials together."""
-    promised = [trial.calibration for trial in result.trials if trial.calibration is not None]
-    return calibration(np.concatenate(promised))
+    predictions = [trial.calibration for trial in result.trials if trial.calibration is not None]
+    return calibration(np.concatenate(predictions))
 
 
 def _panel(entrant: Entrant, calibrated: Calibration) -> Panel:

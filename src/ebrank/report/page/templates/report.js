@@ -31,9 +31,9 @@
   const themes = [...document.querySelectorAll("details.theme")];
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = themes.filter((one) => !one.open);
-    for (const one of opened) one.open = true;
+    opened = themes.filter((theme) => !theme.open);
+    for (const theme of opened) theme.open = true;
   });
-  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+  addEventListener("afterprint", () => { for (const theme of opened) theme.open = false; });
   if (innerWidth < 1152) document.querySelector("nav details").open = false;
 })();
