@@ -73,9 +73,8 @@ def run_trial(
     """Run one trial: BM25 sessions, a first model, then serve and update in turn."""
     started = time.perf_counter()
     run = _Run(dataset, config, streams.trial_key(seed, trial), threads)
-    learner = Supervised(
-        ranker, Trial(dataset, run.world.relevance, stats_of(run.world), run.key, threads)
-    )
+    beginning = Trial(dataset, run.world.relevance, stats_of(run.world), run.key, threads)
+    learner = Supervised(ranker, beginning, run.world.believed_curve)
     run.warm_up()
     before = time.perf_counter()
     model = learner.update()
@@ -83,12 +82,14 @@ def run_trial(
     run.foresee(model, update=0)
     for update in range(config.updates):
         before = time.perf_counter()
-        run.serve(model, update)
+        with learner.watching(model):
+            run.serve(model, update)
         between = time.perf_counter()
         model = learner.update()
         serving += between - before
         learning += time.perf_counter() - between
-        run.measure(model)
+        with learner.watching(model):
+            run.measure(model)
         run.foresee(model, update + 1)
         if progress is not None:
             progress(update + 1, config.updates)
@@ -189,11 +190,12 @@ class _Run:
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the list of each test query (rows) that the model alone would show."""
         formula = model.cold if cold and model.cold is not None else model.offline
+        score = formula.compiled
         lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
         map_blocks(
             lambda start, stop: offline.write_best(
                 self.world,
-                formula.compiled,
+                score,
                 model.a,
                 model.b,
                 model.offline_parameters,

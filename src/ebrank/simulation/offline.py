@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.simulation.scored import insert
+from ebrank.simulation.scored import check, doubt_of, insert
 from ebrank.simulation.world import Compiled, World
 from ebrank.typing import Floats, Ints
 
@@ -30,7 +30,7 @@ def write_best(
     if nobody had seen them.
     """
     length = lists.shape[1]
-    values = np.empty(length)
+    values, doubt = np.empty(length), 0.0
     for i, q in enumerate(queries):
         listed = 0
         for row in range(world.pointers[q], world.pointers[q + 1]):
@@ -47,8 +47,10 @@ def write_best(
                     parameters[2],
                     np.uint64(0),
                 )
+                doubt += doubt_of(value)
                 listed = insert(world.leaves, lists[i], values, listed, row, value, length)
         lists[i, listed:] = NOBODY
+    check(doubt)
 
 
 def list_ndcg(

@@ -3,30 +3,54 @@
 Kernels index a model's arrays without looking at their lengths, so a model with too few scores
 would be read beyond its end. A ranker from elsewhere that fails is told of by its name; one of
 ebrank's own that fails has a bug, and its error is left as it is.
+
+Every score must be a finite number: NaN is neither above nor below any other. Nobody can try a
+formula on every state that an item may come to, so this is checked twice:
+
+- before a formula is first used, for up to 16 rows, those with the lowest and highest `a` and `b`
+  among them, on a few states: as they are now, never shown, shown once at each rank without a click
+  and with one, shown a thousand times without a click and with one each time (`check_scores`);
+- in the sessions themselves and in the measurements, for every score that is used. Kernels raise
+  `FloatingPointError`, and `Supervised.watching` says of which formula and item, if it can still
+  be found: counts go on changing until a kernel ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from ebrank.behavior import BehaviorStats
 from ebrank.data.dataset import Dataset
 from ebrank.errors import EBRankError, ParameterError
 from ebrank.rankers.base import REGISTRY, Learner, Ranker, Trial
 from ebrank.rankers.dbgd import DuelModel
-from ebrank.rankers.model import PARAMETERS, Formula, ScoreModel
+from ebrank.rankers.model import PARAMETERS, Formula, Parameters, ScoreModel
 from ebrank.rankers.online import LoggingModel, OnlineModel
+from ebrank.typing import Floats, Ints
+
+MOST_ROWS = 16
+MANY = 1000.0
+
+State = tuple[float, float, float, float]
+"""n, c, C and E of an item."""
+UNSEEN: State = (0.0, 0.0, 0.0, 0.0)
+ITEM_NAMES = ("shown", "clicks", "weighted_clicks", "exposure", "a", "b")
 
 
 class Supervised:
-    """A ranker's learner in one trial."""
+    """A ranker's learner in one trial; `curve` holds the examination probability of each rank."""
 
-    def __init__(self, ranker: Ranker, trial: Trial) -> None:
+    def __init__(self, ranker: Ranker, trial: Trial, curve: Floats) -> None:
         self._ranker = ranker
         self._dataset = trial.dataset
+        self._stats = trial.stats
+        self._states = list(reachable(curve))
+        self._tried: set[tuple[Formula, Parameters]] = set()
         with _told(ranker):
             self._learner: Learner = ranker.learner(trial)
 
@@ -38,11 +62,34 @@ class Supervised:
         """
         with _told(self._ranker):
             model = self._learner.update()
-        try:
+        with self._named():
             check_model(model, self._dataset)
+            formulas = {formula[1:] for formula in _formulas(model)}
+            if not formulas <= self._tried:
+                self._tried |= formulas
+                check_scores(model, self._stats, self._states, _telling_rows(model))
+        return model
+
+    @contextmanager
+    def watching(self, model: ScoreModel) -> Iterator[None]:
+        """Say which formula gave a score that is no finite number, while a model is in use."""
+        try:
+            yield
+        except FloatingPointError as problem:
+            with self._named():
+                check_scores(model, self._stats, [], range(self._dataset.n_rows))
+                raise ParameterError(
+                    "a formula gave a score that is not a finite number, to an item whose counts "
+                    "have changed since"
+                ) from problem
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Put the ranker's name before what is wrong with its model."""
+        try:
+            yield
         except ParameterError as problem:
             raise ParameterError(f"{self._ranker}: {problem}") from problem.__cause__
-        return model
 
 
 @contextmanager
@@ -129,6 +176,59 @@ def _check_formula(name: str, formula: object) -> None:
     except Exception as problem:
         told = f"its formula {name} cannot be compiled: {_reason(problem)}"
         raise ParameterError(told) from problem
+
+
+def reachable(curve: Floats) -> Iterator[State]:
+    """Yield states that an item may come to, given the examination probability of each rank."""
+    yield UNSEEN
+    for p in curve[curve > 0.0].tolist():
+        yield 1.0, 0.0, 0.0, p
+        yield 1.0, 1.0, 1.0 / p, p
+        yield MANY, 0.0, 0.0, MANY * p
+        yield MANY, MANY, MANY / p, MANY * p
+
+
+def check_scores(
+    model: ScoreModel, stats: BehaviorStats, states: Iterable[State], rows: Iterable[int]
+) -> None:
+    """Raise where some rows, as they are now or in other states, get scores that are not finite.
+
+    >>> from ebrank.rankers.model import Formula
+    >>> rate = Formula(lambda clicks, shown: clicks / shown)
+    >>> model = ScoreModel(np.ones(3), np.zeros(1), rate, rate)
+    >>> check_scores(model, BehaviorStats.zeros(3), [], [2])
+    Traceback (most recent call last):
+    ebrank.errors.ParameterError: its formula serve gives nan, not a finite score, to an item with
+    shown 0, clicks 0, weighted_clicks 0, exposure 0, a 1, b 0
+    """
+    columns = stats.shown, stats.clicks, stats.weighted_clicks, stats.exposure
+    elsewhere = list(states)
+    for name, formula, parameters in _formulas(model):
+        score = formula.compiled.ctypes
+        for row in rows:
+            a, b = float(model.a[row]), float(model.b[min(row, len(model.b) - 1)])
+            now = tuple(float(column[row]) for column in columns)
+            for state in (UNSEEN,) if name == "cold" else (UNSEEN, now, *elsewhere):
+                value = score(a, b, *state, *parameters, row)
+                if not math.isfinite(value):
+                    raise ParameterError(
+                        f"its formula {name} gives {value}, not a finite score, to an item with "
+                        + ", ".join(map("{} {:g}".format, ITEM_NAMES, (*state, a, b)))
+                    )
+
+
+def _formulas(model: ScoreModel) -> Iterator[tuple[str, Formula, Parameters]]:
+    yield "serve", model.serve, model.serve_parameters
+    yield "offline", model.offline, model.offline_parameters
+    if model.cold is not None:
+        yield "cold", model.cold, model.offline_parameters
+
+
+def _telling_rows(model: ScoreModel) -> list[int]:
+    """Return a few rows: those with extreme numbers, and some in between."""
+    extreme = [f(values) for values in (model.a, model.b) for f in (np.argmin, np.argmax)]
+    between: Ints = np.linspace(0, len(model.a) - 1, MOST_ROWS - len(extreme)).astype(np.int64)
+    return sorted({int(row) for row in (*extreme, *between)})
 
 
 def _reason(problem: Exception) -> str:
