@@ -319,7 +319,7 @@ for rate in map(float, sys.argv[1:]):
 @pytest.mark.usefixtures("cache")
 def test_code_from_disk_calls_its_own_functions_not_namesakes(folder: Folder) -> None:
     line = "        s = s * 1.{i:03} + math.sin(x + {i}) if s < {i} else s / {i} - x"
-    lines = "\n".join(line.format(i=i) for i in range(2, 72))
+    lines = "\n".join(line.format(i=i) for i in range(2, 122))
     folder.write({"script": NAMESAKES.format(lines=lines)})
     assert run(folder, "script", "1") == [1, 0]
     assert run(folder, "script", "2", "1") == [2, 0, 1, 1]

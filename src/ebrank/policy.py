@@ -13,7 +13,7 @@ A policy has a text form, which the lab, `EBRanker` and the service share:
 >>> policy.bonus
 MarginalCertainty(epsilon=5.0)
 >>> str(policy)
-'ebrank:estimator=exposure,epsilon=5'
+'ebrank:epsilon=5,estimator=exposure'
 
 A part of your own goes by its class: `ebrank:bonus=mymodule:MyBonus,width=2`.
 """
@@ -127,7 +127,7 @@ class Policy:
     @property
     def parts(self) -> tuple[Configured, ...]:
         """All that has parameters."""
-        return (self.choices, self.bonus, self.family, self.learner)
+        return (self.bonus, self.choices, self.family, self.learner)
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield the parameters of all parts, with the defaults of the preset."""

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.rankers import registry
-from ebrank.rankers.base import parameters
 
 NAMES = "bm25 cftopk cfrandomk cfepsilon dbgd mgd pdgd prior ucbrank ebrank thompson random oracle"
 
@@ -44,7 +43,7 @@ def test_json_has_every_declaration() -> None:
     for one in listed:
         ranker = known[one["name"]]
         assert (one["help"], tuple(one["settings"])) == (ranker.help, ranker.settings)
-        declared = [(p.name, p.default, p.help, p.domain) for p in parameters(ranker)]
+        declared = [(p.name, p.default, p.help, p.domain) for p in ranker().parameters()]
         listed = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
         assert listed == declared
 
@@ -72,7 +71,7 @@ def test_one_ranker_is_shown_with_its_parameters(name: str) -> None:
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.startswith(f"{name}\n")
-    for parameter in parameters(registry.known()[name]):
+    for parameter in registry.known()[name]().parameters():
         assert parameter.name in done.stdout
     assert json.loads(run(name, "--json").stdout)["name"] == name
 

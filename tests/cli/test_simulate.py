@@ -142,7 +142,10 @@ for _ in range(2):
     ("arguments", "problem"),
     [
         ((*SHORT, "--ranker", "ebrnk"), "no ranker is called 'ebrnk'; did you mean ebrank?"),
-        ((*SHORT, "--ranker", "ebrank:eps=1"), "ebrank has no parameter 'eps=1'"),
+        (
+            (*SHORT, "--ranker", "ebrank:eps=1"),
+            "ebrank has no parameter 'eps'; did you mean epsilon?",
+        ),
         ((*SHORT, "--ranker", "ebrank:epsilon=-1"), "epsilon takes a number of 0 or more"),
         ((*TINY, "--ranker", "bm25", "--sessions", "3"), "3 sessions are too few"),
         (("--dataset", "nowhere", "--ranker", "bm25"), "nowhere"),

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import ebrank
 from ebrank.cli import root
+from ebrank.parameters import typed as typed_value
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.tuning import tune
@@ -78,7 +79,7 @@ def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
         "Use it: ebrank simulate --dataset mq2007-like --sessions 120 --updates 4 --scale 0.01"
     )
     ranker = registry.parse(chosen)
-    typed = [f"{ranker.epsilon:g}", str(ranker.clamp).lower()]  # type: ignore[attr-defined]
+    typed = [typed_value(ranker.value(name)) for name in ("epsilon", "clamp")]
     assert typed == marked[0][:2]
     assert ranker.estimator == "exposure"  # type: ignore[attr-defined]
 

@@ -109,3 +109,7 @@ class Learner(Configured):
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
         """Return the score of each row of features."""
         raise NotImplementedError
+
+    def check(self, state: State) -> None:
+        """Raise `ParameterError` where `fit` cannot have returned this state, read from a file."""
+        raise NotImplementedError

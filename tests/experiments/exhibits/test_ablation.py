@@ -52,7 +52,7 @@ def test_what_is_run_lacks_what_it_says(finished: FinishedDataset) -> None:
     chosen = finished.setup.chosen[EBRANK, 1.0]
     rankers = [run.ranker for run in ablation.runs(finished.setup)][:4]
     assert rankers[0] == chosen
-    assert [one.epsilon for one in rankers[:2]] == [chosen.epsilon, 0.0]  # type: ignore[attr-defined]
+    assert [one.value("epsilon") for one in rankers[:2]] == [chosen.value("epsilon"), 0.0]
     assert [one.part for one in rankers] == ["both", "both", "prior", "behavior"]  # type: ignore[attr-defined]
 
 

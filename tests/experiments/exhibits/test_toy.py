@@ -41,7 +41,7 @@ def test_the_new_item_is_the_old_ones_twin() -> None:
 def test_nobody_sees_the_new_item_before_it_enters(setup: Setup) -> None:
     service = warmed_up(setup, "ebrank")
     service.serve(service.learner.update(), 5)
-    by_item = service.world.shown.reshape(-1, len(toy.ITEMS)).sum(axis=0)
+    by_item = service.trial.stats.shown.reshape(-1, len(toy.ITEMS)).sum(axis=0)
     assert by_item[toy.NEW] == 0
     assert by_item.sum() == 25 * 5 * service.data.n_queries
 
@@ -49,15 +49,15 @@ def test_nobody_sees_the_new_item_before_it_enters(setup: Setup) -> None:
 def test_estimates_are_those_of_least_squares_done_elsewhere(setup: Setup) -> None:
     service = warmed_up(setup, "cftopk:features=concate")
     model = service.learner.update()
-    world, data = service.world, service.data
-    seen = world.shown > 0
-    behavior = np.divide(world.clicks, world.exposure, out=np.zeros(data.n_rows), where=seen)
+    sums, data = service.trial.sums(), service.data
+    seen = sums.shown > 0
+    behavior = np.divide(sums.clicks, sums.exposure, out=np.zeros(data.n_rows), where=seen)
     design = np.column_stack([data.features, behavior, np.ones(data.n_rows)])
     train = np.flatnonzero(seen[data.rows_in("train")])
-    target = world.weighted_clicks[train] / world.shown[train]
+    target = sums.weighted_clicks[train] / sums.shown[train]
     solution = np.linalg.lstsq(design[train], target, rcond=None)[0]
     expected = service.of_items(design @ solution)
-    found = service.scores(model, model.offline, model.offline_parameters)
+    found = service.scores(model, model.offline)
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
@@ -70,7 +70,7 @@ def test_the_new_item_is_shown_where_its_rank_says(setup: Setup, ranker: str) ->
         model = service.learner.update()
         expected += service.ranks(model) <= setup.config.list_length
         service.serve(model, 1)
-    assert np.array_equal(service.of_items(service.world.shown)[:, toy.NEW], expected)
+    assert np.array_equal(service.of_items(service.trial.stats.shown)[:, toy.NEW], expected)
 
 
 def test_the_picture(setup: Setup) -> None:

@@ -15,7 +15,6 @@ from ebrank.experiments.framework.entrants import (
     twin,
 )
 from ebrank.rankers import registry
-from ebrank.rankers.base import parameters
 
 SETTINGS = {"none": WITHOUT, "concate": CONCATE, "non-concate": NON_CONCATE}
 
@@ -38,7 +37,7 @@ def test_keys_differ_and_name_rankers_in_the_setting_they_stand_under() -> None:
 
 @pytest.mark.parametrize("one", ENTRANTS, ids=lambda one: one.key)
 def test_who_is_tuned_is_who_has_a_grid_of_epsilon(one: Entrant) -> None:
-    grids = {p.name: p.grid for p in parameters(type(registry.parse(one.key)))}
+    grids = {p.name: p.grid for p in registry.parse(one.key).parameters()}
     assert one.tuned == bool(grids.get("epsilon"))
 
 

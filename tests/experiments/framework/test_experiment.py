@@ -27,7 +27,7 @@ def test_a_tuned_entrant_has_the_epsilon_chosen_for_its_eta(setup: Setup) -> Non
     assert setup.run("ebrank") == Run(registry.parse("ebrank:epsilon=30"), CONFIG)
     assert setup.run("ebrank", SLOW) == Run(registry.parse("ebrank:epsilon=5"), SLOW)
     changed = setup.run("ebrank", min_impressions=20)
-    assert str(changed.ranker) == "ebrank:epsilon=30.0,min_impressions=20"
+    assert str(changed.ranker) == "ebrank:epsilon=30,min_impressions=20"
 
 
 def test_an_entrant_nobody_tuned_is_not_run_untuned(setup: Setup) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ebrank.examination import Examination
 
+from ebrank.evidence import Examination
 from ebrank.experiments.exhibits.extras import beta, examination
 from ebrank.experiments.framework.entrants import EXPOSURE, entrant_of
 from ebrank.experiments.framework.outcome import Cell
