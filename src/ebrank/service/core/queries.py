@@ -270,7 +270,8 @@ def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
     return counts
 
 
-def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint64]:
+def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint32]:
     """Return a key for each item that depends on nothing but the seed and both names."""
     names = (f"{len(query)}:{query}{item}" for item in ids)
-    return np.fromiter((xxhash.xxh3_64_intdigest(encode(name), seed) for name in names), np.uint64)
+    keys = (xxhash.xxh3_64_intdigest(encode(name), seed) >> 32 for name in names)
+    return np.fromiter(keys, np.uint32, len(ids))

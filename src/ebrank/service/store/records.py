@@ -22,7 +22,7 @@ class NewItem:
     features: tuple[float, ...]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class QueryState:
     """All items that ever were candidates of a query, in the order in which they entered.
 
