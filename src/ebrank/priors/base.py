@@ -109,3 +109,9 @@ class Learner(Configured):
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
         """Return the score of each row of features."""
         raise NotImplementedError
+
+    def check_state(self, state: State) -> None:
+        """Raise `ParameterError` unless `fit` could have returned this state.
+
+        A state may come from a file that somebody else wrote.
+        """

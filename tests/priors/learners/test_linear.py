@@ -338,13 +338,12 @@ def test_a_number_switches_the_choice_off() -> None:
 
 def test_a_refit_looks_at_the_neighbors_of_the_last_ridge() -> None:
     data, unseen = noise(300, 40, 1), noise(2000, 40, 2)
-    state = fit(data, ridge=1e-5)
+    state = fit(data, ridge=1e-4)
     ridges = []
-    for _ in range(5):
+    for _ in range(3):
         state = fit(data, validation=unseen, start=state)
         ridges.append(ridge_of(state))
-    assert ridges[:3] == [1e-4, 1e-3, 1e-2]
-    assert ridges[-1] >= 1e-2
+    assert ridges == [1e-3, 1e-2, 1e-1]
 
 
 def test_a_newton_step_guesses_the_optimum_under_another_ridge() -> None:

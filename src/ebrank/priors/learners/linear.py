@@ -87,6 +87,17 @@ class Linear(Learner):
             )
         return linear_scores(features, theta, threads)
 
+    def check_state(self, state: State) -> None:
+        """Raise unless there are weights, an intercept and a ridge."""
+        if set(state) != {"weights", "intercept", "ridge"}:
+            raise ParameterError(
+                "a linear model has weights, intercept and ridge, "
+                f"not {', '.join(sorted(state)) or 'nothing'}"
+            )
+        for name, values in state.items():
+            if values.ndim != 1 or (name != "weights" and len(values) != 1):
+                raise ParameterError(f"{name} cannot have the shape {values.shape}")
+
     def _chosen(
         self, rows: Rows, validation: Rows, theta: Floats, ridge: float, *, neighbors: bool
     ) -> State:
@@ -96,7 +107,13 @@ class Linear(Learner):
         where one Newton step takes the optimum. Only the best of them, if it promises a gain, is
         fitted in earnest.
         """
-        from ebrank.priors.learners.minimization import Fitted, mean_loss, minimize, moved
+        from ebrank.priors.learners.minimization import (
+            Fitted,
+            curvature_at,
+            mean_loss,
+            minimize,
+            moved,
+        )
 
         watched = validation if self.early_stopping else None
 
@@ -106,6 +123,8 @@ class Linear(Learner):
             return fitted, mean_loss(validation, fitted.theta) if known is None else known
 
         fitted, loss = fit(theta, ridge)
+        if not neighbors:  # a first fit began far from its optimum, where the loss bends otherwise
+            fitted = fitted._replace(curvature=curvature_at(rows, fitted.theta, ridge))
         guesses = {other: moved(fitted, ridge, other) for other in _others(ridge, neighbors)}
         losses = {other: mean_loss(validation, guess) for other, guess in guesses.items()}
         best = min(losses, key=lambda other: losses[other])
