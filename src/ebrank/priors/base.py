@@ -111,5 +111,8 @@ class Learner(Configured):
         raise NotImplementedError
 
     def check(self, state: State) -> None:
-        """Raise `ParameterError` where `fit` cannot have returned this state, read from a file."""
-        raise NotImplementedError
+        """Raise `ParameterError` where `fit` cannot have returned this state.
+
+        It may come from a file that somebody else wrote. Learners that index by what a state holds
+        must check it here.
+        """
