@@ -81,7 +81,8 @@ def test_text_leaves_defaults_out() -> None:
 
 
 def test_values_get_the_parameter_s_own_type() -> None:
-    example = Example(rate=np.float32(2), times=np.int64(4), share=1)
+    of_numpy: dict[str, Any] = {"rate": np.float32(2), "times": np.int64(4)}
+    example = Example(**of_numpy, share=1)
     assert [type(value) for value in (example.rate, example.times, example.share)] == [
         float,
         int,

@@ -21,16 +21,16 @@ HERE = __name__
 
 
 @dataclass(frozen=True)
-class Root(Bonus):
+class Fading(Bonus):
     """A bonus with a parameter of its own."""
 
-    name = "root"
-    help = "Falls with the root of the exposure."
+    name = "fading"
+    help = "Falls with the exposure."
     width: float = param(1.0, "its width", at_least=0)
 
     @staticmethod
     def value(exposure: float, spread: float, width: float) -> float:
-        return width * spread / (1.0 + exposure) ** 0.5
+        return width * spread / (1.0 + exposure)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Picky(Beta):
             "beta": st.floats(0.01, 100),
             "ridge": st.none() | st.floats(0, 10),
             "patience": st.integers(1, 99),
-            "bonus": st.sampled_from(["none", "draw", f"{HERE}:Root"]),
+            "bonus": st.sampled_from(["none", "draw", f"{HERE}:Fading"]),
         },
     ),
 )
@@ -99,7 +99,9 @@ def test_text_shows_only_what_differs_from_the_preset() -> None:
     assert str(parse("ebrank:epsilon=20,estimator=ips")) == "ebrank"
     assert str(parse("thompson:estimator=exposure")) == "thompson"
     assert str(parse("thompson:estimator=ips")) == "thompson:estimator=ips"
-    assert str(parse(f"ebrank:width=2,bonus={HERE}:Root")) == f"ebrank:bonus={HERE}:Root,width=2"
+    assert (
+        str(parse(f"ebrank:width=2,bonus={HERE}:Fading")) == f"ebrank:bonus={HERE}:Fading,width=2"
+    )
 
 
 def test_presets_have_help_and_parameters() -> None:
@@ -131,7 +133,7 @@ def test_presets_have_help_and_parameters() -> None:
         ("thompson:epsilon=1", "thompson has no parameter 'epsilon'"),
         ("ebrank:bonus=no_such_module:X", "no module is called 'no_such_module'"),
         (f"ebrank:bonus={HERE}:Picky", "does not derive from ebrank.bonus:Bonus"),
-        (f"ebrank:learner={HERE}:Root", "does not derive from ebrank.priors.base:Learner"),
+        (f"ebrank:learner={HERE}:Fading", "does not derive from ebrank.priors.base:Learner"),
     ],
 )
 def test_texts_that_are_no_policy_are_refused_in_words(text: str, problem: str) -> None:
@@ -153,8 +155,8 @@ def test_parts_that_do_not_fit_together_are_refused(text: str, problem: str) -> 
 
 
 def test_parts_of_one_s_own_are_used() -> None:
-    policy = parse(f"ebrank:bonus={HERE}:Root,width=3")
-    assert policy.bonus == Root(3.0)
+    policy = parse(f"ebrank:bonus={HERE}:Fading,width=3")
+    assert policy.bonus == Fading(3.0)
     picky = parse(f"ebrank:family={HERE}:Picky,estimator=exposure,beta=2")
     assert picky.family == Picky(beta=2.0)
 
@@ -174,8 +176,8 @@ def test_a_replaced_part_takes_its_parameters_with_it() -> None:
     policy = parse("ebrank:epsilon=5,beta=2")
     without = policy.with_parameters(bonus="none")
     assert str(without) == "ebrank:bonus=none,beta=2"
-    assert str(policy.with_parameters(bonus=f"{HERE}:Root", width=2.0)) == (
-        f"ebrank:bonus={HERE}:Root,width=2,beta=2"
+    assert str(policy.with_parameters(bonus=f"{HERE}:Fading", width=2.0)) == (
+        f"ebrank:bonus={HERE}:Fading,width=2,beta=2"
     )
     assert str(without.with_parameters(bonus="marginal_certainty")) == "ebrank:beta=2"
 

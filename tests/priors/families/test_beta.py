@@ -12,6 +12,7 @@ from scipy import stats as distributions
 
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.bonus import Bonus
+from ebrank.formula import loaded
 from ebrank.policy import make
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta import Beta, beta_loss
@@ -73,7 +74,7 @@ def test_a_loss_is_finite_where_debiased_clicks_exceed_the_trials() -> None:
 def test_relevance_and_spread_are_those_of_the_posterior(estimator: str) -> None:
     posterior = Beta.posteriors[estimator]
     law = distributions.beta(3.0 + 2.0, 7.0 + 5.0)
-    assert posterior.relevance(3.0, 10.0, 2.0, 5.0) == pytest.approx(law.mean())
+    assert loaded(posterior.relevance)(3.0, 10.0, 2.0, 5.0) == pytest.approx(law.mean())
     spread = make(estimator=estimator, bonus=f"{__name__}:OnlySpread").score.formula(
         a=2.0, b=5.0, weighted_clicks=3.0, shown=10.0, clicks=3.0, exposure=10.0
     )
