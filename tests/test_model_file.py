@@ -329,9 +329,9 @@ odd_values = st.recursive(
 
 def places(node: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the paths to all that a document holds."""
-    inner = node.items() if isinstance(node, dict) else ()
-    inner = enumerate(node) if isinstance(node, list) else inner
-    below = [place for key, value in inner for place in places(value, (*path, key))]
+    inner = dict(enumerate(node)) if isinstance(node, list) else node
+    held = inner.items() if isinstance(inner, dict) else ()
+    below = [place for key, value in held for place in places(value, (*path, key))]
     return [path, *below] if path else below
 
 
