@@ -30,7 +30,7 @@ class Echo(Linear):
 
     name = "echo"
 
-    def check(self, state: State) -> None:
+    def check_state(self, state: State) -> None:
         """Take it."""
 
 

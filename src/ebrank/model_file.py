@@ -115,7 +115,7 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
         ranker.state_ = {
             name: _read_array(name, value) for name, value in _section(document, "state").items()
         }
-        ranker.policy.learner.check(ranker.state_)
+        ranker.policy.learner.check_state(ranker.state_)
     return ranker
 
 

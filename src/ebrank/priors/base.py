@@ -110,9 +110,8 @@ class Learner(Configured):
         """Return the score of each row of features."""
         raise NotImplementedError
 
-    def check(self, state: State) -> None:
-        """Raise `ParameterError` where `fit` cannot have returned this state.
+    def check_state(self, state: State) -> None:
+        """Raise `ParameterError` unless `fit` could have returned this state.
 
-        It may come from a file that somebody else wrote. Learners that index by what a state holds
-        must check it here.
+        A state may come from a file that somebody else wrote.
         """

@@ -93,7 +93,8 @@ def check_test_labels_are_secret(ranker: Ranker, data: Dataset) -> None:
         run_trial(own, watched, config, seed=1, trial=0)  # type: ignore[arg-type]
         models.append(watched.first)
     known, unknown = models
-    assert known is not None and unknown is not None, f"{ranker} never learned"
+    assert known is not None, f"{ranker} never learned"
+    assert unknown is not None, f"{ranker} never learned"
     assert np.array_equal(known, unknown), f"{ranker} knows the labels of test queries"
 
 
