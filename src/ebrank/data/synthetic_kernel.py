@@ -96,4 +96,4 @@ def _exp(x: float) -> float:
     p = 1 / 5040
     for inverse in (1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0):
         p = p * r + inverse
-    return p * np.int64((np.int64(k) + 1023) << 52).view(np.float64)  # type: ignore[no-any-return]
+    return p * np.int64((np.int64(k) + 1023) << 52).view(np.float64)

@@ -64,6 +64,10 @@ class Formula:
             )
         return tuple(self._renamed.get(name, name) for name in names)
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Leave out what is compiled; what counts of a function given by name is its code."""
+        return Formula, (self.function, *self._renamed)
+
     def __call__(self, *values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score of an item of which all ten values are given, `SCORE`'s."""
         given = dict(zip((*ITEM, *PARAMETERS, "key"), values, strict=True))
