@@ -325,6 +325,24 @@ def test_code_from_disk_calls_its_own_functions_not_namesakes(folder: Folder) ->
     assert run(folder, "script", "2", "1") == [2, 0, 1, 1]
 
 
+FORKS = """
+import os
+import ebrank.compiled
+from numba.core.bytecode import FunctionIdentity
+
+child = os.fork()
+print(next(FunctionIdentity._unique_ids), flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_forked_process_numbers_its_functions_anew(folder: Folder) -> None:
+    folder.write({"script": FORKS})
+    one, other = run(folder, "script")
+    assert abs(one - other) > 1e6
+
+
 RECURSIVE = """
 import numba
 from ebrank.compiled import FirstClass
