@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 
 from ebrank import paths
 from ebrank.compiled import FirstClass, is_kernel, kernel, leaf
-from ebrank.rankers.model import Formula
+from ebrank.evidence import BehaviorStats, Examination
+from ebrank.formula import Formula
+from ebrank.priors import ItemPrior
+from ebrank.scoring import scores
 from tests.importing import Folder, folder
 
 __all__ = ["folder"]
@@ -227,23 +230,30 @@ def test_which_dispatchers_are_kernels() -> None:
 
 # --- formulas ------------------------------------------------------------------------------------
 
-ITEM = (2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0)
+PRIOR = ItemPrior(np.array([2.0]), np.array([3.0]))
+BEHAVIOR = BehaviorStats.of(shown=[[5, 7, 11]], clicks=[[2, 3, 1]])
 
 
 def score(formula: Formula) -> float:
     """Return what the machine code makes of an item."""
-    return float(formula.compiled.ctypes(*ITEM, np.uint64(0)))
+    return float(scores(formula.bind(), PRIOR, BEHAVIOR, Examination())[0])
+
+
+def plain(formula: Formula) -> float:
+    """Return what the formula makes of the same item in plain Python."""
+    sums = {name: value[0] for name, value in BEHAVIOR.sums(Examination())._asdict().items()}
+    return float(formula(a=2.0, b=3.0, **sums))
 
 
 def agree(*formulas: Formula) -> list[float]:
     """Return the formulas' scores of an item, having compared plain and compiled ones."""
-    scores = [score(formula) for formula in formulas]
-    assert scores == [formula(*ITEM, 0) for formula in formulas]
-    return scores
+    found = [score(formula) for formula in formulas]
+    assert found == [plain(formula) for formula in formulas]
+    return found
 
 
 FORMULAS = """
-from ebrank.rankers.model import Formula
+from ebrank.formula import Formula
 from helper import K
 import helper
 
@@ -325,6 +335,24 @@ def test_code_from_disk_calls_its_own_functions_not_namesakes(folder: Folder) ->
     assert run(folder, "script", "2", "1") == [2, 0, 1, 1]
 
 
+FORKS = """
+import os
+import ebrank.compiled
+from numba.core.bytecode import FunctionIdentity
+
+child = os.fork()
+print(next(FunctionIdentity._unique_ids), flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_forked_process_numbers_its_functions_anew(folder: Folder) -> None:
+    folder.write({"script": FORKS})
+    one, other = run(folder, "script")
+    assert abs(one - other) > 1e6
+
+
 RECURSIVE = """
 import numba
 from ebrank.compiled import FirstClass
@@ -378,7 +406,7 @@ def test_any_formulas_beside_each_other_agree_with_their_plain_forms(
         folder = Folder(path)
         names = "".join(f"C{i} = {constant}\n" for i, (_, constant) in enumerate(texts))
         made = ", ".join(text.format(i=i) for i, (text, _) in enumerate(texts))
-        mine = "from ebrank.rankers.model import Formula\nimport helper\nfrom helper import *\n"
+        mine = "from ebrank.formula import Formula\nimport helper\nfrom helper import *\n"
         mine += "def defined(f):\n    return Formula(f)\n"
         folder.write({"helper": names, "formulas": f"{mine}ALL = [{made}]\n"})
         try:

@@ -379,6 +379,20 @@ def test_an_edit_to_any_of_them_is_another_stamp(folder: Folder, edited: str) ->
     assert stamp(ranker) != before
 
 
+def test_a_formula_given_by_name_counts_with_its_code(folder: Folder) -> None:
+    imports = "from ebrank.rankers.model import Formula\nBY_NAME = Formula('named:score')"
+    folder.write(
+        {
+            "mine": ranker_text(imports, inside="return BY_NAME"),
+            "named": "def score(a):\n    return a",
+        }
+    )
+    before = stamp(folder.load("mine").Mine())
+    assert stamp(folder.load("mine").Mine()) == before
+    folder.write({"named": "def score(a):\n    return -a"})
+    assert stamp(folder.load("mine").Mine()) != before
+
+
 def test_where_files_are_does_not_matter(folder: Folder) -> None:
     folder.write({"mine": ranker_text("import helper"), "helper": "X = 1"})
     before = stamp(folder.load("mine").Mine())

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ebrank import LinearPrior
+from ebrank import EBRanker
 from ebrank.threads import available_threads, map_blocks, one_blas_thread
 from tests.priors.made_up import made_up
 
@@ -109,5 +109,5 @@ def test_a_fit_keeps_blas_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None
     minimize = optimize.minimize
     monkeypatch.setattr(optimize, "minimize", watched)
     with threadpool_limits(2, "blas"):
-        LinearPrior().fit(*made_up(100, 3, seed=1))
+        EBRanker(ridge=1e-3).fit(*made_up(100, 3, seed=1))
     assert seen == [{1}]

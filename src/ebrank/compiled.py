@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import platform
+import re
 import secrets
 import shutil
 import sys
@@ -37,7 +38,6 @@ from numba.extending import register_jitable
 
 from ebrank import equations, paths, special
 from ebrank.evidence import sums
-from ebrank.files import write_whole
 from ebrank.provenance import Trace, trace
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -150,16 +150,15 @@ class FirstClass:
         function: Any = getattr(self.function, "py_func", self.function)
         code = function.__code__
         arguments = ", ".join(code.co_varnames[: code.co_argcount])
-        text = f"def formula({arguments}):\n    return function({arguments})\n"
+        text = f"def compiled({arguments}):\n    return function({arguments})\n"
         names = {"__name__": __name__, "function": numba.njit(**_SHARED)(function)}
-        decorate = numba.cfunc(self._signature, error_model="numpy")
-        with suppress(Exception):  # whatever is wrong with the cache; other errors come again
+        with suppress(Exception):  # the cache is of no use; any other error comes again
             folder = _folder(function, traced)
             if folder is not None:
                 path = _written(folder, f"{self._signature}\n{text}", text)
-                cached = numba.cfunc(self._signature, error_model="numpy", cache=True)
-                return cached(_defined(text, path, names))
-        return decorate(_defined(text, Path("<formula>"), names))
+                keep = numba.cfunc(self._signature, error_model="numpy", cache=True)
+                return keep(_defined(text, path, names))
+        return numba.cfunc(self._signature, error_model="numpy")(_defined(text, None, names))
 
 
 _COMPILING = threading.RLock()
@@ -221,18 +220,13 @@ class _KernelCache:
 
     def _files(self, signature: object) -> FunctionCache | None:
         """Return Numba's cache of one signature; None where nothing can be kept."""
-        if not self._enabled:
+        folder = _folder(self._function, trace(self._function)) if self._enabled else None
+        if folder is None:
             return None
-        name = self._function.__name__
-        text = f"def {name if name.isidentifier() else 'function'}(): ...\n"
-        try:
-            folder = _folder(self._function, trace(self._function))
-            if folder is None:
-                return None
-            path = _written(folder, str(signature), text)
-            return FunctionCache(_defined(text, path, {"__name__": __name__}))
-        except (OSError, RuntimeError):  # it cannot be written
-            return None
+        text = "def compiled(): ...\n"
+        with suppress(OSError, RuntimeError):  # it cannot be written
+            return FunctionCache(_defined(text, _written(folder, str(signature), text), {}))
+        return None
 
     def enable(self) -> None:
         """Use the disk."""
@@ -244,7 +238,8 @@ class _KernelCache:
 
     def flush(self) -> None:
         """Forget what is kept."""
-        shutil.rmtree(self.cache_path or "", ignore_errors=True)
+        if self.cache_path is not None:
+            shutil.rmtree(self.cache_path, ignore_errors=True)
 
 
 def _folder(function: FunctionType, traced: Trace) -> Path | None:
@@ -255,7 +250,8 @@ def _folder(function: FunctionType, traced: Trace) -> Path | None:
     if not traced.lasting or not all(map(_is_settled, traced.functions)):
         return None
     key = xxhash.xxh3_128_hexdigest(f"{traced.stamp} {_machine()}".encode())
-    folder = paths.kernel_cache() / f"{function.__module__}-{key}"
+    label = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[:80]
+    folder = paths.kernel_cache() / f"{label}-{key}"
     try:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
@@ -296,15 +292,18 @@ def _written(folder: Path, key: str, text: str) -> Path:
     """Return a file with some text, named by a key; Numba keeps machine code beside it."""
     path = folder / f"{xxhash.xxh3_64_hexdigest(key.encode())}.py"
     if not path.is_file():
-        write_whole(path, text.encode())
-        os.utime(path, (0, 0))  # some versions of Numba compare times
+        temporary = path.with_suffix(f".{secrets.token_hex(8)}")
+        temporary.write_text(text)
+        os.utime(temporary, (0, 0))  # some versions of Numba compare times
+        temporary.replace(path)
     return path
 
 
-def _defined(text: str, path: Path, names: dict[str, Any]) -> FunctionType:
-    """Return the function that a text defines, as if imported from a file."""
-    exec(compile(text, str(path), "exec"), names)
-    return next(v for k, v in names.items() if isinstance(v, FunctionType))
+def _defined(text: str, path: Path | None, names: dict[str, Any]) -> FunctionType:
+    """Return the function `compiled` that a text defines, as if imported from a file."""
+    exec(compile(text, str(path or "<formula>"), "exec"), names)
+    function: FunctionType = names["compiled"]
+    return function
 
 
 def _remove_unused(root: Path) -> None:
@@ -327,6 +326,8 @@ def _number_functions_apart() -> None:
 
 
 _number_functions_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_number_functions_apart)
 
 
 share(special, without=special.beta_quantile)

@@ -33,6 +33,14 @@ FORMAT = "ebrank-model"
 VERSION = 3
 OLD_VERSIONS = (1, 2)
 """Those of ebrank 0.1, which knew one family and one learner; version 1 had no scaling."""
+OLD_PARAMETERS = (
+    "min_impressions",
+    "clamp",
+    "early_stopping",
+    "patience",
+    "max_iterations",
+    "tolerance",
+)
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
 MOST_AXES = 4
@@ -61,7 +69,14 @@ def to_bytes(ranker: EBRanker) -> bytes:
         "seed": ranker.seed,
         "state": state,
     }
-    return json.dumps(document, allow_nan=False, indent=1).encode()
+    return json.dumps(document, allow_nan=False, indent=1, default=_plain).encode()
+
+
+def _plain(value: object) -> object:
+    """Return a number of NumPy's as one that JSON knows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise ModelFileError(f"{value!r} cannot be saved")
 
 
 def read(path: str | os.PathLike[str], *, allow: Iterable[str] = ()) -> EBRanker:
@@ -100,6 +115,7 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
         ranker.state_ = {
             name: _read_array(name, value) for name, value in _section(document, "state").items()
         }
+        ranker.policy.learner.check_state(ranker.state_)
     return ranker
 
 
@@ -142,15 +158,16 @@ def _old_ranker(document: Mapping[str, Any]) -> EBRanker:
     _require_keys("the file", document, {"format", "version", "ranker", "learned"})
     given = _section(document, "ranker")
     learned = document["learned"] and _section(document, "learned")
-    parameters = _section(learned, "parameters") if learned else {}
+    prior = learned or (given["prior"] and _section(given, "prior"))
+    parameters = _section(prior, "parameters") if prior else {}
+    kept = {name: parameters[name] for name in OLD_PARAMETERS if name in parameters}
     policy = policies.make(
         "ebrank",
         beta=given["beta"],
         epsilon=given["epsilon"],
         estimator=given["estimator"],
         ridge=parameters.get("l2"),
-        min_impressions=parameters.get("min_impressions", 0),
-        clamp=parameters.get("clamp", False),
+        **kept,
     )
     ranker = EBRanker(
         policy, examination=_examination(given), scaling=_scaling(given), seed=given["seed"]

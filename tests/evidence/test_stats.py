@@ -4,175 +4,265 @@ import math
 
 import numpy as np
 import pytest
-from ebrank.behavior import FIELDS, Estimator
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
+from ebrank.evidence import Behaviors, Sums
+from ebrank.evidence.slots import SLOTS
+from ebrank.evidence.stats import BLOCK, packed
 
-N_ITEMS = 6
-curves = st.builds(Examination, st.floats(0, 3), st.one_of(st.none(), st.integers(1, N_ITEMS)))
+N_ITEMS = 12
+SHOP = Behaviors.of({"click": 0.25, "cart": 0.6, "purchase": 1.0})
+curves = st.one_of(
+    st.builds(Examination, st.floats(0, 3), st.one_of(st.none(), st.integers(1, 10))),
+    st.builds(Examination, curve=st.lists(st.floats(0.01, 1), min_size=1, max_size=10).map(tuple)),
+)
+Session = tuple[list[int], list[int]]
+Log = list[Session]
 
 
 @st.composite
-def sessions(draw: st.DrawFn) -> tuple[list[int], list[bool]]:
-    ranking = draw(st.permutations(range(N_ITEMS)))[: draw(st.integers(0, N_ITEMS))]
-    return ranking, draw(st.lists(st.booleans(), min_size=len(ranking), max_size=len(ranking)))
+def sessions(draw: st.DrawFn) -> Session:
+    ranking = draw(st.permutations(range(N_ITEMS)))[: draw(st.integers(0, 10))]
+    outcomes = st.lists(st.integers(0, 3), min_size=len(ranking), max_size=len(ranking))
+    return ranking, draw(outcomes)
 
 
-def only_examined_clicks(
-    session: tuple[list[int], list[bool]], curve: Examination
-) -> tuple[list[int], list[bool]]:
-    ranking, clicks = session
-    return ranking, [c and curve([k])[0] > 0 for k, c in enumerate(clicks, start=1)]
+logs = st.lists(sessions(), max_size=8)
 
 
-@given(st.lists(sessions(), max_size=8), curves)
-def test_record_adds_what_a_slow_log_reader_adds(
-    log: list[tuple[list[int], list[bool]]], curve: Examination
+def recorded(log: Log) -> BehaviorStats:
+    stats = BehaviorStats.zeros(N_ITEMS, behaviors=SHOP)
+    for ranking, outcomes in log:
+        stats.record(ranking, outcomes)
+    return stats
+
+
+def same_bits(sums: Sums, others: Sums) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(sums, others, strict=True))
+
+
+# --- a log becomes counts, and counts become sums ------------------------------------------------
+
+
+@given(logs, curves)
+def test_sums_are_those_of_a_slow_log_reader(log: Log, curve: Examination) -> None:
+    expected = np.zeros((4, N_ITEMS))
+    for ranking, outcomes in log:
+        for position, (item, outcome) in enumerate(zip(ranking, outcomes, strict=True)):
+            if curve.curve is not None:
+                p = curve.curve[position] if position < len(curve.curve) else 0.0
+            else:
+                examined = curve.cutoff is None or position + 1 <= curve.cutoff
+                p = (1 / math.log2(position + 2)) ** curve.severity if examined else 0.0
+            if p > 0:
+                weight = [0.0, *SHOP.weights][outcome]
+                expected[:, item] += [1, weight, weight / p, p]
+    sums = recorded(log).sums(curve)
+    for values, slow in zip(sums, expected, strict=True):
+        np.testing.assert_allclose(values, slow, rtol=1e-8, atol=1e-8)
+        assert np.all(np.isfinite(values) & (values >= 0))
+
+
+@given(logs, curves, st.data())
+def test_any_partition_and_order_of_a_log_gives_the_same_bits(
+    log: Log, curve: Examination, data: st.DataObject
 ) -> None:
-    stats = BehaviorStats.zeros(N_ITEMS)
-    expected = {field: [0.0] * N_ITEMS for field in FIELDS}
-    for session in log:
-        ranking, clicks = only_examined_clicks(session, curve)
-        stats.record(ranking, clicks, curve)
-        for position, item in enumerate(ranking):
-            p = (1 / math.log2(position + 2)) ** curve.severity
-            if curve.cutoff is not None and position + 1 > curve.cutoff:
-                continue
-            expected["shown"][item] += 1
-            expected["clicks"][item] += clicks[position]
-            expected["weighted_clicks"][item] += clicks[position] / p
-            expected["exposure"][item] += p
-    for field in FIELDS:
-        values = getattr(stats, field)
-        np.testing.assert_allclose(values, expected[field])
-        assert np.all(np.isfinite(values))
-        assert np.all(values >= 0)
-
-
-@given(st.lists(sessions(), max_size=6), st.integers(0, 6))
-def test_merging_parts_of_a_log_equals_the_whole(
-    log: list[tuple[list[int], list[bool]]], cut: int
-) -> None:
-    curve = Examination()
-    parts = [BehaviorStats.zeros(N_ITEMS) for _ in range(3)]
-    for index, session in enumerate(log):
-        parts[0 if index < cut else 1].record(*session, curve)
-        parts[2].record(*session, curve)
-    merged = parts[0].merge(parts[1])
-    for field in FIELDS:
-        np.testing.assert_allclose(getattr(merged, field), getattr(parts[2], field))
-
-
-@given(st.lists(sessions(), max_size=4))
-def test_arrays_round_trip(log: list[tuple[list[int], list[bool]]]) -> None:
-    stats = BehaviorStats.zeros(N_ITEMS)
-    for session in log:
-        stats.record(*session, Examination())
-    again = BehaviorStats.from_arrays(stats.to_arrays())
-    for field in FIELDS:
-        np.testing.assert_array_equal(getattr(again, field), getattr(stats, field))
-    again.record([0], [True], Examination())
-    assert again.shown[0] == stats.shown[0] + 1  # copies, not views
-
-
-def test_evidence_of_both_estimators_and_its_clamp() -> None:
-    stats = BehaviorStats.from_arrays(
-        {"shown": [2, 4], "clicks": [2, 1], "weighted_clicks": [4.6, 1.0], "exposure": [0.9, 3.0]}
-    )
-    cases: list[tuple[Estimator, bool, list[list[float]]]] = [
-        ("ips", False, [[4.6, 1.0], [2, 4]]),
-        ("ips", True, [[2.0, 1.0], [2, 4]]),
-        ("exposure", False, [[2, 1], [0.9, 3.0]]),
-        ("exposure", True, [[2, 1], [2.0, 3.0]]),
+    whole = recorded(log)
+    shuffled = data.draw(st.permutations(log))
+    shards = data.draw(st.lists(st.integers(0, 2), min_size=len(log), max_size=len(log)))
+    parts = [
+        recorded([session for session, own in zip(shuffled, shards, strict=True) if own == shard])
+        for shard in range(3)
     ]
-    for estimator, clamp, expected in cases:
-        np.testing.assert_allclose(stats.evidence(estimator, clamp), expected)
+    first, second, third = data.draw(st.permutations(parts))
+    for merged in (first.merge(second).merge(third), first.merge(second.merge(third))):
+        assert merged.counts.tobytes() == whole.counts.tobytes()
+        assert same_bits(merged.sums(curve), whole.sums(curve))
+
+
+@given(logs, curves, curves)
+def test_the_curve_may_change_after_the_fact(
+    log: Log, curve: Examination, other: Examination
+) -> None:
+    stats = recorded(log)
+    before = stats.counts.copy()
+    first = stats.sums(curve)
+    assert same_bits(stats.sums(other), recorded(log).sums(other))
+    assert same_bits(stats.sums(curve), first)
+    np.testing.assert_array_equal(stats.counts, before)
+
+
+def test_any_number_of_threads_gives_the_same_bits() -> None:
+    rng = np.random.default_rng(0)
+    counts = np.zeros((BLOCK + 9, 2, 5), np.int32)
+    counts[:, 0] = rng.integers(0, 50, (BLOCK + 9, 5))
+    counts[:, 1] = rng.binomial(counts[:, 0], 0.3)
+    stats = BehaviorStats(counts)
+    alone = stats.sums(Examination(), threads=1)
+    assert same_bits(stats.sums(Examination(), threads=3), alone)
+    np.testing.assert_array_equal(alone.shown, stats.shown)
+    np.testing.assert_array_equal(alone.clicks, stats.clicks)
+
+
+def test_large_counts_sum_exactly() -> None:
+    most = 2**31 - 1
+    stats = BehaviorStats.of(shown=[[most] * 3], clicks=[[most, 0, most]])
+    sums = stats.sums(Examination(curve=(1.0, 0.5, 0.5)))
+    assert sums.shown[0] == 3 * most
+    assert sums.clicks[0] == 2 * most
+    assert sums.weighted_clicks[0] == 3 * most
+    assert sums.exposure[0] == 2 * most
+
+
+def test_slots_that_nobody_examines_count_nothing() -> None:
+    stats = BehaviorStats.of(shown=[[2, 3]], clicks=[[1, 3]])
+    sums = stats.sums(Examination(cutoff=1))
+    assert [float(values[0]) for values in sums] == [2.0, 1.0, 1.0, 2.0]
+    assert (stats.shown[0], stats.clicks[0]) == (5, 4)  # the counts keep them
+
+
+def test_rows_of_sums() -> None:
+    sums = BehaviorStats.of(shown=[4, 5, 6], clicks=[1, 2, 3]).sums(Examination())
+    assert sums.rows(np.array([2, 0])).clicks.tolist() == [3.0, 1.0]
+    assert sums.rows(slice(1, None)).shown.tolist() == [5.0, 6.0]
+
+
+# --- items, slots, merging ----------------------------------------------------------------------
 
 
 def test_a_slice_shares_memory_with_the_whole() -> None:
     stats = BehaviorStats.zeros(5)
-    stats[2:4].record([1], [True], Examination())
+    stats[2:4].record([1], [True])
     assert stats.clicks.tolist() == [0, 0, 0, 1, 0]
     assert stats[np.array([3, 0])].clicks.tolist() == [1, 0]
+    assert stats[np.array([False, False, False, True, True])].clicks.tolist() == [1, 0]
+    assert len(stats[2:4]) == 2
+    with pytest.raises(ParameterError, match="slice or by an array"):
+        stats[3]  # type: ignore[index]
+
+
+def test_every_other_item_and_fewer_slots_sum_like_a_copy() -> None:
+    stats = BehaviorStats.of(
+        shown=np.arange(20).reshape(5, 4), clicks=np.arange(20).reshape(5, 4) // 2
+    )
+    strided = stats[::2]
+    assert packed(strided.counts) is strided.counts  # no copy where items are whole
+    copied = BehaviorStats(strided.counts.copy())
+    assert same_bits(strided.sums(Examination()), copied.sums(Examination()))
+    narrow = BehaviorStats(stats.counts[:, :, :2])
+    assert same_bits(
+        narrow.sums(Examination()), BehaviorStats(narrow.counts.copy()).sums(Examination())
+    )
+
+
+def test_widened_statistics_are_the_same_with_room_for_more() -> None:
+    stats = BehaviorStats.of(shown=[[3, 2]], clicks=[[1, 1]])
+    wide = stats.widened(SLOTS)
+    assert wide.slots == SLOTS
+    assert same_bits(wide.sums(Examination()), stats.sums(Examination()))
+    assert stats.widened(2) is stats
+    assert stats.merge(wide).shown.tolist() == [10]
+    for slots in (1, SLOTS + 1):
+        with pytest.raises(ParameterError, match="cannot be widened"):
+            stats.widened(slots)
+
+
+def test_long_lists_are_recorded_in_bands() -> None:
+    stats = BehaviorStats.zeros(60)
+    stats.record(np.arange(60), np.arange(60) == 12)
+    assert stats.counts[12, :, 10].tolist() == [1, 1]  # ranks 11 to 15
+    assert stats.counts[59, :, 13].tolist() == [1, 0]  # ranks 51 to 100
+    with pytest.raises(ParameterError, match="a list of 6 items needs 6 slots"):
+        BehaviorStats.zeros(9, slots=5).record(range(6), [0] * 6)
+
+
+# --- refusals -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("ranking", "clicks", "problem"),
+    ("ranking", "outcomes", "problem"),
     [
         ([0, 0], [0, 0], "twice"),
         ([0, 9], [0, 0], "0 to 2"),
         ([-1], [0], "0 to 2"),
-        ([0], [0, 1], "one click mark"),
+        ([0], [0, 1], "one outcome for each"),
+        ([[0]], [[0]], "one outcome for each"),
         ([0.5], [0], "item numbers"),
-        ([0], [2], "0 or 1"),
-        ([0], [float("nan")], "0 or 1"),
-        ([0, 1, 2], [0, 0, 1], "rank 3"),
+        ([0], [2], r"0 \(nothing\) or 1 \(click\)"),
+        ([0], [-1], "an outcome is"),
+        ([0], [0.5], "an outcome is"),
+        ([0], [float("nan")], "an outcome is"),
     ],
 )
 def test_a_bad_session_is_refused_and_changes_nothing(
-    ranking: list[int], clicks: list[int], problem: str
+    ranking: list[int], outcomes: list[int], problem: str
 ) -> None:
     stats = BehaviorStats.zeros(3)
     with pytest.raises(ParameterError, match=problem):
-        stats.record(ranking, clicks, Examination(cutoff=2))
-    assert stats.shown.sum() == 0
-    assert stats.exposure.sum() == 0
+        stats.record(ranking, outcomes)
+    assert not stats.counts.any()
+
+
+def test_counts_never_overflow() -> None:
+    full = BehaviorStats.of(shown=[[2**31 - 1, 0]], clicks=[[0, 0]])
+    with pytest.raises(ParameterError, match="2³¹"):
+        full.record([0], [1])
+    assert full.clicks[0] == 0
+    with pytest.raises(ParameterError, match="2³¹"):
+        full.merge(BehaviorStats.of(shown=[[1, 0]], clicks=[[0, 0]]))
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("shown", "clicks", "problem"),
     [
-        {"shown": [-1]},
-        {"exposure": [float("nan")]},
-        {"weighted_clicks": [float("inf")]},
-        {"clicks": [0.5]},
-        {"clicks": [1, 2]},
-        {"shown": None},
+        ([0], [5], "item 0 has more clicks than impressions at rank 1"),
+        ([[9, 0]], [[0, 1]], "more clicks than impressions at rank 2"),
+        ([-1], [0], "negative"),
+        ([0.5], [0], "not a whole number"),
+        ([float("nan")], [0], "not a whole number"),
+        ([float("inf")], [0], "not a whole number"),
+        ([2**31], [0], "not a whole number below"),
+        (["a"], [0], "not a number"),
+        ([1, 2], [1], "shape"),
+        ([[[1]]], [[[1]]], "one row per item"),
+        (5, 1, "one row per item"),
+        ([[1] * (SLOTS + 1)], [[0] * (SLOTS + 1)], "slots"),
     ],
 )
-def test_impossible_arrays_are_refused(change: dict[str, list[float] | None]) -> None:
-    arrays: dict[str, list[float]] = {field: [1.0] for field in FIELDS}
-    for name, values in change.items():
-        if values is None:
-            del arrays[name]
-        else:
-            arrays[name] = values
-    with pytest.raises(ParameterError):
-        BehaviorStats.from_arrays(arrays)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "problem"),
-    [
-        ({"shown": [0], "clicks": [5], "weighted_clicks": [5], "exposure": [0]}, "more clicks"),
-        ({"shown": [1], "clicks": [0], "weighted_clicks": [0], "exposure": [9]}, "more exposure"),
-        ({"shown": [9], "clicks": [5], "weighted_clicks": [1], "exposure": [9]}, "below its"),
-        ({"shown": [9], "clicks": [0], "weighted_clicks": [1], "exposure": [9]}, "without a"),
-        ({"shown": ["a"], "clicks": [0], "weighted_clicks": [0], "exposure": [0]}, "no number"),
-        ({"shown": [1], "clicks": [0], "weighted_clicks": [None], "exposure": [0]}, "non-finite"),
-    ],
-)
-def test_sums_that_no_session_can_give_are_refused(
-    arrays: dict[str, list[float]], problem: str
+def test_counts_that_no_log_can_give_are_refused(
+    shown: list[float], clicks: list[float], problem: str
 ) -> None:
     with pytest.raises(ParameterError, match=problem):
-        BehaviorStats.from_arrays(arrays)
+        BehaviorStats.of(shown, clicks)
 
 
-def test_arrays_of_other_types_or_shared_ones_are_refused() -> None:
-    whole, real = np.zeros(2, np.int64), np.zeros(2)
-    with pytest.raises(ParameterError, match="from_arrays converts"):
-        BehaviorStats([0], [0], [0.0], [0.0])  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="int64"):
-        BehaviorStats(real, whole, real.copy(), real.copy())  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="share memory"):
-        BehaviorStats(whole, whole, real, real.copy())
+def test_several_behaviors_together_never_exceed_the_impressions() -> None:
+    counts = np.array([[[2], [1], [1], [1]]], np.int32)
+    with pytest.raises(ParameterError, match="more clicks"):
+        BehaviorStats(counts, SHOP)
 
 
-def test_merging_different_sizes_and_unknown_estimators_is_refused() -> None:
-    with pytest.raises(ParameterError, match="merge"):
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[[1], [0]]],
+        np.zeros((1, 2, 5)),
+        np.zeros((1, 2, 5), np.int64),
+        np.zeros((2, 5), np.int32),
+        np.zeros((1, 3, 5), np.int32),
+        np.zeros((1, 2, 0), np.int32),
+        np.zeros((1, 2, SLOTS + 1), np.int32),
+    ],
+)
+def test_arrays_of_another_type_or_shape_are_refused(counts: object) -> None:
+    with pytest.raises(ParameterError, match=r"BehaviorStats\.of converts"):
+        BehaviorStats(counts)  # type: ignore[arg-type]
+
+
+def test_statistics_that_do_not_match_are_not_merged() -> None:
+    with pytest.raises(ParameterError, match="2 and 3 items"):
         BehaviorStats.zeros(2).merge(BehaviorStats.zeros(3))
-    with pytest.raises(ParameterError, match="ips, exposure"):
-        BehaviorStats.zeros(2).evidence("clicks")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="different behaviors"):
+        BehaviorStats.zeros(2).merge(BehaviorStats.zeros(2, behaviors=SHOP))

@@ -56,7 +56,7 @@ def first_shown(data: Dataset, trial: int) -> list[int]:
     config = replace(CONFIG, initial_candidates=(10, 10))
     run = _Run(data, config, streams.trial_key(1, trial), threads=1)
     run.warm_up()
-    return [int(row) for row in np.flatnonzero(run.world.shown)]
+    return [int(row) for row in np.flatnonzero(run.trial.stats.shown)]
 
 
 def test_without_a_baseline_the_initial_log_is_in_an_order_drawn_for_the_trial() -> None:

@@ -202,7 +202,7 @@ def test_logging_models_are_checked(dataset: Dataset, name: str, value: Any, sai
 # --- scores that are no numbers ------------------------------------------------------------------
 
 
-def ranking_by(serve: Formula, offline: Formula = FIXED, **changes: Any) -> Mine:  # noqa: ANN401
+def ranking_by(serve: Score, offline: Score = FIXED, **changes: Any) -> Mine:  # noqa: ANN401
     """Return a ranker whose second model ranks by a formula."""
     n = tiny().n_rows
     model = replace(fixed_model(np.linspace(0.0, 1.0, n)), serve=serve, offline=offline)
@@ -210,12 +210,12 @@ def ranking_by(serve: Formula, offline: Formula = FIXED, **changes: Any) -> Mine
 
 
 HALF, FIFTY, ONE = np.uint64(32), np.uint64(50), np.uint64(1)
-RATE = Formula(lambda clicks, shown: clicks / shown)
-LOGARITHM = Formula(lambda a: np.log(a))
-LATE = Formula(lambda a, shown: a / (0.0 if 7 <= shown < 900 else 1.0))
-ONCE = Formula(lambda a, shown: a + 0.0 / (shown - 55.0))
-UNLUCKY = Formula(lambda a, clicks, shown: np.sqrt(clicks + 0.5 - (2 < shown < 900)))
-DRAWN = Formula(lambda a, key: a / (1.0 if (key >> HALF) % FIFTY != ONE else 0.0))
+RATE = Formula(lambda clicks, shown: clicks / shown).bind()
+LOGARITHM = Formula(lambda a: np.log(a)).bind()
+LATE = Formula(lambda a, shown: a / (0.0 if 7 <= shown < 900 else 1.0)).bind()
+ONCE = Formula(lambda a, shown: a + 0.0 / (shown - 55.0)).bind()
+UNLUCKY = Formula(lambda a, clicks, shown: np.sqrt(clicks + 0.5 - (2 < shown < 900))).bind()
+DRAWN = Formula(lambda a, key: a / (1.0 if (key >> HALF) % FIFTY != ONE else 0.0)).bind()
 
 
 @pytest.mark.parametrize(
@@ -229,13 +229,13 @@ DRAWN = Formula(lambda a, key: a / (1.0 if (key >> HALF) % FIFTY != ONE else 0.0
         (ranking_by(FIXED, RATE), "its formula offline gives nan, .* with shown 0, clicks 0, "),
         (ranking_by(FIXED, FIXED, cold=RATE), "its formula cold gives nan, .* with shown 0, "),
         (ranking_by(LOGARITHM), "its formula serve gives -inf, .*, a 0, b 0$"),
-        (ranking_by(Formula(lambda a: a / 0.0)), "its formula serve gives (nan|inf), .*"),
+        (ranking_by(Formula(lambda a: a / 0.0).bind()), "its formula serve gives (nan|inf), .*"),
         (
-            ranking_by(Formula(lambda exposure, clicks: np.sqrt(exposure - clicks))),
+            ranking_by(Formula(lambda exposure, clicks: np.sqrt(exposure - clicks)).bind()),
             r"its formula serve gives nan, .* with shown \d+, clicks [1-9]",
         ),
         (
-            ranking_by(Formula(lambda shown: 1e308 * shown)),
+            ranking_by(Formula(lambda shown: 1e308 * shown).bind()),
             r"its formula serve gives inf, .* with shown \d+",
         ),
     ],

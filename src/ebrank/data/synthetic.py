@@ -10,8 +10,8 @@ model and BM25 rank about as well as on the real sets.
 >>> dataset
 Dataset('mq2007-like×0.01', queries=16, rows=..., features=46, max_label=2)
 
-The same preset, scale and seed give the same bits, whatever the number of threads: each block of
-queries draws from a stream of its own.
+The same preset, scale and seed give the same bits, whatever the processor and the number of
+threads: each block of queries draws from a stream of its own, and arithmetic is done as written.
 """
 
 from __future__ import annotations

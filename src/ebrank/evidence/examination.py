@@ -42,7 +42,7 @@ class Examination:
                 raise ParameterError("a measured curve takes the place of severity: give only one")
             try:
                 object.__setattr__(self, "curve", tuple(float(p) for p in self.curve))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise ParameterError(f"curve must hold numbers, not {self.curve!r}") from None
             if not self.curve or not all(0 <= p <= 1 for p in self.curve):
                 raise ParameterError("curve must hold probabilities between 0 and 1, rank 1 first")

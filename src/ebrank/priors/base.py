@@ -110,6 +110,8 @@ class Learner(Configured):
         """Return the score of each row of features."""
         raise NotImplementedError
 
-    def check(self, state: State) -> None:
-        """Raise `ParameterError` where `fit` cannot have returned this state, read from a file."""
-        raise NotImplementedError
+    def check_state(self, state: State) -> None:
+        """Raise `ParameterError` unless `fit` could have returned this state.
+
+        A state may come from a file that somebody else wrote.
+        """
