@@ -35,13 +35,14 @@ def steps(entry: Operation) -> list[Step]:
         if not entry.counted:
             return []
         return [Step(item, SHOWN, slot_of(rank), 1) for rank, item in enumerate(entry.items, 1)]
-    slot = slot_of(entry.rank)
-    added = [
-        (SHOWN, 1 if entry.shows else 0),
-        (entry.outcome, 1 if entry.outcome else 0),
-        (entry.replaces, -1 if entry.replaces else 0),
-    ]
-    return [Step(entry.item, outcome, slot, amount) for outcome, amount in added if amount]
+    slot, added = slot_of(entry.rank), []
+    if entry.shows:
+        added.append(Step(entry.item, SHOWN, slot, 1))
+    if entry.outcome:
+        added.append(Step(entry.item, entry.outcome, slot, 1))
+    if entry.replaces:
+        added.append(Step(entry.item, entry.replaces, slot, -1))
+    return added
 
 
 def items_of(entry: Operation) -> tuple[str, ...]:
