@@ -59,7 +59,7 @@ class Stepwise:
         changed = self.world.counts - before
         rows = np.flatnonzero(changed[:, 0].any(axis=1))
         rows = rows[np.argsort(changed[rows, 0].argmax(axis=1))]  # by rank: lists have ten at most
-        clicked: list[bool] = changed[rows, 1:].any(axis=(1, 2)).tolist()
+        clicked = [bool(changed[row, 1:].any()) for row in rows]
         return Session(q, rows.tolist(), clicked, float(ndcg[0]))
 
 
