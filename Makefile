@@ -35,7 +35,7 @@ demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, a
 	@echo '  $(BIN)/ebrank serve --demo                    the service, with simulated users and a dashboard'
 
 check: $(INSTALLED) lint ## in a minute: lint, types and the quick tests
-	$(PYTEST) -m 'not slow'
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m 'not slow'
 
 test: $(INSTALLED) browser lint ## everything CI checks: lint, format, types, imports, tests, doctests
 	$(PYTEST)

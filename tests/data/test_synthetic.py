@@ -24,7 +24,10 @@ TARGETS = {
 }
 """NDCG@5 of BM25 and of CFTopK without behavior in the paper's table of results."""
 
-presets = pytest.mark.parametrize("name", PRESETS)
+SLOW = {"mslr30k-like": [pytest.mark.slow]}
+presets = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW.get(name, [])) for name in PRESETS]
+)
 
 
 @cache
