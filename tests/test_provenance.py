@@ -420,6 +420,13 @@ def test_what_is_typed_in_or_opaque_never_has_the_same_stamp_twice() -> None:
     assert stamp(ranker) != stamp(ranker)
     assert trace(ranker).values == trace(ranker).values
     assert not trace(threading.Lock()).lasting
+    assert not trace({threading.Lock()}).lasting
+
+
+def test_methods_of_built_in_objects_count_with_their_objects() -> None:
+    one, other = (np.random.default_rng(seed).normal for seed in (1, 2))
+    assert trace(one).values == trace(np.random.default_rng(1).normal).values
+    assert trace(one).values != trace(other).values
 
 
 def test_no_import_is_overlooked() -> None:

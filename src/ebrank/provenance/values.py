@@ -105,7 +105,7 @@ class Walk:
         if isinstance(value, CodeType):
             self._add_code(value)
         elif isinstance(value, set | frozenset):
-            self.whole &= all(type(element) in _ATOMS for element in value)
+            self.whole &= all(map(_has_lasting_text, value))
             self._say(len(value), *sorted(map(repr, value)))
         else:
             mapping = isinstance(value, dict | MappingProxyType)
@@ -134,7 +134,8 @@ class Walk:
         elif isinstance(thing, ModuleType):
             self._describe_module(thing)
         elif isinstance(thing, _BUILT_IN) or self._is_callable_of_others(thing):
-            self._say("named", getattr(thing, "__qualname__", None) or thing.__name__)
+            name = getattr(thing, "__qualname__", None) or thing.__name__
+            self._parts("named", name, getattr(thing, "__self__", None))
             self._note_home(getattr(thing, "__module__", None) or "builtins")
         elif isinstance(thing, CellType):
             self._parts("cell", *_content_of(thing))
@@ -159,10 +160,11 @@ class Walk:
             self._add(part)
 
     def _describe_function(self, function: FunctionType) -> None:
-        home, name = function.__globals__.get("__name__"), function.__qualname__
+        home, called = function.__globals__.get("__name__"), function.__qualname__
         followed = self._note_home(home)
-        if not followed and not is_ours(str(home)) and not function.__closure__ and "<" not in name:
-            self._say("function", home, name)
+        named = "<" not in called and not function.__closure__  # neither a lambda nor made by one
+        if named and not followed and not is_ours(str(home)):
+            self._say("function", home, called)
             return
         self._parts(
             "function",
@@ -199,7 +201,7 @@ class Walk:
             return
         content = {k: v for k, v in vars(cls).items() if k not in _NO_CONTENT}
         if "_fields" in content and issubclass(cls, tuple):
-            del content["__new__"]  # made up from the fields, in no module
+            content.pop("__new__", None)  # made up from the fields, in no module
         self._parts("class", type(cls), cls.__bases__, content)
 
     def _describe_module(self, module: ModuleType) -> None:
@@ -274,6 +276,13 @@ def _content_of(cell: CellType) -> tuple[object, ...]:
         return (cell.cell_contents,)
     except ValueError:  # not filled yet
         return ()
+
+
+def _has_lasting_text(value: object) -> bool:
+    """Return whether the text of a set's element is the same in every process."""
+    if isinstance(value, tuple):
+        return all(map(_has_lasting_text, value))
+    return type(value) in _ATOMS or isinstance(value, enum.Enum)
 
 
 def _is_derived(kind: type, name: str) -> bool:
