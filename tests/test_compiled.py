@@ -269,9 +269,15 @@ BY_NAME, BY_MODULE = Formula(lambda a: K * a), Formula(lambda a: helper.K * a)
 
 if __name__ == "__main__":
     import sys
+    import numpy as np
+    from ebrank.evidence import BehaviorStats, Examination
+    from ebrank.priors import ItemPrior
+    from ebrank.scoring import scores
+
+    item = ItemPrior(np.ones(1), np.ones(1)), BehaviorStats.zeros(1), Examination()
     for name in sys.argv[1].split(","):
-        formula = globals()[name].compiled
-        print(formula.ctypes(*[1.0] * 9, 0), formula.cache_hits)
+        formula = globals()[name]
+        print(scores(formula.bind(), *item)[0], formula.compiled.cache_hits)
 """
 
 
