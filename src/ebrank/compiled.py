@@ -151,7 +151,7 @@ class FirstClass:
         code = function.__code__
         arguments = ", ".join(code.co_varnames[: code.co_argcount])
         text = f"def compiled({arguments}):\n    return function({arguments})\n"
-        names = {"__name__": __name__, "function": numba.njit(**_SHARED)(function)}
+        names = {"__name__": __name__, "function": numba.njit(**_SHARED)(self._anew(function))}
         with suppress(Exception):  # the cache is of no use; any other error comes again
             folder = _folder(function, traced)
             if folder is not None:
@@ -159,6 +159,18 @@ class FirstClass:
                 keep = numba.cfunc(self._signature, error_model="numpy", cache=True)
                 return keep(_defined(text, path, names))
         return numba.cfunc(self._signature, error_model="numpy")(_defined(text, None, names))
+
+    def _anew(self, function: FunctionType) -> FunctionType:
+        """Return the function with its parts to be compiled again: they may read new constants."""
+        names = {
+            name: numba.njit(**_SHARED)(value)
+            if isinstance(value, FunctionType) and any(value is part for part in self._made_of)
+            else value
+            for name, value in function.__globals__.items()
+        }
+        return (
+            FunctionType(function.__code__, names, function.__name__) if self._made_of else function
+        )
 
 
 _COMPILING = threading.RLock()

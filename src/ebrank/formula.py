@@ -178,11 +178,9 @@ class Formula:
 
     @cached_property
     def _first_class(self) -> FirstClass:
-        from ebrank.compiled import FirstClass, shared  # Numba takes a while to import
+        from ebrank.compiled import FirstClass  # Numba takes a while to import
 
         text, functions = _Composer(self).composed()
-        for function in functions.values():
-            shared(function)
         home = loaded(self.function)
         names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
         exec(compile(text, home.__code__.co_filename, "exec"), names)

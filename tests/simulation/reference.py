@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.evidence import BehaviorStats
+from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig

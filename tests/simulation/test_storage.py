@@ -140,7 +140,7 @@ def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) ->
 USERS = """
 from dataclasses import dataclass, field
 from ebrank.compiled import FirstClass
-from ebrank.examination import Examination
+from ebrank.evidence import Examination
 from ebrank.simulation.users import CLICK
 from patience import PATIENCE
 

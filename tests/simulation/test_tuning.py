@@ -71,7 +71,7 @@ def test_the_best_has_the_highest_validation_score_and_of_equals_is_the_first(
 def test_the_choice_can_be_typed(tuning: Tuning) -> None:
     for point in tuning.points:
         assert registry.parse(point.text) == point.ranker
-    assert tuning.points[3].text == "ebrank:estimator=exposure,epsilon=20,beta=5"
+    assert tuning.points[3].text == "ebrank:epsilon=20,estimator=exposure,beta=5"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_grids_are_read_as_the_parameters_say() -> None:
 @pytest.mark.parametrize(
     ("names", "texts", "problem"),
     [
-        (["eps"], ["1"], "ebrank has no parameter 'eps'; it has estimator, "),
+        (["eps"], ["1"], "ebrank has no parameter 'eps'; it has epsilon, estimator, "),
         (["epsilon", "epsilon"], [], "given twice"),
         (["epsilon", "beta"], ["1,2"], "2 parameters but 1 grids"),
         ([], ["1,2"], "0 parameters but 1 grids"),
