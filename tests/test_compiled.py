@@ -347,9 +347,9 @@ import ebrank.compiled
 from numba.core.bytecode import FunctionIdentity
 
 child = os.fork()
-print(next(FunctionIdentity._unique_ids), flush=True)
 if child:
-    os.waitpid(child, 0)
+    os.waitpid(child, 0)  # one after the other: both write to the same pipe
+print(next(FunctionIdentity._unique_ids), flush=True)
 """
 
 

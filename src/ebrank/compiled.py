@@ -162,6 +162,8 @@ class FirstClass:
 
     def _anew(self, function: FunctionType) -> FunctionType:
         """Return the function with its parts to be compiled again: they may read new constants."""
+        if not self._made_of:
+            return function
         names = {
             name: numba.njit(**_SHARED)(value)
             if isinstance(value, FunctionType) and any(value is part for part in self._made_of)

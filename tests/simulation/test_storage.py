@@ -141,19 +141,23 @@ USERS = """
 from dataclasses import dataclass, field
 from ebrank.compiled import FirstClass
 from ebrank.evidence import Examination
-from ebrank.simulation.users import CLICK
+from ebrank.simulation.users import BROWSE
 from patience import PATIENCE
 
-def rule(p, relevance, earlier_clicks, draw):
-    return draw < p * relevance and earlier_clicks < PATIENCE
+def rule(relevance, examination, minds, length, key, outcomes):
+    clicks = 0
+    for rank in range(length):
+        clicked = clicks < PATIENCE and minds[rank] < examination[rank] * relevance[rank]
+        outcomes[rank] = clicked
+        clicks += clicked
 
-RULE = FirstClass(rule, CLICK)
+RULE = FirstClass(rule, BROWSE)
 
 @dataclass(frozen=True)
 class Patient:
     examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
     @property
-    def click(self):
+    def browse(self):
         return RULE
 """
 
@@ -174,7 +178,7 @@ def test_a_click_rule_that_is_edited_is_run_again(
     patient = outcome()
     assert outcome() == patient
     assert len(list((tmp_path / "store").glob("*.npz"))) == 1
-    folder.write({"own_users": USERS.replace("draw < p * relevance", "draw < p * relevance / 2")})
+    folder.write({"own_users": USERS.replace("* relevance[rank]", "* relevance[rank] / 2")})
     lazy = outcome()
     folder.write({"own_users": USERS, "patience": "PATIENCE = 5"})
     assert len({tuple(patient), tuple(lazy), tuple(outcome())}) == 3
