@@ -239,6 +239,7 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (eq.relevance_probability, (1.0, 2.0)),
     (eq.relevance, (2.0, 7.0, 1.3, 5.0)),
     (eq.relevance_variance, (0.4, 7.0, 1.3, 5.0)),
+    (eq.posterior_spread, (2.0, 7.0, 1.3, 5.0)),
     (eq.marginal_certainty, (0.4, 7.0, 1.3, 5.0)),
     (eq.ranking_score, (0.4, 0.01, 20.0)),
     (eq.prior_alpha, (0.7,)),

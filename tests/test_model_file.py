@@ -443,7 +443,7 @@ def test_the_scaling_is_a_part_of_the_file(tmp_path: Path, scaling: Scaling | No
 
 # --- files of ebrank 0.1 ------------------------------------------------------------------------
 
-OLD_POLICY = "ebrank:estimator=exposure,min_impressions=1,clamp=true,epsilon=3,beta=4,ridge=0.25"
+OLD_POLICY = "ebrank:epsilon=3,estimator=exposure,min_impressions=1,clamp=true,beta=4,ridge=0.25"
 
 
 def test_version_2_is_still_read_and_ranks_as_it_did() -> None:
@@ -464,7 +464,7 @@ def test_version_2_is_still_read_and_ranks_as_it_did() -> None:
 
 def test_version_2_without_a_fit_keeps_the_parameters_of_its_prior() -> None:
     ranker = model_file.from_bytes(as_bytes(OLD_UNFITTED), "old")
-    assert str(ranker.policy) == "ebrank:clamp=true,epsilon=1,ridge=0.5"
+    assert str(ranker.policy) == "ebrank:epsilon=1,clamp=true,ridge=0.5"
     assert ranker.state_ is None
     plain = model_file.from_bytes(as_bytes(OLD_PLAIN), "old")
     assert str(plain.policy) == "ebrank:epsilon=2"

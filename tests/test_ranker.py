@@ -266,7 +266,7 @@ def test_features_are_scaled_on_the_way_to_the_prior() -> None:
 
 
 def test_policies_are_given_as_text_as_an_object_or_by_parameters() -> None:
-    text = "ebrank:estimator=exposure,epsilon=5"
+    text = "ebrank:epsilon=5,estimator=exposure"
     for ranker in (
         EBRanker(text),
         EBRanker(parse(text)),

@@ -130,6 +130,14 @@ class Formula:
         object.__setattr__(self, "given", explained)
         object.__setattr__(self, "frame", frame)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out what is compiled; what counts of a function given by name is its code."""
+        given = {
+            name: loaded(source) if isinstance(source, str) and ":" in source else source
+            for name, source in self.given.items()
+        }
+        return _made, (loaded(self.function), self.parameters, given, self.frame)
+
     def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score from quantities by name, in plain Python or NumPy."""
         known = {name: value for name, value in values.items() if name not in self.given}
@@ -282,6 +290,12 @@ def arguments_of(function: Function) -> tuple[str, ...]:
     """Return the names of a plain function's arguments."""
     code = getattr(function, "py_func", function).__code__
     return tuple(code.co_varnames[: code.co_argcount])
+
+
+def _made(
+    function: Function, parameters: tuple[str, ...], given: Mapping[str, Source], frame: Frame
+) -> Formula:
+    return Formula(function, *parameters, given=given, frame=frame)
 
 
 def loaded(function: Function | str) -> Function:

@@ -156,8 +156,12 @@ class Policy:
         return make(self.name, **kept | changes)
 
     def __str__(self) -> str:
-        """Return the text that `parse` reads back, with parameters not at their default."""
-        return to_text(self.name, self.parameters(), self.values().__getitem__)
+        """Return the text that `parse` reads back, with parameters not at their default.
+
+        Parts come first: their names say which parameters there are.
+        """
+        ordered = sorted(self.parameters(), key=lambda parameter: parameter.name not in PARTS)
+        return to_text(self.name, ordered, self.values().__getitem__)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the text: what is compiled stays behind."""

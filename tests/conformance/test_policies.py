@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ebrank import equations, policy
+from ebrank.compiled import shared
 from ebrank.evidence import Sums
 from ebrank.priors import Family, ItemPrior, Posterior
 from ebrank.priors.families.beta import DRAW, Beta
@@ -28,6 +29,7 @@ def test_policies_conform(text: str) -> None:
     check_policy(policy.parse(text))
 
 
+@shared
 def steady_loss(score: float, hits: float, trials: float) -> tuple[float, float]:
     mean = 1.0 / (1.0 + np.exp(-score))
     alpha, beta = 6.0 * mean + 1e-6, 6.0 * (1.0 - mean) + 1e-6

@@ -53,7 +53,7 @@ def test_what_is_run_lacks_what_it_says(finished: FinishedDataset) -> None:
     rankers = [run.ranker for run in ablation.runs(finished.setup)][:4]
     assert rankers[0] == chosen
     assert [one.value("epsilon") for one in rankers[:2]] == [chosen.value("epsilon"), 0.0]
-    assert [one.part for one in rankers] == ["both", "both", "prior", "behavior"]  # type: ignore[attr-defined]
+    assert [one.value("part") for one in rankers] == ["both", "both", "prior", "behavior"]
 
 
 def test_table_and_figures_of_a_real_run(finished: FinishedDataset) -> None:

@@ -59,5 +59,5 @@ def test_every_variant_has_a_reference(origin: Origin) -> None:
     theirs = references.reference_for(origin)
     assert theirs is not None
     for variant in variants(origin):
-        meant = {*variant.against, *(f"{one}:epsilon=0" for one in variant.against)}
+        meant = {*variant.against, *(f"{one}:epsilon=0.0" for one in variant.against)}
         assert meant & theirs.performance.keys(), variant.name
