@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from ebrank.behavior import Estimator
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as distributions
 from sklearn.base import clone
 
 from ebrank import BehaviorStats, EBRanker, Examination, LinearPrior, ParameterError
-from ebrank.behavior import Estimator
 from ebrank.features import Scaling
 
 Features = npt.NDArray[np.float32]

@@ -73,7 +73,7 @@ class Parameter:
             return isinstance(value, str) and (
                 value in self.choices or not self.choices or (self.open and ":" in value)
             )
-        if not _is_number(value) or (self.kind is int and not isinstance(value, Integral)):
+        if not is_number(value) or (self.kind is int and not isinstance(value, Integral)):
             return False
         low = self.at_least is None or value >= self.at_least
         return low and (self.at_most is None or value <= self.at_most)
@@ -237,10 +237,10 @@ def check_number(
 ) -> None:
     """Raise unless a value is a finite number in its range."""
     if above is not None:
-        good = _is_number(value) and value > above
+        good = is_number(value) and value > above
         require(good, f"{name} must be a number above {above}, not {value!r}")
     if at_least is not None:
-        good = _is_number(value) and value >= at_least
+        good = is_number(value) and value >= at_least
         require(good, f"{name} must be a number of {at_least} or more, not {value!r}")
 
 
@@ -265,7 +265,7 @@ def require_whole(owner: object, name: str, *, at_least: int, optional: bool = F
     check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
 
 
-def _is_number(value: object) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a finite number that fits a float; True and False are none."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False

@@ -42,7 +42,7 @@ class Examination:
                 raise ParameterError("a measured curve takes the place of severity: give only one")
             try:
                 object.__setattr__(self, "curve", tuple(float(p) for p in self.curve))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise ParameterError(f"curve must hold numbers, not {self.curve!r}") from None
             if not self.curve or not all(0 <= p <= 1 for p in self.curve):
                 raise ParameterError("curve must hold probabilities between 0 and 1, rank 1 first")
@@ -52,7 +52,7 @@ class Examination:
         ranks = np.asarray(ranks, dtype=np.float64)
         if not np.all(ranks >= 1):
             raise ParameterError("ranks are counted from 1")
-        cutoff = np.inf if self.cutoff is None else float(self.cutoff)
+        cutoff = np.inf if self.cutoff is None else float(min(self.cutoff, 2**53))
         if self.curve is None:
             return equations.examination(ranks, self.severity, cutoff)
         table = np.append(self.curve, 0.0)

@@ -111,5 +111,4 @@ class Learner(Configured):
         raise NotImplementedError
 
     def check(self, state: State) -> None:
-        """Raise `ParameterError` where `fit` cannot have returned this state, read from a file."""
-        raise NotImplementedError
+        """Raise `ParameterError` for a state, read from a file, that `scores` would choke on."""

@@ -3,7 +3,8 @@
 The ridge is chosen by the loss of validation rows. A fit begins at the ridge of the last one, the
 first at 1e-3, and moves along a grid for as long as that lowers the loss beyond doubt: by more than
 three standard errors of the mean difference between rows. Validation rows are few, and a choice
-among equals would only follow their noise.
+among equals would only follow their noise. Under a given ridge, validation rows decide when to stop
+instead.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Linear(Learner):
         at_least=0,
         kind=float,
     )
-    early_stopping: bool = param(True, "keep the weights with the lowest validation loss")
+    early_stopping: bool = param(
+        True, "with a given ridge, keep the weights with the lowest validation loss on the way"
+    )
     patience: int = param(
         5, "iterations without a lower validation loss before a fit ends", at_least=1
     )
@@ -81,7 +84,8 @@ class Linear(Learner):
             if kept.count and held_out.count:
                 chosen = self._chosen(kept, held_out, theta, ridge)
                 theta, ridge = _theta(chosen), number(chosen, "ridge")
-        return _state(self._fitted(rows, validation, theta, ridge).theta, ridge)
+        watched = validation if self.early_stopping else None
+        return _state(self._fitted(rows, watched, theta, ridge).theta, ridge)
 
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
         """Return w·x + b of each row."""
@@ -101,15 +105,15 @@ class Linear(Learner):
     def _chosen(self, rows: Rows, validation: Rows, theta: Floats, ridge: float) -> State:
         """Return the fit under the ridge that validation rows prefer.
 
-        Where a neighbor's optimum lies is guessed first: while none is better, the choice costs two
-        passes over the validation rows.
+        Where a neighbor's optimum lies is guessed first: while none is better, the choice costs
+        three passes over the validation rows.
         """
-        from ebrank.priors.learners.minimization import moved, row_losses
+        from ebrank.priors.learners.minimization import curvature_at, moved, row_losses
 
-        fitted = self._fitted(rows, validation, theta, ridge)
-        losses = fitted.losses
-        if losses is None:
-            losses = row_losses(validation, fitted.theta)
+        fitted = self._fitted(rows, None, theta, ridge)
+        if not theta.any():  # a first fit ends far from where it began
+            fitted = fitted._replace(curvature=curvature_at(rows, fitted.theta, ridge))
+        losses = row_losses(validation, fitted.theta)
         for step in (1, -1):
             first = ridge
             while 0 <= _place(ridge) + step < len(RIDGES):
@@ -117,7 +121,7 @@ class Linear(Learner):
                 guess = moved(fitted, ridge, other)
                 if not _surely_lower(row_losses(validation, guess), losses):
                     break
-                refitted = self._fitted(rows, validation, guess, other)
+                refitted = self._fitted(rows, None, guess, other)
                 lower = row_losses(validation, refitted.theta)
                 if not _surely_lower(lower, losses):
                     break
@@ -126,10 +130,9 @@ class Linear(Learner):
                 break
         return _state(fitted.theta, ridge)
 
-    def _fitted(self, rows: Rows, validation: Rows | None, theta: Floats, ridge: float) -> Fitted:
+    def _fitted(self, rows: Rows, watched: Rows | None, theta: Floats, ridge: float) -> Fitted:
         from ebrank.priors.learners.minimization import minimize  # SciPy takes a while to import
 
-        watched = validation if self.early_stopping else None
         return minimize(
             rows,
             watched,

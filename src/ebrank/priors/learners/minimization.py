@@ -30,19 +30,17 @@ class Fitted(NamedTuple):
     Attributes:
         theta: weights, the intercept last.
         iterations: quasi-Newton iterations.
-        losses: of validation rows at θ; None without validation.
         curvature: second derivative of the penalized loss where the fit began.
     """
 
     theta: Floats
     iterations: int
-    losses: Floats | None
     curvature: Floats
 
 
 def minimize(
     rows: Rows,
-    validation: Rows | None,
+    watched: Rows | None,
     start: Floats,
     ridge: float,
     *,
@@ -50,7 +48,7 @@ def minimize(
     max_iterations: int,
     tolerance: float,
 ) -> Fitted:
-    """Return the θ that minimizes the penalized loss, or the validation loss on the way there.
+    """Return the θ that minimizes the penalized loss, or the loss of watched rows on the way there.
 
     For when to stop, see the parameters of `Linear` with the same names.
     """
@@ -66,7 +64,7 @@ def minimize(
             raise ParameterError("the features hold a number that is not finite, or overflow")
         return value, linalg.solve_lower(lower, gradient)
 
-    watch = None if validation is None else _Watch(validation, start, patience)
+    watch = None if watched is None else _Watch(watched, start, patience)
     result = optimize.minimize(
         whitened,
         np.zeros(len(start)),
@@ -81,10 +79,10 @@ def minimize(
         },
     )
     if watch is None:
-        return Fitted(theta_at(result.x), int(result.nit), None, curvature)
+        return Fitted(theta_at(result.x), int(result.nit), curvature)
     if result.nit == 0:  # the start is the optimum, and the only candidate
         watch.see(start)
-    return Fitted(watch.best, int(result.nit), watch.losses, curvature)
+    return Fitted(watch.best, int(result.nit), curvature)
 
 
 def moved(fitted: Fitted, ridge: float, other: float) -> Floats:
@@ -152,13 +150,13 @@ class _Watch:
         self._patience = patience
         self._waited = 0
         self.best = start
-        self.losses = np.array([np.inf])  # a warm start is no candidate: it would rather stay
+        self._lowest = np.inf  # a warm start is no candidate: it would rather stay
 
     def see(self, theta: Floats) -> None:
         """Look at one iterate; stop the optimizer when patience is used up."""
-        losses = row_losses(self._validation, theta)
-        if losses.mean() < self.losses.mean():
-            self.losses, self.best, self._waited = losses, theta, 0
+        loss = row_losses(self._validation, theta).mean()
+        if loss < self._lowest:
+            self._lowest, self.best, self._waited = loss, theta, 0
             return
         self._waited += 1
         if self._waited >= self._patience:
