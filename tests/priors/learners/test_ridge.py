@@ -65,7 +65,7 @@ def test_a_small_ridge_where_features_say_a_lot(seed: int) -> None:
     fresh = signal(20_000, seed + 999)
     assert unseen_loss(state, fresh) < unseen_loss(first, fresh) - 1e-3
     alone = fitted(*train)  # every fifth row held out
-    assert ridge_of(alone) <= 1e-5
+    assert ridge_of(alone) <= 1e-4
 
 
 @pytest.mark.parametrize("ridge", linear.RIDGES)

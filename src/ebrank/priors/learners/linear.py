@@ -2,7 +2,7 @@
 
 The ridge is chosen by the loss of validation rows. A fit begins at the ridge of the last one, the
 first at 1e-3, and moves along a grid for as long as that lowers the loss beyond doubt: by more than
-three standard errors of the mean difference between rows. Validation rows are few, and a choice
+four standard errors of the mean difference between rows. Validation rows are few, and a choice
 among equals would only follow their noise. Under a given ridge, validation rows decide when to stop
 instead.
 """
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 FIRST_RIDGE = 1e-3
-SURE = 3.0
-"""How many standard errors a step along the grid must lower the validation loss by."""
+SURE = 4.0
+"""How many standard errors a step along the grid must lower the validation loss by: more than the
+usual two, because rows of one query are alike and tell less than as many apart."""
 FEWEST = 30
 """Fewer validation rows than this never change the ridge."""
 HELD_OUT = 5
