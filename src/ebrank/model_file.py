@@ -222,7 +222,7 @@ def _content(path: Path) -> bytes:
 def _document(content: bytes, name: str) -> Mapping[str, Any]:
     """Return the parsed file, if it is a model of a known version at all."""
     try:
-        document = json.loads(content)
+        document = json.loads(content.decode())
     except (ValueError, RecursionError):
         raise ModelFileError(f"{name}: not an ebrank model, or a damaged one") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:

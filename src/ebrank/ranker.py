@@ -71,12 +71,12 @@ class EBRanker:
         self.policy = given.with_parameters(**parameters) if parameters else given
         self.examination = Examination() if examination is None else examination
         self.scaling = scaling
-        self.seed = seed
         self.threads = threads
         require(isinstance(self.examination, Examination), f"not an examination: {examination!r}")
         require(scaling is None or isinstance(scaling, Scaling), f"not a scaling: {scaling!r}")
         check_whole("seed", seed, at_least=0)
         check_whole("threads", threads, at_least=1, optional=True)
+        self.seed = int(seed)
         self.state_: State | None = None
 
     def fit(

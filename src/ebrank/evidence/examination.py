@@ -37,6 +37,9 @@ class Examination:
         """Refuse what is not a curve of probabilities."""
         require_number(self, "severity", at_least=0)
         require_whole(self, "cutoff", at_least=1, optional=True)
+        object.__setattr__(self, "severity", float(self.severity))
+        if self.cutoff is not None:
+            object.__setattr__(self, "cutoff", int(self.cutoff))
         if self.curve is not None:
             if self.severity != 1.0:
                 raise ParameterError("a measured curve takes the place of severity: give only one")
