@@ -108,7 +108,7 @@ def test_each_quantity_is_computed_once() -> None:
 
 def test_counts_and_keys_reach_a_function_too() -> None:
     def first_rank(counts: Any, slots: int, behaviors: int, table: Any) -> float:  # noqa: ANN401
-        return counts[0] + 100.0 * counts[slots] + 1000.0 * slots + 10_000.0 * behaviors
+        return float(counts[0] + 100.0 * counts[slots] + 1000.0 * slots + 10_000.0 * behaviors)
 
     def keyed(key: np.uint64) -> float:
         return float(key % np.uint64(1000))

@@ -49,10 +49,10 @@ class Case(NamedTuple):
     @property
     def passed(self) -> tuple[Floats, Floats]:
         """p and passed impressions of each slot, behaviors counted by their weight."""
-        p = self.stats.valuation(self.curve).exposure * 2.0**-30
-        shown, *outcomes = self.stats.counts[0].astype(float)
+        p: Floats = self.stats.valuation(self.curve).exposure * np.float64(2.0**-30)
+        counts: Floats = self.stats.counts[0].astype(np.float64)
         weights = np.array(self.stats.behaviors.weights)
-        return p, shown - weights @ np.array(outcomes)
+        return p, counts[0] - weights @ counts[1:]
 
     def log_height(self, u: Floats) -> Floats:
         """Return the log of the integrand, prior times likelihood, by u = log(R/(1 − R))."""

@@ -138,7 +138,7 @@ def test_no_data_gives_a_number_that_is_not_one(
 ) -> None:
     features, stats = data
     policy = make(beta=beta, estimator=estimator, clamp=clamp)
-    parameters = {"beta": beta, "estimator": estimator, "clamp": clamp}
+    parameters: dict[str, Any] = {"beta": beta, "estimator": estimator, "clamp": clamp}
     for state in (
         fitted(features, stats, validation=data, **parameters),
         fitted(features, stats, **parameters),

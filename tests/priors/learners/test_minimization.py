@@ -125,6 +125,6 @@ def test_the_guess_at_another_ridge_is_close_to_its_optimum(other: float) -> Non
     here = fit(rows, None, start, 1e-3, tolerance=1e-7)
     there = fit(rows, None, start, other, tolerance=1e-7).theta
     guess = moved(here, 1e-3, other)
-    gap = np.linalg.norm(there - here.theta)
+    gap = float(np.linalg.norm(there - here.theta))
     assert np.linalg.norm(guess - there) < max(0.5 * gap, 1e-4)
     np.testing.assert_allclose(moved(here, 1e-3, 1e-3), here.theta)
