@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from ebrank import rankers
 from ebrank.cli import root
 from ebrank.cli.rankers import in_words
-from ebrank.rankers import registry
 from ebrank.parameters import typed
+from ebrank.rankers import registry
 from ebrank.rankers.base import REGISTRY
 
 PAGE = Path(__file__).parents[1] / "docs" / "rankers.md"
@@ -68,6 +68,7 @@ def test_the_example_runs(example: str) -> None:
     assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
 
 
+@pytest.mark.slow
 def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) -> None:
     """`-P` keeps Python from looking there by itself, as the installed command does."""
     ranker = ("--ranker", "smoothed:Smoothed:strength=2", "--json")

@@ -196,6 +196,21 @@ def test_parameters_are_bound_by_name_all_of_them() -> None:
         Formula(lambda clicks: clicks, "clicks").text()
 
 
+def test_functions_yet_to_import_are_trusted_until_they_are_used() -> None:
+    formula = Formula("no_such_module:function")
+    formula.check()
+    with pytest.raises(ModuleNotFoundError):
+        formula.text()
+
+
+@pytest.mark.parametrize(
+    "parameters", [np.array([1.0]), np.array([1, 2]), np.zeros((2, 2)), [1.0, 2.0]]
+)
+def test_parameters_that_a_kernel_would_overrun_are_refused(parameters: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match=r"Formula\.bind"):
+        Score(Formula(lambda a, t: a * t, "t"), parameters)
+
+
 def test_a_loss_names_what_its_rows_hold() -> None:
     def by_sums(score: float, hits: float, trials: float) -> tuple[float, float]:
         return score * hits, trials

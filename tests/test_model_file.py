@@ -68,7 +68,7 @@ def test_the_file_is_plain_json_and_reads_back(saved: Path) -> None:
     document = json.loads(saved.read_text())
     assert document["format"] == "ebrank-model"
     assert document["version"] == 3
-    assert document["policy"] == "ebrank:estimator=exposure,epsilon=3"
+    assert document["policy"] == "ebrank:epsilon=3,estimator=exposure"
     assert document["state"]["weights"]["shape"] == [2]
     assert EBRanker.load(saved).examination == Examination(curve=(1.0, 0.5))
 

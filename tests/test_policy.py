@@ -107,10 +107,10 @@ def test_a_text_names_parts_and_parameters() -> None:
     assert policy.bonus == MarginalCertainty(epsilon=5.0)
     assert policy.estimator.name == "exposure"
     assert policy == make("ebrank", epsilon=5, estimator="exposure")
-    assert str(policy) == "ebrank:estimator=exposure,epsilon=5"
+    assert str(policy) == "ebrank:epsilon=5,estimator=exposure"
     assert str(parse("ebrank")) == str(make()) == "ebrank"
     assert parse("thompson").bonus == Draw()
-    assert str(parse("thompson:estimator=ips,bonus=none")) == "thompson:estimator=ips,bonus=none"
+    assert str(parse("thompson:bonus=none,estimator=ips")) == "thompson:bonus=none,estimator=ips"
     assert parse("ebrank").learner.ridge is None  # type: ignore[attr-defined]
     assert str(parse("ebrank:ridge=auto")) == "ebrank"
     assert parse("ebrank:beta=2").help == PRESETS["ebrank"].help
@@ -224,7 +224,7 @@ def test_an_unknown_parameter_is_refused_in_python_too() -> None:
 
 @pytest.mark.usefixtures("mine")
 def test_a_bonus_of_ones_own_goes_by_its_class() -> None:
-    text = "ebrank:estimator=exposure,bonus=my_policy_parts:Optimist,deviations=2,label=bold"
+    text = "ebrank:bonus=my_policy_parts:Optimist,deviations=2,label=bold,estimator=exposure"
     policy = parse(text)
     assert str(policy) == text
     assert parse(str(policy)) == policy

@@ -250,7 +250,7 @@ def test_features_are_scaled_on_the_way_to_the_prior() -> None:
 
 
 def test_policies_come_as_objects_texts_and_parameters() -> None:
-    text = "ebrank:estimator=exposure,epsilon=5"
+    text = "ebrank:epsilon=5,estimator=exposure"
     for ranker in (
         EBRanker(text),
         EBRanker(parse(text)),

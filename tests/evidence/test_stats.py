@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.evidence import CLICKS, Behaviors
+from ebrank.evidence.stats import packed
 from tests.evidence.logs import (
     SHOP,
     Session,
@@ -127,6 +128,7 @@ def test_sums_of_a_view_are_those_of_its_items() -> None:
     ]
     for chosen in views:
         assert bits(stats[chosen].sums(curve)) == bits(stats.sums(curve).rows(chosen))
+    assert packed(stats[::2].counts).base is not None  # no copy where items are whole
     apart = BehaviorStats(np.asfortranarray(stats.counts))
     assert bits(apart.sums(curve)) == bits(stats.sums(curve))
     assert stats[:0].sums(curve).shown.shape == (0,)
@@ -150,6 +152,13 @@ def test_a_session_may_hold_several_behaviors() -> None:
     assert stats.shown.tolist() == [1, 1, 1]
     assert stats.clicks.tolist() == [0, 1, 1]
     assert stats.sums(Examination(severity=0.0)).clicks.round(6).tolist() == [0, 1, 0.3]
+
+
+def test_long_lists_are_recorded_in_bands() -> None:
+    stats = BehaviorStats.zeros(60)
+    stats.record(np.arange(60), np.arange(60) == 12)
+    assert stats.counts[12, :, 10].tolist() == [1, 1]  # ranks 11 to 15
+    assert stats.counts[59, :, 13].tolist() == [1, 0]  # ranks 51 to 100
 
 
 def test_a_slice_shares_memory_with_the_whole() -> None:

@@ -26,10 +26,13 @@ def made_up(
     features = rng.random((rows, n_features), dtype=np.float32)
     liked = rng.normal(size=n_features) if weights is None else weights
     alpha = np.exp(features @ liked - 0.5)
-    shown = rng.poisson(mean, rows)
-    ranks = rng.integers(1, 6, rows)
-    clicks = rng.binomial(shown, CURVE(ranks) * alpha / (alpha + 5))
-    return features, at_rank(ranks, shown, clicks)
+    return features, clicked(rng, alpha / (alpha + 5), mean)
+
+
+def clicked(rng: np.random.Generator, relevance: Floats, mean: float = 4.0) -> BehaviorStats:
+    """Return the behavior of users who saw each item `mean` times on average, at one rank."""
+    shown, ranks = rng.poisson(mean, len(relevance)), rng.integers(1, 6, len(relevance))
+    return at_rank(ranks, shown, rng.binomial(shown, CURVE(ranks) * relevance))
 
 
 def at_rank(ranks: Any, shown: Any, clicks: Any) -> BehaviorStats:  # noqa: ANN401 (arrays)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.evidence import BehaviorStats
+from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
@@ -65,7 +65,7 @@ class Reference:
         users = self.config.users.examination
         self.examined = users(ranks).tolist()
         belief = self.config.believed or users
-        curve = belief([typical_rank(rank) for rank in ranks]).tolist()
+        curve = [mean_examination(belief, rank) for rank in ranks]
         self.believed = [rounded(p) for p in curve]
         weights = self.config.behaviors.weights
         self.slots = slot(self.config.list_length) + 1
@@ -307,12 +307,16 @@ def slot(rank: int) -> int:
     return rank - 1 if rank <= 10 else 9 + sum(rank > last for last in BANDS)
 
 
-def typical_rank(rank: int) -> float:
-    """Return the rank that stands for all of a band: the geometric mean of first and last."""
+def mean_examination(examination: Examination, rank: int) -> float:
+    """Return the p that stands for all of a rank's band: the mean down to the last examined."""
     if rank <= 10:
-        return float(rank)
+        return float(examination([rank])[0])
     last = next(last for last in BANDS if last >= rank)
-    return math.sqrt((BANDS[BANDS.index(last) - 1] + 1) * last)
+    first = BANDS[BANDS.index(last) - 1] + 1
+    p = examination(range(first, last + 1)).tolist()
+    while p and p[-1] == 0.0:
+        p.pop()
+    return sum(p) / len(p) if p else 0.0
 
 
 def rounded(x: float) -> float:

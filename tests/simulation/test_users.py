@@ -2,33 +2,51 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.evidence import Examination
-from ebrank.simulation.users import PositionBased, position_based_click
+from ebrank.simulation.users import PositionBased, UserModel, position_based
+from ebrank.testing import check_users
+from ebrank.testing.users import shown
+from tests.simulation.users import Impatient
 
 SHARE = st.floats(0.0, 1.0)
+DRAW = st.floats(0.0, 1.0, exclude_max=True)
 
 
-@given(SHARE, SHARE, st.integers(0, 4), st.floats(0.0, 1.0, exclude_max=True))
-def test_a_click_needs_examination_and_relevance(
-    p: float, relevance: float, earlier: int, draw: float
-) -> None:
-    clicked = position_based_click(p, relevance, earlier, draw)
-    assert clicked == (draw < p * relevance)
+@given(SHARE, SHARE, DRAW)
+def test_a_click_needs_examination_and_relevance(p: float, relevance: float, draw: float) -> None:
+    outcomes = [-1]
+    position_based([relevance], [p], [draw], 1, np.uint64(0), outcomes)
+    assert outcomes[0] == (draw < p * relevance)
     if p == 0 or relevance == 0:
-        assert not clicked
+        assert not outcomes[0]
     if p == relevance == 1:
-        assert clicked
+        assert outcomes[0]
 
 
-def test_the_compiled_rule_is_the_plain_one() -> None:
-    users = PositionBased()
-    compiled = users.click.compiled.ctypes
-    for draw in (0.0, 0.2, 0.3, 0.31, 0.99):
-        assert compiled(0.5, 0.6, 0, draw) == users.click(0.5, 0.6, 0, draw) == (draw < 0.3)
+@given(st.lists(st.tuples(SHARE, SHARE, DRAW), min_size=1, max_size=8), st.data())
+def test_the_compiled_rule_is_the_plain_one(
+    ranks: list[tuple[float, float, float]], data: st.DataObject
+) -> None:
+    relevance, examination, minds = (np.array(column) for column in zip(*ranks, strict=True))
+    length = data.draw(st.integers(0, len(ranks)))
+    plain = [0] * len(ranks)
+    position_based(
+        relevance.tolist(), examination.tolist(), minds.tolist(), length, np.uint64(0), plain
+    )
+    compiled = shown(
+        PositionBased().browse.compiled, relevance, examination, minds, length, np.uint64(0)
+    )
+    assert compiled[:length].tolist() == plain[:length]
+
+
+@pytest.mark.parametrize("users", [PositionBased(), Impatient()], ids=["position", "impatient"])
+def test_users_conform(users: UserModel) -> None:
+    check_users(users)
 
 
 def test_users_are_the_papers_by_default_and_compare_by_value() -> None:

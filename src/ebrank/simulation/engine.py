@@ -19,7 +19,7 @@ from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
 from ebrank.errors import DataError
-from ebrank.evaluation.cumulative import cum_ndcg
+from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
@@ -81,12 +81,14 @@ def run_trial(
     run.foresee(model, update=0)
     for update in range(config.updates):
         before = time.perf_counter()
-        run.serve(model, update)
+        with learner.watching(model):
+            run.serve(model, update)
         between = time.perf_counter()
         model = learner.update()
         serving += between - before
         learning += time.perf_counter() - between
-        run.measure(model)
+        with learner.watching(model):
+            run.measure(model)
         run.foresee(model, update + 1)
         if progress is not None:
             progress(update + 1, config.updates)
@@ -195,11 +197,12 @@ class _Run:
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the list of each test query (rows) that the model alone would show."""
         score = model.cold if cold and model.cold is not None else model.offline
+        compiled = score.compiled
         lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
         map_blocks(
             lambda start, stop: offline.write_best(
                 self.world,
-                score.compiled,
+                compiled,
                 model.a,
                 model.b,
                 score.parameters,

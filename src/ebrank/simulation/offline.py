@@ -6,7 +6,7 @@ import numpy as np
 
 from ebrank.compiled import kernel
 from ebrank.pointers import pointer_to
-from ebrank.simulation.scored import insert
+from ebrank.simulation.scored import check, doubt_of, insert
 from ebrank.simulation.world import World
 from ebrank.typing import Compiled, Floats, Ints
 
@@ -31,7 +31,7 @@ def write_best(
     them.
     """
     length = lists.shape[1]
-    values = np.empty(length)
+    values, doubt = np.empty(length), 0.0
     behaviors, slots = world.counts.shape[1] - 1, world.counts.shape[2]
     nothing = np.zeros((1, (1 + behaviors) * slots), np.int32)
     for i, q in enumerate(queries):
@@ -50,8 +50,10 @@ def write_best(
                     pointer_to(parameters, 0),
                     np.uint64(0),
                 )
+                doubt += doubt_of(value)
                 listed = insert(world.leaves, lists[i], values, listed, row, value, length)
         lists[i, listed:] = NOBODY
+    check(doubt)
 
 
 def list_ndcg(

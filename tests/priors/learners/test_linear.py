@@ -127,7 +127,7 @@ def awkward(draw: st.DrawFn) -> tuple[Features, BehaviorStats]:
     clicks = {"all": shown, "none": 0 * shown, "some": rng.binomial(shown, 0.4)}[
         draw(st.sampled_from(["all", "none", "some"]))
     ]
-    ranks = np.full(rows, draw(st.sampled_from([1, 5])))  # C far above n at rank 5
+    ranks = np.full(rows, draw(st.sampled_from([1, 5])))
     features = np.column_stack([columns[name] for name in chosen]).astype(np.float32)
     return features, at_rank(ranks, shown, clicks)
 
@@ -202,8 +202,8 @@ def test_bad_data_is_refused_in_words() -> None:
 def test_states_that_no_fit_returns_are_refused() -> None:
     good = {"weights": np.zeros(3), "intercept": np.zeros(1), "ridge": np.ones(1)}
     learner = Linear()
-    learner.check(good)
-    learner.check(fitted(*made_up(50, 3, seed=1)))
+    learner.check_state(good)
+    learner.check_state(fitted(*made_up(50, 3, seed=1)))
     for name, array in (
         ("weights", np.zeros((3, 1))),
         ("intercept", np.zeros(2)),
@@ -212,6 +212,6 @@ def test_states_that_no_fit_returns_are_refused() -> None:
         ("extra", np.zeros(1)),
     ):
         with pytest.raises(ParameterError, match=r"linear prior has|ridge must be 0 or more"):
-            learner.check({**good, name: array})
+            learner.check_state({**good, name: array})
     with pytest.raises(ParameterError, match="weights, an intercept and a ridge"):
-        learner.check({"weights": np.zeros(3)})
+        learner.check_state({"weights": np.zeros(3)})

@@ -94,7 +94,7 @@ class Linear(Learner):
         _check_width(theta, features.shape[1])
         return linear_scores(features, theta, threads)
 
-    def check(self, state: State) -> None:
+    def check_state(self, state: State) -> None:
         """Refuse what is not weights, an intercept and a ridge."""
         if set(state) != {"weights", "intercept", "ridge"}:
             raise ParameterError("a linear prior has weights, an intercept and a ridge")
@@ -132,7 +132,7 @@ class Linear(Learner):
         return _state(fitted.theta, ridge)
 
     def _fitted(self, rows: Rows, watched: Rows | None, theta: Floats, ridge: float) -> Fitted:
-        from ebrank.priors.learners.minimization import minimize  # SciPy takes a while to import
+        from ebrank.priors.learners.minimization import minimize  # Numba takes a while to import
 
         return minimize(
             rows,

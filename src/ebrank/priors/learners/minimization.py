@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
 
 from ebrank import linalg
 from ebrank.errors import ParameterError
 from ebrank.priors.learners import linear_kernel
 from ebrank.priors.rows import Rows
-from ebrank.threads import map_blocks
+from ebrank.threads import map_blocks, one_blas_thread
 from ebrank.typing import Floats
 
 CURVATURE_ROWS = 16_384
@@ -52,6 +51,8 @@ def minimize(
 
     For when to stop, see the parameters of `Linear` with the same names.
     """
+    from scipy import optimize  # takes a while to import, and a server never needs it
+
     curvature = curvature_at(rows, start, ridge)
     lower = linalg.cholesky(curvature)
 
@@ -65,19 +66,20 @@ def minimize(
         return value, linalg.solve_lower(lower, gradient)
 
     watch = None if watched is None else _Watch(watched, start, patience)
-    result = optimize.minimize(
-        whitened,
-        np.zeros(len(start)),
-        jac=True,
-        method="L-BFGS-B",
-        callback=None if watch is None else lambda u: watch.see(theta_at(u)),
-        options={
-            "maxiter": max_iterations,
-            "gtol": tolerance,
-            "ftol": 1e-15,
-            "maxcor": 20,
-        },
-    )
+    with one_blas_thread:
+        result = optimize.minimize(
+            whitened,
+            np.zeros(len(start)),
+            jac=True,
+            method="L-BFGS-B",
+            callback=None if watch is None else lambda u: watch.see(theta_at(u)),
+            options={
+                "maxiter": max_iterations,
+                "gtol": tolerance,
+                "ftol": 1e-15,
+                "maxcor": 20,
+            },
+        )
     if watch is None:
         return Fitted(theta_at(result.x), int(result.nit), curvature)
     if result.nit == 0:  # the start is the optimum, and the only candidate

@@ -1,0 +1,179 @@
+"""What every ranker must do, whatever it ranks by."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import numpy as np
+
+from ebrank.data.dataset import Dataset
+from ebrank.evidence import Examination
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial, simulate
+from ebrank.simulation.result import TrialResult
+from ebrank.simulation.users import PositionBased
+from ebrank.testing.datasets import tiny
+from ebrank.typing import Floats
+
+CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
+
+
+def check_ranker(ranker: Ranker, dataset: Dataset | None = None) -> None:
+    """Run a ranker on small datasets and raise where it breaks a promise.
+
+    Its text and its pickle give it back; its figures are finite and in range; they are a pure
+    function of dataset, config and seed, whatever the number of threads; trials do not depend on
+    each other; it learns nothing from test labels and changes nothing in the dataset.
+    """
+    data = tiny() if dataset is None else dataset
+    checks: list[Callable[[Ranker, Dataset], None]] = [
+        check_declaration,
+        check_repeats,
+        check_threads,
+        check_trials_are_apart,
+        check_test_labels_are_secret,
+        check_dataset_is_only_read,
+        check_odd_experiments,
+    ]
+    for check in checks:
+        check(ranker, data)
+
+
+def check_declaration(ranker: Ranker, data: Dataset) -> None:
+    """Text and pickle give the ranker back, and each parameter says what it is."""
+    again = registry.parse(str(ranker))
+    assert again == ranker, f"{ranker} reads back as {again!r}"
+    assert hash(again) == hash(ranker), f"{ranker} and its copy have different hashes"
+    assert pickle.loads(pickle.dumps(ranker)) == ranker, f"{ranker} changes when pickled"
+    assert ranker.help.strip().endswith("."), f"{ranker}: help must be a sentence"
+    for parameter in ranker.parameters():
+        assert parameter.help, f"{ranker}: the parameter {parameter.name} has no help"
+        parameter.check(ranker.value(parameter.name), ranker.name)
+
+
+def check_repeats(ranker: Ranker, data: Dataset) -> None:
+    """The same seed gives the same bits, another one does not, and figures are in range."""
+    first = _run(ranker, data)
+    check_ranges(first, CONFIG)
+    _same(f"{ranker}, run twice with one seed", first, _run(ranker, data))
+    other = _run(ranker, data, seed=2)
+    assert "test_ndcg" in differences(first, other), f"{ranker}: another seed changes nothing"
+
+
+def check_threads(ranker: Ranker, data: Dataset) -> None:
+    """The number of threads changes nothing."""
+    wide = tiny(sizes=[3 + i % 8 for i in range(150)])
+    one = _run(ranker, wide, threads=1)
+    for threads in (2, 5):
+        _same(f"{ranker} on {threads} threads", one, _run(ranker, wide, threads=threads))
+
+
+def check_trials_are_apart(ranker: Ranker, data: Dataset) -> None:
+    """A trial is the same alone and among others."""
+    trials = simulate(data, ranker, CONFIG, seed=1, trials=2).trials
+    alone = run_trial(data, ranker, CONFIG, seed=1, trial=1)
+    _same(f"{ranker}, the second trial alone", trials[1], alone)
+
+
+def check_test_labels_are_secret(ranker: Ranker, data: Dataset) -> None:
+    """What is learned before test queries are served does not depend on their labels."""
+    if ranker.name == "oracle":
+        return
+    rows = np.arange(data.n_rows)[data.rows_in("test")]
+    labels = data.labels.copy()
+    labels[rows] = labels[rows][::-1]
+    config = replace(CONFIG, warmup_sessions=0, sessions=CONFIG.updates)
+    models: list[Floats | None] = []
+    for own in (data, replace(data, labels=labels)):
+        watched = _Watched(ranker)
+        run_trial(own, watched, config, seed=1, trial=0)  # type: ignore[arg-type]
+        models.append(watched.first)
+    known, unknown = models
+    assert known is not None, f"{ranker} never learned"
+    assert unknown is not None, f"{ranker} never learned"
+    assert np.array_equal(known, unknown), f"{ranker} knows the labels of test queries"
+
+
+def check_dataset_is_only_read(ranker: Ranker, data: Dataset) -> None:
+    """The caller's arrays stay as they are."""
+    names = [f.name for f in fields(data) if isinstance(getattr(data, f.name), np.ndarray)]
+    before = {name: getattr(data, name).copy() for name in names}
+    _run(ranker, data)
+    for name in names:
+        assert np.array_equal(getattr(data, name), before[name]), f"{ranker} changed {name}"
+
+
+def check_odd_experiments(ranker: Ranker, data: Dataset) -> None:
+    """Long and short lists, one update or many, users who look at the first rank alone."""
+    for config in (
+        SimulationConfig(updates=1, sessions=60, warmup_sessions=0),
+        SimulationConfig(updates=20, sessions=60, list_length=1, cutoffs=(1,)),
+        SimulationConfig(updates=2, sessions=60, list_length=30, initial_candidates=(1, 1)),
+        SimulationConfig(updates=2, sessions=60, users=PositionBased(Examination(cutoff=1))),
+    ):
+        check_ranges(run_trial(data, ranker, config, seed=1, trial=0), config)
+
+
+def check_ranges(result: TrialResult, config: SimulationConfig) -> None:
+    """Every figure is finite, and within what it can be."""
+    for field in fields(TrialResult):
+        value = getattr(result, field.name)
+        assert value is None or np.all(np.isfinite(value)), f"{field.name} is not finite"
+    for name in ("cold_ndcg", "warm_ndcg", "cold_by_query", "warm_by_query", "test_ndcg"):
+        values = getattr(result, name)
+        assert np.all((values >= 0.0) & (values <= 1.0 + 1e-12)), f"{name} is outside [0, 1]"
+    ceiling = 1.0 / (1.0 - config.discount)
+    inside = (result.cum_ndcg >= 0.0) & (result.cum_ndcg <= ceiling)
+    assert np.all(inside), f"cum_ndcg is outside [0, {ceiling:g}]"
+
+
+def differences(first: TrialResult, second: TrialResult) -> list[str]:
+    """Return the names of the measures that are not the same bit for bit, run time aside."""
+    names = [field.name for field in fields(TrialResult) if "seconds" not in field.name]
+    return [name for name in names if not _equal(getattr(first, name), getattr(second, name))]
+
+
+def _equal(first: object, second: object) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.asarray(first).tobytes() == np.asarray(second).tobytes()
+
+
+def _same(what: str, first: TrialResult, second: TrialResult) -> None:
+    changed = differences(first, second)
+    assert not changed, f"{what}: other bits in {', '.join(changed)}"
+
+
+def _run(ranker: Ranker, data: Dataset, seed: int = 1, threads: int | None = 1) -> TrialResult:
+    return run_trial(data, ranker, CONFIG, seed, trial=0, threads=threads)
+
+
+class _Watched:
+    """A ranker whose first model can be looked at."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
+        self.first: Floats | None = None
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        learner = self._ranker.learner(trial)
+        watched = self
+
+        class _Learner:
+            def update(self) -> object:
+                model = learner.update()
+                if watched.first is None:
+                    watched.first = model.a.copy()
+                return model
+
+        return _Learner()  # type: ignore[return-value]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._ranker, name)
+
+    def __str__(self) -> str:
+        return str(self._ranker)
