@@ -24,7 +24,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.special import beta_quantile, log_gamma, log_gamma_and_digamma
+from ebrank.special import beta_quantile, log_gamma, shifted_log_gamma
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
@@ -146,12 +146,13 @@ def prior_loss_and_gradient(
     clicks: Real, trials: Real, alpha: Real, beta: Real
 ) -> tuple[Real, Real]:
     """Return `prior_loss` and `prior_loss_gradient`, at little more than the cost of one."""
-    prior_hits, prior_hits_slope = log_gamma_and_digamma(alpha)
-    prior_all, prior_all_slope = log_gamma_and_digamma(alpha + beta)
-    hits, hits_slope = log_gamma_and_digamma(clicks + alpha)
-    all_, all_slope = log_gamma_and_digamma(trials + alpha + beta)
+    prior_hits, prior_hits_slope, prior_hits_steps = shifted_log_gamma(alpha)
+    prior_all, prior_all_slope, prior_all_steps = shifted_log_gamma(alpha + beta)
+    hits, hits_slope, hits_steps = shifted_log_gamma(clicks + alpha)
+    all_, all_slope, all_steps = shifted_log_gamma(trials + alpha + beta)
+    steps = (prior_hits_steps * all_steps) / (prior_all_steps * hits_steps)
     return (
-        prior_hits - prior_all - hits + all_,
+        prior_hits - prior_all - hits + all_ - np.log(steps),
         prior_hits_slope - prior_all_slope - hits_slope + all_slope,
     )
 

@@ -34,6 +34,15 @@ def digamma(x: Real) -> Real:
 
 def log_gamma_and_digamma(x: Real) -> tuple[Real, Real]:
     """Return both: they share what is costly."""
+    shifted, slope, steps = shifted_log_gamma(x)
+    return shifted - np.log(steps), slope
+
+
+def shifted_log_gamma(x: Real) -> tuple[Real, Real, Real]:
+    """Return log Γ(x + 8), ψ(x), and the product x (x+1) ... (x+7) that the two log Γ differ by.
+
+    A sum of several log Γ needs the logarithm of just one product.
+    """
     y = x + 8.0
     log_y = np.log(y)
     inverse = 1.0 / y
@@ -41,10 +50,10 @@ def log_gamma_and_digamma(x: Real) -> tuple[Real, Real]:
     series = inverse * (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z * (1 / 1680 - z / 1188))))
     series_slope = z * (1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z / 132))))
     s = x * (x + 7.0)
-    steps = s * (s + 6.0) * (s + 10.0) * (s + 12.0)  # x (x+1) ... (x+7)
+    steps = s * (s + 6.0) * (s + 10.0) * (s + 12.0)
     steps_slope = (2.0 * x + 7.0) * (((4.0 * s + 84.0) * s + 504.0) * s + 720.0)
-    log_value = (y - 0.5) * log_y - y + HALF_LOG_TWO_PI + series - np.log(steps)
-    return log_value, log_y - 0.5 * inverse - series_slope - steps_slope / steps
+    value = (y - 0.5) * log_y - y + HALF_LOG_TWO_PI + series
+    return value, log_y - 0.5 * inverse - series_slope - steps_slope / steps, steps
 
 
 def beta_quantile(a: Real, b: Real, probability: float) -> Real:

@@ -3,7 +3,7 @@
 n, c, C and E are weighted sums of an item's counts (eq:logsnC). The weights are whole multiples of
 2⁻³⁰, so that the sums are exact: they do not depend on the order in which counts were added, nor on
 who adds them, a kernel, NumPy or a database. Sums are 64 bits wide, which is room for c, C and E up
-to 2³³ of one item.
+to 2³³ of one item: more than any item has, unless its clicks and the curve contradict each other.
 
 The p of a band is the mean over its ranks, down to the last that users examine.
 

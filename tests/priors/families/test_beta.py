@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,6 +56,22 @@ def test_the_loss_is_minus_log_of_the_marginal_likelihood_but_for_a_constant(
     assert difference == pytest.approx(whole(score) - whole(0.0), rel=1e-7, abs=1e-7)
     up, down = (beta_loss(score + step, hits, trials, beta)[0] for step in (1e-4, -1e-4))
     assert slope == pytest.approx((up - down) / 2e-4, rel=1e-4, abs=1e-4)
+
+
+@given(st.floats(-9.99, 9.99), st.floats(0, 200), st.floats(0, 200), st.floats(0.05, 100))
+def test_loss_and_slope_in_high_precision_also_where_hits_exceed_trials(
+    score: float, hits: float, trials: float, beta: float
+) -> None:
+    with mpmath.workdps(40):
+
+        def exact(s: mpmath.mpf) -> mpmath.mpf:
+            a, lg = mpmath.exp(s), mpmath.loggamma
+            return lg(a) - lg(a + beta) - lg(hits + a) + lg(trials + a + beta)
+
+        value, slope = float(exact(mpmath.mpf(score))), float(mpmath.diff(exact, score))
+    loss, found = beta_loss(score, hits, trials, beta)
+    assert loss == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert found == pytest.approx(slope, rel=1e-7, abs=1e-7)
 
 
 @pytest.mark.parametrize("score", [-11.0, 11.0])
