@@ -24,16 +24,17 @@ def write_best(
     seen: bool,
     queries: Ints,
     lists: Ints,
-) -> None:
+) -> bool:
     """Write each query's best candidates, best first, into its row of `lists`.
 
     Candidates are those that have entered. Unless `seen`, items are scored as if nobody had seen
-    them.
+    them. Returns whether all scores are numbers.
     """
     length = lists.shape[1]
     values = np.empty(length)
     behaviors, slots = world.counts.shape[1] - 1, world.counts.shape[2]
     nothing = np.zeros((1, (1 + behaviors) * slots), np.int32)
+    sound = True
     for i, q in enumerate(queries):
         listed = 0
         for row in range(world.pointers[q], world.pointers[q + 1]):
@@ -50,8 +51,10 @@ def write_best(
                     pointer_to(parameters, 0),
                     np.uint64(0),
                 )
+                sound &= value == value  # noqa: PLR0124 (NaN differs from itself)
                 listed = insert(world.leaves, lists[i], values, listed, row, value, length)
         lists[i, listed:] = NOBODY
+    return sound
 
 
 def list_ndcg(

@@ -11,11 +11,14 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import inner, kernel
-from ebrank.pointers import pointer_to
+from ebrank.pointers import pointer_to, prefetch
 from ebrank.simulation import tournament
 from ebrank.simulation.session import item_enters, room_for_sheet, show
 from ebrank.simulation.world import AGES, World
 from ebrank.typing import Compiled, Floats, Ints, SmallInts
+
+AHEAD = 12
+"""How many candidates ahead of time their state is fetched from memory."""
 
 
 @kernel
@@ -37,7 +40,7 @@ def run_sessions(
 ) -> tuple[Floats, Floats]:
     """Run the scheduled sessions of some queries; write each session's NDCG at its time.
 
-    Returns exposure and clicks by age of the items.
+    It is NaN where a score is not a number. Returns exposure and clicks by age of the items.
     """
     arrivals_key = streams.child(key, streams.ARRIVALS)
     users_key = streams.child(key, streams.USERS)
@@ -63,10 +66,14 @@ def run_sessions(
             shown = min(length, world.entered[q])
             if noisy:
                 session = streams.child(noise, world.sessions_done[q])
-                draw_top(world, score, a, b, parameters, q, session, drawn, sheet.rows, shown)
+                sound = draw_top(
+                    world, score, a, b, parameters, q, session, drawn, sheet.rows, shown
+                )
             else:
+                sound = marks[1] != tournament.NAN
                 take_top(world, marks, winners, size, first, sheet.rows, shown)
-            ndcg[times[i]] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
+            value = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
+            ndcg[times[i]] = value if sound else np.nan
             if not noisy:
                 for rank in range(shown):
                     put_row(world, score, a, b, parameters, marks, winners, size, sheet.rows[rank])
@@ -120,11 +127,16 @@ def enter_all(
     size: int,
 ) -> None:
     """Start a tournament of a query's candidates."""
-    first = world.pointers[q]
+    first, stop = world.pointers[q], world.pointers[q + 1]
     for place in range(size):
         marks[size + place] = tournament.EMPTY
-    for arrival in range(first, first + world.entered[q]):
-        row = world.arrivals[arrival]
+    n = 0
+    for row in range(first, stop):  # in order of memory, and without a branch
+        winners[n] = row
+        n += world.positions[row] < world.entered[q]
+    for i in range(n):
+        prefetch(world.counts, winners[i + AHEAD] if i + AHEAD < n else stop + i + AHEAD - n)
+        row = winners[i]
         value = score_of(world, score, a, b, parameters, row, np.uint64(0))
         marks[size + world.leaves[row]] = tournament.mark(value)
     tournament.build(marks, winners, size)
@@ -177,16 +189,21 @@ def draw_top(
     drawn: Floats,
     rows: Ints,
     length: int,
-) -> None:
-    """Score every candidate with this session's draws; write the best rows and their scores."""
+) -> bool:
+    """Score every candidate with this session's draws; write the best rows and their scores.
+
+    Returns whether all scores are numbers.
+    """
     first = world.pointers[q]
-    listed = 0
+    listed, sound = 0, True
     for row in range(first, world.pointers[q + 1]):
         if world.positions[row] >= world.entered[q]:
             continue
         key = streams.child(session, row - first)
         value = score_of(world, score, a, b, parameters, row, key)
+        sound &= value == value  # noqa: PLR0124 (NaN differs from itself)
         listed = insert(world.leaves, rows, drawn, listed, row, value, length)
+    return sound
 
 
 @inner
