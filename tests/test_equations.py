@@ -158,6 +158,15 @@ def test_variance_bound_exceeds_the_exact_variance() -> None:
     assert 0 < variance < relevance / min(p) / (len(p) + alpha + beta)
 
 
+@given(count, st.floats(0, 40), shape, shape)
+def test_posterior_spread_is_the_standard_deviation(
+    clicks: int, exposure: float, alpha: float, beta: float
+) -> None:
+    posterior = stats.beta(clicks + alpha, max(exposure - clicks, 0.0) + beta)
+    spread = eq.posterior_spread(float(clicks), exposure, alpha, beta)
+    assert spread == pytest.approx(posterior.std())
+
+
 @given(count, st.floats(0, 40), shape, shape, st.sampled_from([0.5, 0.9, 0.99]))
 def test_posterior_interval_holds_its_share_of_the_posterior(
     clicks: int, exposure: float, alpha: float, beta: float, level: float
@@ -240,6 +249,7 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (eq.relevance_variance, (0.4, 7.0, 1.3, 5.0)),
     (eq.marginal_certainty, (0.4, 7.0, 1.3, 5.0)),
     (eq.ranking_score, (0.4, 0.01, 20.0)),
+    (eq.posterior_spread, (2.0, 7.0, 1.3, 5.0)),
     (eq.posterior_interval, (2.0, 7.0, 1.3, 5.0)),
     (eq.prior_alpha, (0.7,)),
     (eq.prior_loss, (2.0, 7.0, 1.3, 5.0)),

@@ -15,7 +15,6 @@ array([[0.5, 0. ]], dtype=float32)
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.errors import ParameterError
-from ebrank.parameters import require
+from ebrank.parameters import is_number, require
 from ebrank.typing import Features
 
 ScalingKind: TypeAlias = Literal["query", "global", "none"]
@@ -104,6 +103,5 @@ def _numbers(name: str, values: object) -> tuple[float, ...]:
     if not isinstance(values, list | tuple):
         raise ParameterError(f"global scaling needs {name}: one number per feature")
     for value in values:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        require(number and math.isfinite(value), f"{name} holds {value!r}, no finite number")
+        require(is_number(value), f"{name} holds {value!r}, not a finite number")
     return tuple(float(value) for value in values)

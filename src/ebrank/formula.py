@@ -25,7 +25,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -129,20 +129,26 @@ class Formula:
 
     def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score from quantities by name, in plain Python or NumPy."""
-        known = dict(values)
+        known = {name: value for name, value in values.items() if name not in self.given}
+        pending: list[str] = []
 
         def value(name: str) -> Any:  # noqa: ANN401
             if name not in known:
-                source = self.given.get(name)
-                if source is None:
-                    raise ParameterError(f"the formula needs {name}")
-                known[name] = call(source) if callable(source) else _constant(source, value)
+                if name not in self.given:
+                    raise ParameterError(f"the formula needs {name!r}")
+                _begin(name, pending)
+                source = self.given[name]
+                known[name] = value(source) if _is_name(source) else result(source)
+                pending.pop()
             return known[name]
 
-        def call(function: Function) -> Any:  # noqa: ANN401
+        def result(source: Source) -> Any:  # noqa: ANN401
+            if isinstance(source, int | float):
+                return source
+            function = loaded(source)
             return function(*(value(name) for name in arguments_of(function)))
 
-        return call(loaded(self.function))
+        return result(self.function)
 
     def text(self) -> str:
         """Return the source of the function that compiled code calls."""
@@ -207,7 +213,7 @@ class _Composer:
         self._lines: list[str] = []
         self._functions: dict[str, Function] = {}
         self._done: set[str] = set()
-        self._open: list[str] = []
+        self._pending: list[str] = []
 
     def composed(self) -> tuple[str, dict[str, Function]]:
         taken = {*self._frame.arguments, *self._frame.derived, *self._formula.given}
@@ -247,19 +253,18 @@ class _Composer:
         )
 
     def _given(self, name: str, user: Function) -> str:
-        if name in self._open:
-            raise ParameterError(f"{name} is explained by itself: {' → '.join(self._open)}")
+        """Return the expression for a quantity that `given` explains."""
         source = self._formula.given[name]
         if isinstance(source, int | float):
             return repr(float(source))
-        self._open.append(name)
-        if isinstance(source, str) and ":" not in source:
-            expression = self._named(source, user)
-        else:
-            expression = f"{name}_"
-            if expression not in self._done:
+        expression = f"{name}_"
+        if expression not in self._done:
+            _begin(name, self._pending)
+            if _is_name(source):
+                expression = self._named(source, user)
+            else:
                 self._assign(expression, self._call(source))
-        self._open.pop()
+            self._pending.pop()
         return expression
 
     def _assign(self, name: str, expression: str) -> None:
@@ -283,9 +288,13 @@ def loaded(function: Function | str) -> Function:
     return imported
 
 
-def _constant(source: str | float, value: Callable[[str], Any]) -> Any:  # noqa: ANN401
-    """Return a quantity that is another one, a constant, or a function given by its name."""
-    if isinstance(source, str) and ":" in source:
-        function = loaded(source)
-        return function(*(value(name) for name in arguments_of(function)))
-    return value(source) if isinstance(source, str) else source
+def _is_name(source: Source) -> TypeGuard[str]:
+    """Return whether a quantity is another one, not a function, its path, or a constant."""
+    return isinstance(source, str) and ":" not in source
+
+
+def _begin(name: str, pending: list[str]) -> None:
+    """Note that a quantity is being computed; raise where that needs the quantity itself."""
+    if name in pending:
+        raise ParameterError(f"{name} depends on itself: {' → '.join([*pending, name])}")
+    pending.append(name)

@@ -17,11 +17,12 @@ ebrank.errors.ParameterError: root: width takes a number of 0 or more, not -1.0
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from ebrank.errors import ParameterError
 
@@ -57,10 +58,13 @@ class Parameter:
         except (KeyError, ValueError):
             raise ParameterError(f"{self.name} takes {self.domain}, not {text!r}") from None
 
-    def check(self, value: object, owner: str) -> None:
-        """Raise where a value is outside the domain."""
-        if not (self.default is None and value is None) and not self._contains(value):
+    def check(self, value: object, owner: str) -> Any:  # noqa: ANN401 (of the parameter's type)
+        """Return a value in the parameter's own type, or raise where it is outside the domain."""
+        if self.default is None and value is None:
+            return None
+        if not self._contains(value):
             raise ParameterError(f"{owner}: {self.name} takes {self.domain}, not {value!r}")
+        return self.kind(value)
 
     def _contains(self, value: object) -> bool:
         if self.kind is bool:
@@ -69,12 +73,10 @@ class Parameter:
             return isinstance(value, str) and (
                 value in self.choices or not self.choices or (self.open and ":" in value)
             )
-        if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        if not is_number(value) or (self.kind is int and not isinstance(value, Integral)):
             return False
-        whole = self.kind is float or isinstance(value, Integral)
-        number = float(value)
-        low = self.at_least is None or number >= self.at_least
-        return whole and low and (self.at_most is None or number <= self.at_most)
+        low = self.at_least is None or value >= self.at_least
+        return low and (self.at_most is None or value <= self.at_most)
 
     @property
     def domain(self) -> str:
@@ -136,7 +138,11 @@ def param(
 
 def declared(owner: type) -> Iterator[Parameter]:
     """Yield the parameters that a class declares."""
+    if not dataclasses.is_dataclass(owner):
+        raise ParameterError(f"{owner.__name__} needs the decorator @dataclass(frozen=True)")
     for field in dataclasses.fields(owner):
+        if "help" not in field.metadata:
+            raise ParameterError(f"declare {field.name} of {owner.__name__} by param(...)")
         yield Parameter(field.name, field.default, **field.metadata)
 
 
@@ -165,9 +171,59 @@ class Configured:
     help: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of range."""
+        """Refuse parameters out of range, and give each its own type."""
         for parameter in declared(type(self)):
-            parameter.check(getattr(self, parameter.name), self.name)
+            value = parameter.check(getattr(self, parameter.name), self.name)
+            object.__setattr__(self, parameter.name, value)
+
+
+def to_text(
+    name: str,
+    parameters: Iterable[Parameter],
+    value: Callable[[str], Any],
+) -> str:
+    """Return a name and the parameters that are not at their default: `ebrank:epsilon=20`."""
+    changed = [
+        f"{parameter.name}={typed(value(parameter.name))}"
+        for parameter in parameters
+        if value(parameter.name) != parameter.default
+    ]
+    return f"{name}:{','.join(changed)}" if changed else name
+
+
+def read_settings(
+    text: str, owner: str, known: Callable[[Mapping[str, str]], Mapping[str, Parameter]]
+) -> dict[str, Any]:
+    """Return the values that a text such as `epsilon=20,estimator=exposure` gives parameters.
+
+    `known` returns the parameters, which may depend on the texts given: a part has its own.
+    """
+    texts: dict[str, str] = {}
+    for setting in filter(None, text.split(",")):
+        key, _, value = setting.partition("=")
+        if key in texts:
+            raise ParameterError(f"{owner}: {key} is given twice")
+        texts[key] = value
+    parameters = known(texts)
+    values = {}
+    for key, value in texts.items():
+        if key not in parameters:
+            raise ParameterError(f"{owner} has no parameter {key!r}{near(key, list(parameters))}")
+        if not value:
+            example = f"{key}={typed(parameters[key].default)}"
+            raise ParameterError(f"{owner}: {key} needs a value, as in {example}")
+        try:
+            values[key] = parameters[key].read(value)
+        except ParameterError as problem:
+            raise ParameterError(f"{owner}: {problem}") from None
+    return values
+
+
+def near(name: str, names: list[str]) -> str:
+    """Return a hint at what a mistyped name may mean."""
+    close = difflib.get_close_matches(name.lower(), names, n=1)
+    hint = f"; did you mean {close[0]}?" if close else "."
+    return f"{hint} Known: {', '.join(names)}." if names else "; it has none."
 
 
 def require(condition: bool, problem: str) -> None:
@@ -180,12 +236,11 @@ def check_number(
     name: str, value: object, *, above: float | None = None, at_least: float | None = None
 ) -> None:
     """Raise unless a value is a finite number in its range."""
-    number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if above is not None:
-        good = number and float(value) > above  # type: ignore[arg-type]
+        good = is_number(value) and value > above
         require(good, f"{name} must be a number above {above}, not {value!r}")
     if at_least is not None:
-        good = number and float(value) >= at_least  # type: ignore[arg-type]
+        good = is_number(value) and value >= at_least
         require(good, f"{name} must be a number of {at_least} or more, not {value!r}")
 
 
@@ -208,3 +263,13 @@ def require_number(
 def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
     """Raise unless the attribute is a whole number in its range, or None where that is allowed."""
     check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a finite number that fits a float; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

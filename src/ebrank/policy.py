@@ -20,12 +20,11 @@ A part of your own goes by its class: `ebrank:bonus=mymodule:MyBonus,width=2`.
 
 from __future__ import annotations
 
-import difflib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -34,28 +33,41 @@ from ebrank.bonus import Bonus
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.estimators import ESTIMATORS, Estimator
-from ebrank.formula import COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
-from ebrank.parameters import Configured, Parameter, declared, param, typed
+from ebrank.formula import COUNTS_LOSS, MODEL, SUMS_LOSS, Formula, Score, Source
+from ebrank.parameters import (
+    Configured,
+    Parameter,
+    declared,
+    near,
+    param,
+    read_settings,
+    to_text,
+)
 from ebrank.plugins import load_class
-from ebrank.priors.base import Family, ItemPrior, Learner, Posterior, State
+from ebrank.priors.base import Family, ItemPrior, Learner, State
 from ebrank.priors.rows import Rows
-from ebrank.typing import Features
+from ebrank.typing import Features, Floats
 
-PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
-    "ebrank": (
+
+class Preset(NamedTuple):
+    """A policy with a name: what it does, and where it differs from `ebrank`."""
+
+    help: str
+    differences: Mapping[str, Any]
+
+
+PRESETS = {
+    "ebrank": Preset(
         "Posterior relevance from an empirical Bayes prior, plus a bonus for marginal certainty.",
         {},
     ),
-    "thompson": (
+    "thompson": Preset(
         "Thompson sampling: sort by a draw from EBRank's posterior.",
         {"estimator": "exposure", "bonus": "draw"},
     ),
 }
-"""Policies with a name: what they do, and where they differ from `ebrank`."""
 
-FAMILIES = ("beta",)
-LEARNERS = ("linear",)
-BONUSES = ("marginal_certainty", "none", "draw")
+PARTS = ("family", "learner", "bonus")
 
 P = TypeVar("P", bound=Configured)
 
@@ -72,12 +84,12 @@ class Choices(Configured):
         "evidence: C of n (ips), c of E (exposure), counts by rank (exact)",
         choices=tuple(ESTIMATORS),
     )
-    family: str = param("beta", "distribution of relevance", choices=FAMILIES, open=True)
-    learner: str = param("linear", "model of the features", choices=LEARNERS, open=True)
+    family: str = param("beta", "distribution of relevance", choices=("beta",), open=True)
+    learner: str = param("linear", "model of the features", choices=("linear",), open=True)
     bonus: str = param(
         "marginal_certainty",
         "what exploring is worth",
-        choices=BONUSES,
+        choices=("marginal_certainty", "none", "draw"),
         open=True,
     )
     part: Literal["both", "prior", "behavior"] = param(
@@ -110,7 +122,7 @@ class Policy:
     @property
     def help(self) -> str:
         """What it does, in a sentence."""
-        return PRESETS[self.name][0]
+        return PRESETS[self.name].help
 
     @property
     def parts(self) -> tuple[Configured, ...]:
@@ -119,15 +131,15 @@ class Policy:
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield the parameters of all parts, with the defaults of the preset."""
-        defaults = PRESETS[self.name][1]
+        differences = PRESETS[self.name].differences
         for part in self.parts:
             for parameter in declared(type(part)):
-                default = defaults.get(parameter.name, parameter.default)
-                yield Parameter(**{**vars(parameter), "default": default})
+                default = differences.get(parameter.name, parameter.default)
+                yield replace(parameter, default=default)
 
     def values(self) -> dict[str, Any]:
         """Return the value of every parameter."""
-        return {f.name: getattr(part, f.name) for part in self.parts for f in fields(part)}  # type: ignore[arg-type]
+        return {p.name: getattr(part, p.name) for part in self.parts for p in declared(type(part))}
 
     def with_parameters(self, **changes: Any) -> Policy:  # noqa: ANN401 (of any type)
         """Return the same policy with some parameters changed.
@@ -136,26 +148,20 @@ class Policy:
         """
         replaced = [
             getattr(self, kind)
-            for kind in ("family", "learner", "bonus")
+            for kind in PARTS
             if changes.get(kind, getattr(self.choices, kind)) != getattr(self.choices, kind)
         ]
         gone = {parameter.name for part in replaced for parameter in declared(type(part))}
         kept = {name: value for name, value in self.values().items() if name not in gone}
         return make(self.name, **kept | changes)
 
+    def __str__(self) -> str:
+        """Return the text that `parse` reads back, with parameters not at their default."""
+        return to_text(self.name, self.parameters(), self.values().__getitem__)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the text: what is compiled stays behind."""
         return parse, (str(self),)
-
-    def __str__(self) -> str:
-        """Return the text that `parse` reads back, with parameters not at their default."""
-        values = self.values()
-        changed = [
-            f"{parameter.name}={typed(values[parameter.name])}"
-            for parameter in self.parameters()
-            if values[parameter.name] != parameter.default
-        ]
-        return ":".join([self.name, ",".join(changed)]) if changed else self.name
 
     # --- scores --------------------------------------------------------------------------------
 
@@ -172,15 +178,16 @@ class Policy:
     @cached_property
     def relevance(self) -> Score:
         """R̂, the score without exploration."""
-        return self._score(type(self.family), None)
+        return self._score(None)
 
     @cached_property
     def score(self) -> Score:
         """The score that lists are sorted by: R̂ plus the bonus."""
-        return self._score(type(self.family), type(self.bonus))
+        return self._score(type(self.bonus))
 
-    def _score(self, family: Any, bonus: Any) -> Score:  # noqa: ANN401 (classes)
-        return self._bound(_formulas(family, bonus, self.choices.estimator, self.choices.part))
+    def _score(self, bonus: Any) -> Score:  # noqa: ANN401 (a class)
+        family: Any = type(self.family)
+        return self._bound(_score_formula(family, bonus, self.choices.estimator, self.choices.part))
 
     def _bound(self, formula: Formula) -> Score:
         values = self.values()
@@ -201,7 +208,7 @@ class Policy:
         sums = behavior.sums(examination, threads=threads)
         valuation = behavior.valuation(examination)
         family: Any = type(self.family)
-        loss = _loss(family, self.choices.estimator)
+        loss = _loss_formula(family, self.choices.estimator)
         return Rows(
             features=read_only(_matrix(features)),
             evidence=read_only(self.estimator.matrix(behavior, sums, clamp=self.choices.clamp)),
@@ -223,15 +230,28 @@ class Policy:
             return self.family.prior(np.zeros(len(matrix)))
         return self.family.prior(self.learner.scores(state, matrix, threads))
 
+    def prior_mean(self, prior: ItemPrior) -> Floats:
+        """Return the relevance that the features alone promise."""
+        family: Any = type(self.family)
+        formula = _score_formula(family, None, self.choices.estimator, "prior")
+        mean: Floats = formula(a=prior.a, b=prior.b, **self.values())
+        return mean
+
 
 def parse(text: str) -> Policy:
     """Return the policy that a text such as `ebrank:epsilon=20` names."""
     name, _, settings = text.partition(":")
-    if name not in PRESETS:
-        raise ParameterError(f"no policy is called {name!r}{near(name, list(PRESETS))}")
-    return make(
-        name, **read_settings(settings, name, lambda given: _policy_parameters(name, given))
-    )
+    differences = _preset(name).differences
+
+    def parameters(texts: Mapping[str, str]) -> dict[str, Parameter]:
+        named = {kind: texts[kind] for kind in PARTS if texts.get(kind)}
+        kinds: tuple[type, ...] = (
+            Choices,
+            *_parts(_made(Choices, {**differences, **named}, name)),
+        )
+        return {parameter.name: parameter for kind in kinds for parameter in declared(kind)}
+
+    return make(name, **read_settings(settings, name, parameters))
 
 
 def make(name: str = "ebrank", **values: Any) -> Policy:  # noqa: ANN401 (of any type)
@@ -240,14 +260,9 @@ def make(name: str = "ebrank", **values: Any) -> Policy:  # noqa: ANN401 (of any
     >>> str(make("ebrank", bonus="none"))
     'ebrank:bonus=none'
     """
-    if name not in PRESETS:
-        raise ParameterError(f"no policy is called {name!r}{near(name, list(PRESETS))}")
-    given = PRESETS[name][1] | values
-    choices = Choices(**_taken(given, Choices))  # refuses names that no part has
-    parts = [
-        kind(**_taken(given, kind))
-        for kind in _parts(choices.family, choices.learner, choices.bonus)
-    ]
+    given = {**_preset(name).differences, **values}
+    choices = _made(Choices, given, name)
+    parts = [_made(kind, given, name) for kind in _parts(choices)]
     if given:
         known = [p.name for part in (choices, *parts) for p in declared(type(part))]
         unknown = min(given)
@@ -257,53 +272,24 @@ def make(name: str = "ebrank", **values: Any) -> Policy:  # noqa: ANN401 (of any
     return policy
 
 
-def read_settings(
-    text: str, owner: str, known: Callable[[Mapping[str, str]], Mapping[str, Parameter]]
-) -> dict[str, Any]:
-    """Return the values that a text such as `epsilon=20,estimator=exposure` gives parameters.
-
-    `known` returns the parameters, which may depend on the texts given: a part has its own.
-    """
-    texts: dict[str, str] = {}
-    for setting in filter(None, text.split(",")):
-        key, equals, value = setting.partition("=")
-        if key in texts:
-            raise ParameterError(f"{owner}: {key} is given twice")
-        texts[key] = value if equals else ""
-    parameters = known(texts)
-    values = {}
-    for key, value in texts.items():
-        if key not in parameters:
-            raise ParameterError(f"{owner} has no parameter {key!r}{near(key, list(parameters))}")
-        if not value:
-            example = f"{key}={typed(parameters[key].default)}"
-            raise ParameterError(f"{owner}: {key} needs a value, as in {example}")
-        values[key] = parameters[key].read(value)
-    return values
+def _preset(name: str) -> Preset:
+    if name not in PRESETS:
+        raise ParameterError(f"no policy is called {name!r}{near(name, list(PRESETS))}")
+    return PRESETS[name]
 
 
-def near(name: str, names: list[str]) -> str:
-    """Return a hint at what a mistyped name may mean."""
-    close = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f"; did you mean {close[0]}?" if close else "."
-    return f"{hint} Known: {', '.join(names)}." if names else "; it has none."
+def _made(kind: type[P], given: dict[str, Any], owner: str) -> P:
+    """Return a part with its parameters, which are taken out of all that were given."""
+    own = {p.name: p.check(given.pop(p.name), owner) for p in declared(kind) if p.name in given}
+    return kind(**own)
 
 
-def _policy_parameters(name: str, given: Mapping[str, str]) -> dict[str, Parameter]:
-    preset = PRESETS[name][1]
-    defaults: dict[str, Any] = {p.name: p.default for p in declared(Choices)} | preset
-    chosen = {kind: given.get(kind) or defaults[kind] for kind in ("family", "learner", "bonus")}
-    Choices(**chosen)  # type: ignore[arg-type]  # refuses names that no part has
-    owners: tuple[type, ...] = (Choices, *_parts(**chosen))
-    return {parameter.name: parameter for owner in owners for parameter in declared(owner)}
-
-
-def _parts(family: str, learner: str, bonus: str) -> tuple[type[Configured], ...]:
+def _parts(choices: Choices) -> tuple[type[Configured], ...]:
     """Return the classes of a policy's parts."""
     return (
-        find(Family, "ebrank.priors.families", family),
-        find(Learner, "ebrank.priors.learners", learner),
-        find(Bonus, "ebrank.bonus", bonus),
+        find(Family, "ebrank.priors.families", choices.family),
+        find(Learner, "ebrank.priors.learners", choices.learner),
+        find(Bonus, "ebrank.bonus", choices.bonus),
     )
 
 
@@ -319,66 +305,56 @@ def find(base: type[P], package: str, name: str) -> type[P]:
     )
 
 
-def _taken(given: dict[str, Any], owner: type) -> dict[str, Any]:
-    """Take the values of an owner's parameters out of all that were given."""
-    return {f.name: given.pop(f.name) for f in fields(owner) if f.name in given}
-
-
 def _check(policy: Policy) -> None:
     """Refuse parts that do not fit together."""
     names = [parameter.name for part in policy.parts for parameter in declared(type(part))]
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(f"{policy.name}: two parts have a parameter {name!r}; rename one")
-    if policy.choices.estimator not in policy.family.posteriors:
+    family: Any = type(policy.family)
+    estimator = policy.choices.estimator
+    if estimator not in family.posteriors:
         raise ParameterError(
-            f"the family {policy.family.name} does not take {policy.choices.estimator!r} evidence; "
-            f"it takes {', '.join(policy.family.posteriors)}"
+            f"{policy.name}: the family {family.name} does not take {estimator!r} evidence; "
+            f"it takes {', '.join(family.posteriors)}"
         )
     policy.score.formula.check()  # raises where a bonus names what the family does not have
-    family: Any = type(policy.family)
-    _loss(family, policy.choices.estimator).check()
+    _loss_formula(family, estimator).check()
 
 
 @cache
-def _formulas(family: Any, bonus: Any, estimator: str, part: str) -> Formula:  # noqa: ANN401 (classes)
+def _score_formula(family: Any, bonus: Any, estimator: str, part: str) -> Formula:  # noqa: ANN401 (classes)
     """Return the formula of these parts; one object for all policies made of the same."""
-    posterior: Posterior = family.posteriors[estimator]
-    given: dict[str, Source] = {
-        **dict(zip(family.item, ("a", "b"), strict=False)),
-        **ESTIMATORS[estimator].quantities,
+    item: dict[str, Source] = dict(zip(family.item, MODEL, strict=False))
+    quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
+    own = tuple(name for name in _numbers(family) if name not in item)
+    if part == "prior":
+        return Formula(family.mean, *own, given=item)
+    if part == "behavior":
+        return Formula(_rate, given=quantities)
+    posterior = family.posteriors[estimator]
+    given = {
+        **item,
+        **quantities,
         "relevance": posterior.relevance,
         "spread": posterior.spread,
         "draw": posterior.draw,
     }
-    if part == "prior":
-        unseen = {"relevance": _by_sums(family).relevance, "hits": 0.0, "trials": 0.0}
-        return Formula(_as_it_is, given=given | unseen)
-    if part == "behavior":
-        behavior = {"hits": "clicks", "trials": "exposure"} | dict(ESTIMATORS[estimator].quantities)
-        return Formula(_rate, given=behavior)
     if bonus is None:
-        return Formula(_as_it_is, given=given)
-    names = tuple(f.name for f in fields(bonus))
-    return Formula(_total, *names, given=given | {"bonus": bonus.value})
-
-
-def _by_sums(family: Any) -> Posterior:  # noqa: ANN401 (a class)
-    """Return a posterior by hits of trials, which gives the prior where both are 0."""
-    posteriors: Mapping[str, Posterior] = family.posteriors
-    for name, posterior in posteriors.items():
-        if ESTIMATORS[name].hits:
-            return posterior
-    raise ParameterError(
-        f"the family {family.name} reads counts only: it cannot rank by the prior's part"
-    )
+        return Formula(_as_it_is, *own, given=given)
+    return Formula(_total, *own, *_numbers(bonus), given={**given, "bonus": bonus.value})
 
 
 @cache
-def _loss(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a class)
-    posterior = family.posteriors[estimator]
-    frame = SUMS_LOSS if ESTIMATORS[estimator].hits else COUNTS_LOSS
-    return Formula(posterior.loss, *(f.name for f in fields(family)), frame=frame)
+def _loss_formula(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a class)
+    """Return the formula of a family's loss."""
+    frame = COUNTS_LOSS if ESTIMATORS[estimator].by_rank else SUMS_LOSS
+    return Formula(family.posteriors[estimator].loss, *_numbers(family), frame=frame)
+
+
+def _numbers(part: type[Configured]) -> tuple[str, ...]:
+    """Return the parameters of a part that its functions may name."""
+    return tuple(p.name for p in declared(part) if p.kind is not str and p.default is not None)
 
 
 def _as_it_is(relevance: float) -> float:

@@ -113,7 +113,7 @@ class Ranking:
         chosen = np.array([item])
         policy, sums = known.policy, known.sums.rows(chosen)
         return Explanation(
-            prior=float(policy.family.mean(known.prior.rows(chosen))[0]),
+            prior=float(policy.prior_mean(known.prior.rows(chosen))[0]),
             observed=float(policy.estimator.rate(sums)[0]),
             relevance=float(known.relevance[item]),
             bonus=float(known.bonus[item]),

@@ -1,178 +1,278 @@
 from __future__ import annotations
 
-import math
+import itertools
 
 import numpy as np
+import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.behavior import FIELDS, Estimator
+from ebrank.evidence import CLICKS, Behaviors
+from tests.evidence.logs import (
+    SHOP,
+    Session,
+    bits,
+    curves,
+    formula_curves,
+    logs,
+    long_log,
+    recorded,
+    slow_sums,
+)
 
 N_ITEMS = 6
-curves = st.builds(Examination, st.floats(0, 3), st.one_of(st.none(), st.integers(1, N_ITEMS)))
 
 
-@st.composite
-def sessions(draw: st.DrawFn) -> tuple[list[int], list[bool]]:
-    ranking = draw(st.permutations(range(N_ITEMS)))[: draw(st.integers(0, N_ITEMS))]
-    return ranking, draw(st.lists(st.booleans(), min_size=len(ranking), max_size=len(ranking)))
+# --- sums ----------------------------------------------------------------------------------------
 
 
-def only_examined_clicks(
-    session: tuple[list[int], list[bool]], curve: Examination
-) -> tuple[list[int], list[bool]]:
-    ranking, clicks = session
-    return ranking, [c and curve([k])[0] > 0 for k, c in enumerate(clicks, start=1)]
-
-
-@given(st.lists(sessions(), max_size=8), curves)
-def test_record_adds_what_a_slow_log_reader_adds(
-    log: list[tuple[list[int], list[bool]]], curve: Examination
+def check_against_slow(
+    stats: BehaviorStats,
+    log: list[Session],
+    curve: Examination,
 ) -> None:
-    stats = BehaviorStats.zeros(N_ITEMS)
-    expected = {field: [0.0] * N_ITEMS for field in FIELDS}
-    for session in log:
-        ranking, clicks = only_examined_clicks(session, curve)
-        stats.record(ranking, clicks, curve)
-        for position, item in enumerate(ranking):
-            p = (1 / math.log2(position + 2)) ** curve.severity
-            if curve.cutoff is not None and position + 1 > curve.cutoff:
-                continue
-            expected["shown"][item] += 1
-            expected["clicks"][item] += clicks[position]
-            expected["weighted_clicks"][item] += clicks[position] / p
-            expected["exposure"][item] += p
-    for field in FIELDS:
-        values = getattr(stats, field)
-        np.testing.assert_allclose(values, expected[field])
-        assert np.all(np.isfinite(values))
-        assert np.all(values >= 0)
+    """Compare n, c, C and E with a calculation in plain numbers."""
+    expected = slow_sums(log, curve, len(stats), stats.behaviors)
+    for name, ours, slow in zip(expected._fields, stats.sums(curve), expected, strict=True):
+        np.testing.assert_allclose(ours, slow, rtol=1e-8, atol=1e-8, err_msg=name)
 
 
-@given(st.lists(sessions(), max_size=6), st.integers(0, 6))
-def test_merging_parts_of_a_log_equals_the_whole(
-    log: list[tuple[list[int], list[bool]]], cut: int
+@given(logs(N_ITEMS), curves)
+def test_sums_are_those_of_a_slow_log_reader(log: list[Session], curve: Examination) -> None:
+    check_against_slow(recorded(log), log, curve)
+
+
+@given(logs(N_ITEMS, SHOP), curves)
+def test_behaviors_count_by_their_weight(log: list[Session], curve: Examination) -> None:
+    check_against_slow(recorded(log, behaviors=SHOP), log, curve)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([40, 300, 1000]),
+    st.sampled_from([CLICKS, SHOP]),
+    formula_curves,
+)
+def test_sums_of_lists_of_any_length(
+    seed: int, n_items: int, behaviors: Behaviors, curve: Examination
 ) -> None:
+    log = long_log(seed, n_items, behaviors)
+    check_against_slow(recorded(log, n_items, behaviors), log, curve)
+
+
+@given(logs(N_ITEMS), st.data())
+def test_any_partition_in_any_order_gives_the_same_bits(
+    log: list[Session], data: st.DataObject
+) -> None:
+    curve = data.draw(curves)
+    parts: list[list[Session]] = [[] for _ in range(data.draw(st.integers(1, 4)))]
+    for session in data.draw(st.permutations(log)):
+        data.draw(st.sampled_from(parts)).append(session)
+    merged = BehaviorStats.zeros(N_ITEMS, slots=1)
+    for part in data.draw(st.permutations(parts)):
+        longest = max((len(ranking) for ranking, _ in part), default=1)
+        narrow = BehaviorStats.zeros(N_ITEMS, slots=max(longest, 1))
+        for session in part:
+            narrow.record(*session)
+        merged = data.draw(st.sampled_from([merged.merge(narrow), narrow.merge(merged)]))
+    whole = recorded(log)
+    assert merged.widened(whole.slots).counts.tobytes() == whole.counts.tobytes()
+    assert bits(merged.sums(curve)) == bits(whole.sums(curve))
+    assert bits(merged.widened(whole.slots).sums(curve)) == bits(whole.sums(curve))
+
+
+def test_long_logs_merge_exactly_too() -> None:
+    curve = Examination(severity=1.7)
+    log = [session for seed in range(20) for session in long_log(seed, 400)]
+    whole = recorded(log, 400)
+    order = np.random.default_rng(0).permutation(len(log)).tolist()
+    parts = [recorded([log[i] for i in order[start::7]], 400) for start in range(7)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = part.merge(total)
+    np.testing.assert_array_equal(total.counts, whole.counts)
+    assert bits(total.sums(curve)) == bits(whole.sums(curve))
+
+
+@given(logs(N_ITEMS), curves, curves)
+def test_the_curve_may_change_after_the_fact(
+    log: list[Session], before: Examination, after: Examination
+) -> None:
+    stats = recorded(log)
+    first, second = stats.sums(before), stats.sums(after)
+    for curve, sums in ((before, first), (after, second)):
+        assert bits(sums) == bits(recorded(log).sums(curve))
+        check_against_slow(stats, log, curve)
+
+
+def test_any_number_of_threads_gives_the_same_bits() -> None:
+    rng = np.random.default_rng(1)
+    shown = rng.integers(0, 9, (200_000, 5))
+    stats = BehaviorStats.of(shown, rng.binomial(shown, 0.3))
+    sums = {bits(stats.sums(Examination(), threads=threads)) for threads in (1, 2, 5)}
+    assert len(sums) == 1
+
+
+def test_sums_of_a_view_are_those_of_its_items() -> None:
+    stats = recorded(long_log(3, 30), 30)
     curve = Examination()
-    parts = [BehaviorStats.zeros(N_ITEMS) for _ in range(3)]
-    for index, session in enumerate(log):
-        parts[0 if index < cut else 1].record(*session, curve)
-        parts[2].record(*session, curve)
-    merged = parts[0].merge(parts[1])
-    for field in FIELDS:
-        np.testing.assert_allclose(getattr(merged, field), getattr(parts[2], field))
-
-
-@given(st.lists(sessions(), max_size=4))
-def test_arrays_round_trip(log: list[tuple[list[int], list[bool]]]) -> None:
-    stats = BehaviorStats.zeros(N_ITEMS)
-    for session in log:
-        stats.record(*session, Examination())
-    again = BehaviorStats.from_arrays(stats.to_arrays())
-    for field in FIELDS:
-        np.testing.assert_array_equal(getattr(again, field), getattr(stats, field))
-    again.record([0], [True], Examination())
-    assert again.shown[0] == stats.shown[0] + 1  # copies, not views
-
-
-def test_evidence_of_both_estimators_and_its_clamp() -> None:
-    stats = BehaviorStats.from_arrays(
-        {"shown": [2, 4], "clicks": [2, 1], "weighted_clicks": [4.6, 1.0], "exposure": [0.9, 3.0]}
-    )
-    cases: list[tuple[Estimator, bool, list[list[float]]]] = [
-        ("ips", False, [[4.6, 1.0], [2, 4]]),
-        ("ips", True, [[2.0, 1.0], [2, 4]]),
-        ("exposure", False, [[2, 1], [0.9, 3.0]]),
-        ("exposure", True, [[2, 1], [2.0, 3.0]]),
+    views: list[slice | npt.NDArray[np.integer] | npt.NDArray[np.bool_]] = [
+        slice(3, 20, 4),
+        slice(None, None, -1),
+        np.array([5, 1, 1]),
+        np.arange(30) % 3 == 0,
     ]
-    for estimator, clamp, expected in cases:
-        np.testing.assert_allclose(stats.evidence(estimator, clamp), expected)
+    for chosen in views:
+        assert bits(stats[chosen].sums(curve)) == bits(stats.sums(curve).rows(chosen))
+    apart = BehaviorStats(np.asfortranarray(stats.counts))
+    assert bits(apart.sums(curve)) == bits(stats.sums(curve))
+    assert stats[:0].sums(curve).shown.shape == (0,)
+
+
+def test_slots_that_nobody_examines_count_nothing() -> None:
+    stats = BehaviorStats.zeros(2)
+    stats.record([0, 1], [False, True])
+    sums = stats.sums(Examination(cutoff=1))
+    assert [values.tolist() for values in sums] == [[1, 0], [0, 0], [0, 0], [1, 0]]
+    assert stats.shown.tolist() == [1, 1]
+    assert stats.clicks.tolist() == [0, 1]
+
+
+# --- recording -----------------------------------------------------------------------------------
+
+
+def test_a_session_may_hold_several_behaviors() -> None:
+    stats = BehaviorStats.zeros(3, behaviors=SHOP)
+    stats.record([2, 0, 1], [SHOP.outcome("click"), 0, SHOP.outcome("purchase")])
+    assert stats.shown.tolist() == [1, 1, 1]
+    assert stats.clicks.tolist() == [0, 1, 1]
+    assert stats.sums(Examination(severity=0.0)).clicks.round(6).tolist() == [0, 1, 0.3]
 
 
 def test_a_slice_shares_memory_with_the_whole() -> None:
     stats = BehaviorStats.zeros(5)
-    stats[2:4].record([1], [True], Examination())
+    stats[2:4].record([1], [True])
     assert stats.clicks.tolist() == [0, 0, 0, 1, 0]
     assert stats[np.array([3, 0])].clicks.tolist() == [1, 0]
+    with pytest.raises(ParameterError, match="by a slice or by an array"):
+        stats[3]  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
-    ("ranking", "clicks", "problem"),
+    ("ranking", "outcomes", "problem"),
     [
         ([0, 0], [0, 0], "twice"),
         ([0, 9], [0, 0], "0 to 2"),
         ([-1], [0], "0 to 2"),
-        ([0], [0, 1], "one click mark"),
+        ([0], [0, 1], "one outcome for each"),
+        ([[0]], [[0]], "one outcome for each"),
         ([0.5], [0], "item numbers"),
-        ([0], [2], "0 or 1"),
-        ([0], [float("nan")], "0 or 1"),
-        ([0, 1, 2], [0, 0, 1], "rank 3"),
+        ([0], [2], r"0 \(nothing\) or 1 \(click\)"),
+        ([0], [0.5], r"0 \(nothing\) or 1 \(click\)"),
+        ([0], [-1], r"0 \(nothing\) or 1 \(click\)"),
+        ([0], [float("nan")], r"0 \(nothing\) or 1 \(click\)"),
+        ([0, 1, 2], [0, 0, 1], "needs 3 slots, these statistics have 2"),
     ],
 )
 def test_a_bad_session_is_refused_and_changes_nothing(
-    ranking: list[int], clicks: list[int], problem: str
+    ranking: list[int], outcomes: list[int], problem: str
 ) -> None:
-    stats = BehaviorStats.zeros(3)
+    stats = BehaviorStats.zeros(3, slots=2)
     with pytest.raises(ParameterError, match=problem):
-        stats.record(ranking, clicks, Examination(cutoff=2))
-    assert stats.shown.sum() == 0
-    assert stats.exposure.sum() == 0
+        stats.record(ranking, outcomes)
+    assert not stats.counts.any()
+
+
+def test_counts_never_overflow() -> None:
+    full = np.iinfo(np.int32).max
+    stats = BehaviorStats.of(shown=[full, 1], clicks=[full, 0])
+    with pytest.raises(ParameterError, match="2³¹ − 1"):
+        stats.record([0], [True])
+    with pytest.raises(ParameterError, match="2³¹ − 1"):
+        stats.merge(stats)
+    assert stats.shown.tolist() == [full, 1]
+
+
+# --- making and merging --------------------------------------------------------------------------
+
+
+def test_impressions_and_clicks_come_by_item_or_by_item_and_rank() -> None:
+    by_rank = BehaviorStats.of(shown=[[5, 2], [0, 3]], clicks=[[1, 0], [0, 3]])
+    assert by_rank.counts.tolist() == [[[5, 2], [1, 0]], [[0, 3], [0, 3]]]
+    on_top = BehaviorStats.of(shown=np.array([5, 2]), clicks=(1.0, 0.0))
+    assert on_top.counts.tolist() == [[[5], [1]], [[2], [0]]]
+    assert on_top.sums(Examination()).exposure.tolist() == [5, 2]
+    assert len(BehaviorStats.of([], [])) == 0
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("shown", "clicks", "problem"),
     [
-        {"shown": [-1]},
-        {"exposure": [float("nan")]},
-        {"weighted_clicks": [float("inf")]},
-        {"clicks": [0.5]},
-        {"clicks": [1, 2]},
-        {"shown": None},
+        ([-1], [0], "negative"),
+        ([1], [-1], "negative"),
+        ([float("nan")], [0], "whole number"),
+        ([0.5], [0], "whole number"),
+        ([2.0**31], [0], "whole number"),
+        ([1], [1, 2], "shape"),
+        ([[1, 2]], [[1], [2]], "shape"),
+        ([[[1]]], [[[1]]], "one row per item"),
+        (["a"], [0], "shown holds something that is not a number"),
+        ([0], [None], "clicks holds a number that is not a whole number"),
+        ([3, 3], [0, 5], "item 1 has more clicks than impressions at rank 1"),
+        ([[9] * 12], [[0] * 11 + [10]], "item 0 .* at ranks 16 to 25"),
     ],
 )
-def test_impossible_arrays_are_refused(change: dict[str, list[float] | None]) -> None:
-    arrays: dict[str, list[float]] = {field: [1.0] for field in FIELDS}
-    for name, values in change.items():
-        if values is None:
-            del arrays[name]
-        else:
-            arrays[name] = values
-    with pytest.raises(ParameterError):
-        BehaviorStats.from_arrays(arrays)
+def test_numbers_that_no_log_can_give_are_refused(
+    shown: list[float], clicks: list[float], problem: str
+) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        BehaviorStats.of(shown, clicks)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "problem"),
+    "counts",
     [
-        ({"shown": [0], "clicks": [5], "weighted_clicks": [5], "exposure": [0]}, "more clicks"),
-        ({"shown": [1], "clicks": [0], "weighted_clicks": [0], "exposure": [9]}, "more exposure"),
-        ({"shown": [9], "clicks": [5], "weighted_clicks": [1], "exposure": [9]}, "below its"),
-        ({"shown": [9], "clicks": [0], "weighted_clicks": [1], "exposure": [9]}, "without a"),
-        ({"shown": ["a"], "clicks": [0], "weighted_clicks": [0], "exposure": [0]}, "no number"),
-        ({"shown": [1], "clicks": [0], "weighted_clicks": [None], "exposure": [0]}, "non-finite"),
+        [[[0], [0]]],
+        np.zeros((2, 2, 3), np.int64),
+        np.zeros((2, 2), np.int32),
+        np.zeros((2, 3, 3), np.int32),
+        np.zeros((2, 2, 0), np.int32),
+        np.zeros((2, 2, 17), np.int32),
     ],
 )
-def test_sums_that_no_session_can_give_are_refused(
-    arrays: dict[str, list[float]], problem: str
-) -> None:
-    with pytest.raises(ParameterError, match=problem):
-        BehaviorStats.from_arrays(arrays)
+def test_counts_of_another_type_or_shape_are_refused(counts: npt.NDArray[np.int32]) -> None:
+    with pytest.raises(ParameterError, match=r"int32 of shape \(items, 2, slots\)"):
+        BehaviorStats(counts)
 
 
-def test_arrays_of_other_types_or_shared_ones_are_refused() -> None:
-    whole, real = np.zeros(2, np.int64), np.zeros(2)
-    with pytest.raises(ParameterError, match="from_arrays converts"):
-        BehaviorStats([0], [0], [0.0], [0.0])  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="int64"):
-        BehaviorStats(real, whole, real.copy(), real.copy())  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="share memory"):
-        BehaviorStats(whole, whole, real, real.copy())
+def test_more_outcomes_than_impressions_are_refused_whatever_they_are() -> None:
+    counts = np.array([[[3], [1], [1], [1]], [[3], [2], [1], [1]]], np.int32)
+    BehaviorStats(counts[:1], SHOP)
+    with pytest.raises(ParameterError, match="item 1 has more clicks than impressions"):
+        BehaviorStats(counts, SHOP)
 
 
-def test_merging_different_sizes_and_unknown_estimators_is_refused() -> None:
-    with pytest.raises(ParameterError, match="merge"):
-        BehaviorStats.zeros(2).merge(BehaviorStats.zeros(3))
-    with pytest.raises(ParameterError, match="ips, exposure"):
-        BehaviorStats.zeros(2).evidence("clicks")  # type: ignore[arg-type]
+def test_merging_what_does_not_fit_is_refused() -> None:
+    for other in (BehaviorStats.zeros(3), BehaviorStats.zeros(2, behaviors=SHOP)):
+        with pytest.raises(ParameterError, match="cannot merge"):
+            BehaviorStats.zeros(2).merge(other)
+
+
+def test_room_can_only_grow() -> None:
+    stats = BehaviorStats.of(shown=[[5, 2]], clicks=[[1, 0]])
+    assert stats.widened(2) is stats
+    assert stats.widened(4).counts.tolist() == [[[5, 2, 0, 0], [1, 0, 0, 0]]]
+    for slots in (1, 17):
+        with pytest.raises(ParameterError, match="2 slots cannot be widened"):
+            stats.widened(slots)
+
+
+def test_merging_leaves_both_as_they_were() -> None:
+    parts = [recorded(long_log(seed, 5), 5) for seed in (1, 2)]
+    before = [part.counts.copy() for part in parts]
+    parts[0].merge(parts[1]).record([0], [True])
+    for part, counts in itertools.zip_longest(parts, before):
+        np.testing.assert_array_equal(part.counts, counts)

@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
-from ebrank import BehaviorStats
+from ebrank import BehaviorStats, Examination
+from ebrank.policy import make
+from ebrank.priors.base import State
+from ebrank.priors.rows import Rows
+from ebrank.typing import Features, Floats
 
-Features = npt.NDArray[np.float32]
+CURVE = Examination()
 
 
-def made_up(rows: int, n_features: int, seed: int) -> tuple[Features, BehaviorStats]:
-    """Return random features and the behavior of users who like some of them."""
+def made_up(
+    rows: int, n_features: int, seed: int, weights: Floats | None = None, mean: float = 4.0
+) -> tuple[Features, BehaviorStats]:
+    """Return random features and the behavior of users who like some of them.
+
+    Each item is always shown at the same rank. `weights` say what users like.
+    """
     rng = np.random.default_rng(seed)
     features = rng.random((rows, n_features), dtype=np.float32)
-    alpha = np.exp(features @ rng.normal(size=n_features) - 0.5)
-    shown = rng.poisson(4, rows)
+    liked = rng.normal(size=n_features) if weights is None else weights
+    alpha = np.exp(features @ liked - 0.5)
+    shown = rng.poisson(mean, rows)
     ranks = rng.integers(1, 6, rows)
-    p = 1 / np.log2(ranks + 1)
-    clicks = rng.binomial(shown, p * alpha / (alpha + 5))
-    return features, BehaviorStats.from_arrays(
-        {"shown": shown, "clicks": clicks, "weighted_clicks": clicks / p, "exposure": shown * p}
-    )
+    clicks = rng.binomial(shown, CURVE(ranks) * alpha / (alpha + 5))
+    return features, at_rank(ranks, shown, clicks)
+
+
+def at_rank(ranks: Any, shown: Any, clicks: Any) -> BehaviorStats:  # noqa: ANN401 (arrays)
+    """Return statistics of items that were each shown at one rank."""
+    stats = BehaviorStats.zeros(len(shown), slots=5)
+    items = np.arange(len(shown))
+    stats.counts[items, 0, np.asarray(ranks) - 1] = shown
+    stats.counts[items, 1, np.asarray(ranks) - 1] = clicks
+    return stats
+
+
+def rows_of(
+    features: Features,
+    stats: BehaviorStats,
+    *,
+    curve: Examination = CURVE,
+    threads: int | None = None,
+    **parameters: Any,  # noqa: ANN401 (a policy's)
+) -> Rows:
+    """Return rows to fit on, with the loss of a policy."""
+    return make(**parameters).rows(features, stats, curve, threads)
+
+
+def fitted(
+    features: Features,
+    stats: BehaviorStats,
+    *,
+    validation: tuple[Features, BehaviorStats] | None = None,
+    start: State | None = None,
+    threads: int | None = None,
+    **parameters: Any,  # noqa: ANN401 (a policy's)
+) -> State:
+    """Return what a policy's learner learns."""
+    rows = rows_of(features, stats, threads=threads, **parameters)
+    unseen = validation and rows_of(*validation, threads=threads, **parameters)
+    return make(**parameters).learner.fit(rows, unseen, start)
+
+
+def theta_of(state: State) -> Floats:
+    """Return learned weights and, last, the intercept."""
+    return np.append(state["weights"], state["intercept"])

@@ -36,7 +36,8 @@ class Behavior:
 
     def __post_init__(self) -> None:
         """Refuse a behavior without a name or a weight outside (0, 1]."""
-        require(bool(self.name) and self.name != "impression", f"not a behavior: {self.name!r}")
+        named = isinstance(self.name, str) and self.name not in ("", "impression")
+        require(named, f"{self.name!r} cannot name a behavior")
         check_number(f"the weight of {self.name}", self.weight, above=0)
         require(self.weight <= 1, f"the weight of {self.name} must be at most 1, not {self.weight}")
 

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | `ips` | C, clicks divided by p of their rank | n, impressions | the paper's; may exceed 1 |
 | `exposure` | c, plain clicks | E, summed examination | varies less |
-| `exact` | the counts by rank themselves | | the likelihood of the position-based model |
+| `exact` | c | E | beside them, the counts by rank: the position-based model's likelihood |
 """
 
 from __future__ import annotations
@@ -24,18 +24,20 @@ class Estimator:
 
     Attributes:
         name: what policies call it.
-        hits: the sum that stands for successes; "" where counts are read one by one.
+        hits: the sum that stands for successes.
         trials: the sum that stands for trials.
+        by_rank: whether posteriors read the counts at each rank, too.
     """
 
     name: str
-    hits: str = ""
-    trials: str = ""
+    hits: str
+    trials: str
+    by_rank: bool = False
 
     @property
     def quantities(self) -> Mapping[str, str]:
         """What formulas call `hits` and `trials`."""
-        return {"hits": self.hits, "trials": self.trials} if self.hits else {}
+        return {"hits": self.hits, "trials": self.trials}
 
     def matrix(self, stats: BehaviorStats, sums: Sums, *, clamp: bool = False) -> Floats:
         """Return the evidence of each item as a row of numbers, for training.
@@ -43,7 +45,7 @@ class Estimator:
         Debiased clicks may exceed the trials. That is harmless to the formulas; `clamp` limits them
         all the same, as the paper's authors meant to: min(C, n) and max(E, c).
         """
-        if not self.hits:
+        if self.by_rank:
             return stats.counts.reshape(len(stats), -1).astype(np.float64)
         hits, trials = getattr(sums, self.hits), getattr(sums, self.trials)
         if clamp and self.name == "ips":
@@ -53,14 +55,13 @@ class Estimator:
         return np.column_stack([hits, trials])
 
     def rate(self, sums: Sums) -> Floats:
-        """Return the click rate that users alone tell of; 0 where an item was never shown."""
-        hits = getattr(sums, self.hits or "clicks")
-        trials = getattr(sums, self.trials or "exposure")
+        """Return hits over trials, what users alone say; 0 where an item was never shown."""
+        hits, trials = getattr(sums, self.hits), getattr(sums, self.trials)
         rate: Floats = np.divide(hits, trials, out=np.zeros(len(hits)), where=trials > 0.0)
         return rate
 
 
 IPS = Estimator("ips", "weighted_clicks", "shown")
 EXPOSURE = Estimator("exposure", "clicks", "exposure")
-EXACT = Estimator("exact")
+EXACT = Estimator("exact", "clicks", "exposure", by_rank=True)
 ESTIMATORS = {estimator.name: estimator for estimator in (IPS, EXPOSURE, EXACT)}

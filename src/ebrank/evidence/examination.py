@@ -37,12 +37,15 @@ class Examination:
         """Refuse what is not a curve of probabilities."""
         require_number(self, "severity", at_least=0)
         require_whole(self, "cutoff", at_least=1, optional=True)
+        object.__setattr__(self, "severity", float(self.severity))
+        if self.cutoff is not None:
+            object.__setattr__(self, "cutoff", int(self.cutoff))
         if self.curve is not None:
             if self.severity != 1.0:
                 raise ParameterError("a measured curve takes the place of severity: give only one")
             try:
                 object.__setattr__(self, "curve", tuple(float(p) for p in self.curve))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise ParameterError(f"curve must hold numbers, not {self.curve!r}") from None
             if not self.curve or not all(0 <= p <= 1 for p in self.curve):
                 raise ParameterError("curve must hold probabilities between 0 and 1, rank 1 first")
@@ -52,7 +55,7 @@ class Examination:
         ranks = np.asarray(ranks, dtype=np.float64)
         if not np.all(ranks >= 1):
             raise ParameterError("ranks are counted from 1")
-        cutoff = np.inf if self.cutoff is None else float(self.cutoff)
+        cutoff = np.inf if self.cutoff is None else float(min(self.cutoff, 2**53))
         if self.curve is None:
             return equations.examination(ranks, self.severity, cutoff)
         table = np.append(self.curve, 0.0)

@@ -7,34 +7,29 @@ curve hardly changes within a band.
 (0, 9, 10, 15)
 >>> slots_for(5), slots_for(20)  # how many slots lists of this length need
 (5, 12)
+>>> ranks_of(10), slot_name(10), slot_name(0)
+(range(11, 16), 'ranks 11 to 15', 'rank 1')
 """
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
+from bisect import bisect_right
 
 from ebrank.errors import ParameterError
-from ebrank.typing import Floats
 
 FIRST_RANKS: tuple[int, ...] = (*range(1, 12), 16, 26, 51, 101, 301)
 """The first rank of each slot; a slot ends where the next one begins, the last one never."""
 
 SLOTS = len(FIRST_RANKS)
-
-_SLOT_OF = [
-    slot
-    for slot, (first, after) in enumerate(itertools.pairwise(FIRST_RANKS))
-    for _ in range(first, after)
-]
+DEEPEST = 1000
+"""The last slot counts as if it ended here."""
 
 
 def slot_of(rank: int) -> int:
     """Return the slot of a rank, which counts from 1."""
     if rank < 1:
         raise ParameterError(f"ranks are counted from 1, not {rank}")
-    return _SLOT_OF[rank - 1] if rank <= len(_SLOT_OF) else SLOTS - 1
+    return bisect_right(FIRST_RANKS, rank) - 1
 
 
 def slots_for(length: int) -> int:
@@ -42,14 +37,12 @@ def slots_for(length: int) -> int:
     return slot_of(length) + 1
 
 
-def typical_ranks(slots: int = SLOTS) -> Floats:
-    """Return the rank that stands for each slot: the geometric mean of its first and last.
+def ranks_of(slot: int) -> range:
+    """Return the ranks of a slot."""
+    return range(FIRST_RANKS[slot], (*FIRST_RANKS[1:], DEEPEST + 1)[slot])
 
-    >>> typical_ranks(12).round(2)
-    array([ 1.  ,  2.  ,  3.  ,  4.  ,  5.  ,  6.  ,  7.  ,  8.  ,  9.  ,
-           10.  , 12.85, 20.  ])
-    """
-    first = np.array(FIRST_RANKS, np.float64)
-    last = np.append(first[1:] - 1.0, 1000.0)
-    middle: Floats = np.sqrt(first * last)
-    return middle[:slots]
+
+def slot_name(slot: int) -> str:
+    """Return what messages call a slot."""
+    ranks = ranks_of(slot)
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"

@@ -23,12 +23,13 @@ import numpy.typing as npt
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
 from ebrank.evidence.examination import Examination
-from ebrank.evidence.slots import SLOTS, slot_of
+from ebrank.evidence.slots import SLOTS, slot_name, slot_of
 from ebrank.evidence.valuation import Valuation
 from ebrank.threads import map_blocks
 from ebrank.typing import Floats, Ints, SmallInts
 
 COUNT = np.int32
+TOO_MANY = "a count would exceed 2³¹ − 1, the most that statistics hold; keep such logs apart"
 BLOCK = 65_536
 
 
@@ -72,7 +73,9 @@ class BehaviorStats:
         excess = counts[:, SHOWN + 1 :].sum(axis=1, dtype=np.int64) > counts[:, SHOWN]
         if np.any(excess):
             item, slot = (int(place) for place in np.argwhere(excess)[0])
-            raise ParameterError(f"item {item} has more clicks than impressions at rank {slot + 1}")
+            raise ParameterError(
+                f"item {item} has more clicks than impressions at {slot_name(slot)}"
+            )
 
     @classmethod
     def zeros(
@@ -118,27 +121,34 @@ class BehaviorStats:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def __getitem__(self, items: slice | npt.NDArray[np.integer]) -> BehaviorStats:
+    def __getitem__(
+        self, items: slice | npt.NDArray[np.integer] | npt.NDArray[np.bool_]
+    ) -> BehaviorStats:
         """Return the statistics of some items; a slice shares memory with the whole."""
-        return self._trusted(self.counts[items])
+        counts = self.counts[items]
+        if counts.ndim != 3:
+            raise ParameterError("choose items by a slice or by an array, not by one number")
+        return self._trusted(counts)
 
-    def record(
-        self, ranking: npt.ArrayLike, clicks: npt.ArrayLike, *, behavior: str = "click"
-    ) -> None:
-        """Add one session: the items shown, best rank first, and whether each was clicked.
+    def record(self, ranking: npt.ArrayLike, outcomes: npt.ArrayLike) -> None:
+        """Add one session: the items shown, best rank first, and what each impression led to.
 
-        A refused session changes nothing.
+        An outcome is 0 for nothing and 1 for a click, or False and True; where more behaviors are
+        declared, it is the number that `behaviors.outcome` gives. A refused session changes
+        nothing.
         """
-        items, clicked = _session(ranking, clicks, len(self))
+        items, results = _session(ranking, outcomes, len(self), self.behaviors)
         places = np.array([slot_of(rank) for rank in range(1, len(items) + 1)], np.int64)
         if len(places) and places[-1] >= self.slots:
             raise ParameterError(
                 f"a list of {len(items)} items needs {places[-1] + 1} slots, these statistics "
                 f"have {self.slots}; make them by BehaviorStats.zeros(n_items)"
             )
-        outcome = self.behaviors.outcome(behavior)
+        if np.any(self.counts[items, SHOWN, places] == np.iinfo(COUNT).max):
+            raise ParameterError(TOO_MANY)
         self.counts[items, SHOWN, places] += 1
-        self.counts[items[clicked], outcome, places[clicked]] += 1
+        clicked = results > SHOWN
+        self.counts[items[clicked], results[clicked], places[clicked]] += 1
 
     def merge(self, other: BehaviorStats) -> BehaviorStats:
         """Return the sum of both, as if one log had held all sessions: exact, in any order."""
@@ -150,15 +160,16 @@ class BehaviorStats:
         slots = max(self.slots, other.slots)
         total = self.widened(slots).counts.astype(np.int64) + other.widened(slots).counts
         if total.size and total.max() > np.iinfo(COUNT).max:
-            raise ParameterError("the sum has a count beyond 2³¹; keep such logs apart")
+            raise ParameterError(TOO_MANY)
         return self._trusted(total.astype(COUNT))
 
     def widened(self, slots: int) -> BehaviorStats:
         """Return the same statistics with room for more slots."""
         if slots == self.slots:
             return self
-        shape = (len(self), self.behaviors.outcomes, slots)
-        counts = np.zeros(shape, COUNT)
+        if not self.slots < slots <= SLOTS:
+            raise ParameterError(f"{self.slots} slots cannot be widened to {slots}")
+        counts = np.zeros((len(self), self.behaviors.outcomes, slots), COUNT)
         counts[:, :, : self.slots] = self.counts
         return self._trusted(counts)
 
@@ -210,18 +221,19 @@ def _whole(name: str, values: npt.ArrayLike) -> SmallInts:
 
 
 def _session(
-    ranking: npt.ArrayLike, clicks: npt.ArrayLike, n_items: int
-) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return a session's items and clicks as arrays, or raise what is wrong with them."""
-    items, marks = np.asarray(ranking), np.asarray(clicks)
-    if items.ndim != 1 or items.shape != marks.shape:
-        raise ParameterError("a session needs one click mark for each ranked item")
+    ranking: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int, behaviors: Behaviors
+) -> tuple[Ints, Ints]:
+    """Return a session's items and outcomes as arrays, or raise what is wrong with them."""
+    items, results = np.asarray(ranking), np.asarray(outcomes)
+    if items.ndim != 1 or items.shape != results.shape:
+        raise ParameterError("a session needs one outcome for each ranked item")
     if len(items) and not np.issubdtype(items.dtype, np.integer):
         raise ParameterError("a ranking holds item numbers")
-    if not np.all((marks == 0) | (marks == 1)):
-        raise ParameterError("a click mark is 0 or 1")
+    if not np.all(np.isin(results, range(behaviors.outcomes))):
+        known = ", ".join(f"{i} ({name})" for i, name in enumerate(behaviors.names, start=1))
+        raise ParameterError(f"an outcome is 0 (nothing) or {known}")
     if np.any(items < 0) or np.any(items >= n_items):
         raise ParameterError(f"a ranking of {n_items} items holds numbers from 0 to {n_items - 1}")
     if len(np.unique(items)) != len(items):
         raise ParameterError("an item stands twice in one ranking")
-    return items.astype(np.int64), marks.astype(np.bool_)
+    return items.astype(np.int64), results.astype(np.int64)

@@ -2,7 +2,10 @@
 
 n, c, C and E are weighted sums of an item's counts (eq:logsnC). The weights are whole multiples of
 2⁻³⁰, so that the sums are exact: they do not depend on the order in which counts were added, nor on
-who adds them, a kernel, NumPy or a database.
+who adds them, a kernel, NumPy or a database. Sums are 64 bits wide, which is room for c, C and E up
+to 2³³ of one item.
+
+The p of a band is the mean over its ranks, down to the last that users examine.
 
 >>> valuation = Valuation.of(Examination(cutoff=5), slots=5)
 >>> (valuation.exposure * UNIT).round(3)
@@ -19,8 +22,8 @@ import numpy as np
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, Behaviors
 from ebrank.evidence.examination import Examination
-from ebrank.evidence.slots import typical_ranks
-from ebrank.typing import Ints
+from ebrank.evidence.slots import ranks_of, slot_name
+from ebrank.typing import Floats, Ints
 
 UNIT = 2.0**-30
 SMALLEST_P = 1e-4
@@ -58,16 +61,22 @@ class Valuation(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _valuation(examination: Examination, behaviors: Behaviors, slots: int) -> Valuation:
-    p = examination(typical_ranks(slots))
+    p = np.array([_mean_examination(examination, slot) for slot in range(slots)])
     seen = p > 0.0
     if np.any(seen & (p < SMALLEST_P)):
-        rank = int(np.flatnonzero(seen & (p < SMALLEST_P))[0]) + 1
+        slot = int(np.argmax(seen & (p < SMALLEST_P)))
         raise ParameterError(
-            f"users examine rank {rank} with probability {p[rank - 1]:.2g}, which is too rare to "
-            f"learn from. Make it at least {SMALLEST_P:g}, or 0 by a cutoff"
+            f"users examine {slot_name(slot)} with probability {p[slot]:.2g}, too rarely to learn "
+            f"from. Make it at least {SMALLEST_P:g}, or 0 by a cutoff"
         )
     weights = np.array(behaviors.weights)[:, None]
     worth = np.concatenate([p, *(weights * seen), *(weights / np.where(seen, p, np.inf))])
     table = np.concatenate([seen, np.rint(worth / UNIT)]).astype(np.int64)
     table.flags.writeable = False
     return Valuation(table, slots, len(weights))
+
+
+def _mean_examination(examination: Examination, slot: int) -> float:
+    """Return the mean p of a slot's ranks, without those below the last that users examine."""
+    p: Floats = examination(ranks_of(slot))
+    return float(np.trim_zeros(p, "b").mean()) if p.any() else 0.0

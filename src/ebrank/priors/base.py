@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.evidence import Sums
-from ebrank.formula import Source
+from ebrank.formula import Function
 from ebrank.parameters import Configured
 from ebrank.typing import Features, Floats
 
@@ -44,7 +44,9 @@ class Posterior:
     """How a family reads one kind of evidence; each field is a function, or "module:function".
 
     Functions name what they need: the family's numbers of the item, and the quantities of the
-    evidence (`hits` and `trials`; for `exact` the counts themselves).
+    evidence (`hits` and `trials`; for `exact` also the counts themselves). A loss has no numbers of
+    the item yet: it names the `score`, the family's parameters, and `hits` and `trials`, or for
+    `exact` the counts.
 
     Attributes:
         relevance: posterior mean.
@@ -53,21 +55,25 @@ class Posterior:
         loss: of a learner's `score`, with its slope: a pair.
     """
 
-    relevance: Source
-    spread: Source
-    draw: Source
-    loss: Source
+    relevance: Function | str
+    spread: Function | str
+    draw: Function | str
+    loss: Function | str
 
 
 class Family(Configured):
     """A family of distributions of relevance; derive from it in a file of your own to add one.
 
+    Functions may also name the family's own parameters.
+
     Class attributes:
-        item: what the functions of a posterior call the model's numbers of an item, one or two.
+        item: what functions call the model's numbers of an item, one or two.
+        mean: mean of the prior, a function of these numbers.
         posteriors: how each kind of evidence is read.
     """
 
     item: ClassVar[tuple[str, ...]]
+    mean: ClassVar[Function]
     posteriors: ClassVar[Mapping[str, Posterior]]
 
     def prior(self, scores: Floats) -> ItemPrior:
@@ -75,10 +81,6 @@ class Family(Configured):
 
         A family whose second number is the same for all items returns it once.
         """
-        raise NotImplementedError
-
-    def mean(self, prior: ItemPrior) -> Floats:
-        """Return the relevance that the features alone promise."""
         raise NotImplementedError
 
     def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
@@ -107,3 +109,6 @@ class Learner(Configured):
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
         """Return the score of each row of features."""
         raise NotImplementedError
+
+    def check(self, state: State) -> None:
+        """Raise `ParameterError` for a state, read from a file, that `scores` would choke on."""

@@ -15,9 +15,15 @@ import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import BehaviorStats, Examination, Sums
-from ebrank.parameters import Configured, Parameter, declared, param, typed
+from ebrank.parameters import (
+    Configured,
+    Parameter,
+    declared,
+    param,
+    read_settings,
+    to_text,
+)
 from ebrank.plugins import path_of
-from ebrank.policy import read_settings
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
@@ -113,9 +119,4 @@ class Ranker(Configured):
 
     def __str__(self) -> str:
         """Return the text that `registry.parse` reads back, with parameters not at default."""
-        changed = [
-            f"{p.name}={typed(self.value(p.name))}"
-            for p in self.parameters()
-            if self.value(p.name) != p.default
-        ]
-        return ":".join([self.called, ",".join(changed)]) if changed else self.called
+        return to_text(self.called, self.parameters(), self.value)

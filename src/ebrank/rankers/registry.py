@@ -11,7 +11,7 @@ import pkgutil
 
 from ebrank import rankers
 from ebrank.errors import ParameterError
-from ebrank.policy import near
+from ebrank.parameters import near
 from ebrank.rankers import external
 from ebrank.rankers.base import REGISTRY, Ranker
 

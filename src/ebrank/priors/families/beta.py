@@ -5,7 +5,8 @@ what hits and trials are: C of n (`ips`), c of E (`exposure`). With `exact` evid
 is that of the position-based model itself (see `beta_exact`).
 
 >>> import numpy as np
->>> Beta().mean(Beta().prior(np.array([0.0, 1.0]))).round(3)
+>>> alpha, beta = Beta().prior(np.array([0.0, 1.0]))
+>>> Beta.mean(alpha, beta).round(3)
 array([0.167, 0.352])
 """
 
@@ -20,6 +21,7 @@ from ebrank import equations
 from ebrank.equations import (
     HIGHEST_LOG_ALPHA,
     LOWEST_LOG_ALPHA,
+    Real,
     posterior_spread,
     prior_alpha,
     prior_loss_and_gradient,
@@ -70,9 +72,10 @@ class Beta(Family):
         """Return α = exp(score), the score clipped to ±10, and β."""
         return ItemPrior(equations.prior_alpha(scores), np.array([float(self.beta)]))
 
-    def mean(self, prior: ItemPrior) -> Floats:
+    @staticmethod
+    def mean(alpha: Real, beta: Real) -> Real:
         """Return α/(α + β)."""
-        return prior.a / (prior.a + prior.b)
+        return alpha / (alpha + beta)
 
     def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
         """Return that of Beta(c + α, max(E − c, 0) + β), a proper posterior."""

@@ -6,9 +6,13 @@ an item's counts with likelihood
     L(R) = R^c · Π_k (1 − p_k·R)^passed_k
 
 which no Beta can follow: `ips` and `exposure` approximate it. Here the integrals over R^(α−1)
-(1−R)^(β−1) L(R) are sums over nodes of u = log(R/(1−R)), placed about the posterior's own center
-and width, further apart in the tails (a sinh rule): the error is below 1e-5 of the mean and 1e-4
-of the loss for α and β from 0.05 to 1000.
+(1−R)^(β−1) L(R) are sums over nodes of u = log(R/(1−R)) about the place where the integrand falls
+off, u = center + width·sinh(t) with equal steps of t: close together there, far apart in the tails,
+and out to where the integrand has all but vanished.
+
+For α and β from 0.05 to 1000 the error is below 1e-6 of the mean, 1e-5 of the spread and 1e-6 of
+the loss, whatever the counts up to a million; for any α that a score can give and β from 0.001 to
+10,000 below 1e-4, 1e-3 and 1e-5.
 """
 
 from __future__ import annotations
@@ -22,12 +26,24 @@ from ebrank.equations import HIGHEST_LOG_ALPHA, LOWEST_LOG_ALPHA, prior_alpha
 from ebrank.evidence.sums import clicks_sum, number
 from ebrank.special import log_gamma_and_digamma
 
-NODES = 24
-"""On either side of the center."""
-REACH = 4.5
-"""How far the nodes go, before sinh stretches them."""
-HALVINGS = 16
-"""Of the interval (−60, 40) in which the center is looked for."""
+NODES = 49
+REACH = 5.0
+"""How many widths the nodes go at least, to either side."""
+NEGLIGIBLE = -25.0
+"""The log of the integrand's height, relative to the center, at which its tails are cut off."""
+FARTHEST = 1e9
+"""How far from the center tails are followed: enough for the smallest α and β."""
+CLOSE = 0.1
+"""To what part of the width the center is found."""
+
+
+@shared
+def odds(u: float) -> tuple[float, float, float]:
+    """Return R = 1/(1 + e^−u), 1 − R, and −log of the larger of both."""
+    small = np.exp(-abs(u))
+    large = 1.0 / (1.0 + small)
+    small *= large
+    return (large, small, -np.log(large)) if u > 0.0 else (small, large, -np.log(large))
 
 
 @shared
@@ -49,27 +65,37 @@ def passed_at(
 
 
 @shared
-def slope_and_bend(
-    u: float,
-    a: float,
-    beta: float,
+def center_and_width(
+    hits: float,
+    misses: float,
     counts: Sequence[float],
     slots: int,
     behaviors: int,
     table: Sequence[int],
 ) -> tuple[float, float]:
-    """Return d/du and −d²/du² of log(R^a (1 − R)^β Π (1 − p R)^passed)."""
-    r = 1.0 / (1.0 + np.exp(-u))
-    q = 1.0 / (1.0 + np.exp(u))
-    slope = a * q - beta * r
-    bend = (a + beta) * r * q
+    """Return where R^hits (1 − R)^misses Π (1 − p R)^passed is highest in u, and 1/√curvature.
+
+    The slope by u, divided by 1 − R, falls with R: hits − misses·R/(1−R) − Σ passed·p·R/(1−p·R).
+    Its root lies where that of p = 0 and that of p = 1 are, or between.
+    """
+    passed = 0.0
     for slot in range(slots):
-        p = examination_of(slot, slots, table)
-        missed = passed_at(slot, counts, slots, behaviors, table)
-        rest = 1.0 - p + p * q
-        slope -= missed * p * r * q / rest
-        bend += missed * p * r * q * (q - r + p * r * q / rest) / rest
-    return slope, bend
+        passed += passed_at(slot, counts, slots, behaviors, table)
+    low, high = np.log(hits / (misses + passed)), np.log(hits / misses)
+    u, width, error = 0.0, 0.0, np.inf
+    while error > CLOSE * width:
+        u, error = 0.5 * (low + high), 0.5 * (high - low)
+        r, q, _ = odds(u)
+        slope = hits - misses * r / q
+        bend = misses * r
+        for slot in range(slots):
+            p = examination_of(slot, slots, table)
+            pull = passed_at(slot, counts, slots, behaviors, table) * p * r / (1.0 - p + p * q)
+            slope -= pull
+            bend += pull * q * q / (1.0 - p + p * q)
+        low, high = (u, high) if slope > 0.0 else (low, u)
+        width = 1.0 / np.sqrt(bend)
+    return u, width
 
 
 @shared
@@ -83,15 +109,36 @@ def log_height(
     table: Sequence[int],
 ) -> float:
     """Return log(R^a (1 − R)^β Π (1 − p R)^passed) at R = 1/(1 + e^−u)."""
-    log_q = -np.log1p(np.exp(u))
-    q = np.exp(log_q)
-    total = a * (u + log_q) + beta * log_q
+    _, q, bent = odds(u)
+    total = a * (min(u, 0.0) - bent) + beta * (min(-u, 0.0) - bent)
     for slot in range(slots):
         p = examination_of(slot, slots, table)
         missed = passed_at(slot, counts, slots, behaviors, table)
         if missed > 0.0 and p > 0.0:
             total += missed * np.log(1.0 - p + p * q)
     return float(total)
+
+
+@shared
+def reach(
+    side: float,
+    center: float,
+    width: float,
+    a: float,
+    beta: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+) -> float:
+    """Return how far the integrand is worth following to one side, −1 or 1."""
+    top = log_height(center, a, beta, counts, slots, behaviors, table)
+    distance = REACH * width
+    edge = log_height(center + side * distance, a, beta, counts, slots, behaviors, table)
+    while edge > top + NEGLIGIBLE and distance < FARTHEST:
+        distance *= 2.0
+        edge = log_height(center + side * distance, a, beta, counts, slots, behaviors, table)
+    return distance
 
 
 @shared
@@ -103,32 +150,36 @@ def exact_moments(
     behaviors: int,
     table: Sequence[int],
 ) -> tuple[float, float, float, float]:
-    """Return log ∫ R^(α−1) (1−R)^(β−1) L(R) dR, and the posterior means of R, R² and log R."""
+    """Return log ∫ R^(α−1) (1−R)^(β−1) L(R) dR, and of the posterior: mean, spread, mean of log R.
+
+    Where a tail is long, its shoulder is the center, not the highest point: hence `max`.
+    """
     a = alpha + number(clicks_sum(counts, slots, behaviors, table))
-    low, high, center, bend = -60.0, 40.0, 0.0, 1.0
-    for _ in range(HALVINGS):  # the slope falls from a to −β or below
-        center = 0.5 * (low + high)
-        slope, bend = slope_and_bend(center, a, beta, counts, slots, behaviors, table)
-        low, high = (center, high) if slope > 0.0 else (low, center)
-    width = 1.0 / np.sqrt(max(bend, 1e-4))
+    center, width = center_and_width(max(a, 1.0), max(beta, 1.0), counts, slots, behaviors, table)
+    left = reach(-1.0, center, width, a, beta, counts, slots, behaviors, table)
+    right = reach(1.0, center, width, a, beta, counts, slots, behaviors, table)
+    first = -np.arcsinh(left / width)
+    step = (np.arcsinh(right / width) - first) / (NODES - 1)
     top = log_height(center, a, beta, counts, slots, behaviors, table)
-    mass, mean, square, mean_log = 0.0, 0.0, 0.0, 0.0
-    step = REACH / NODES
-    for node in range(-NODES, NODES + 1):
-        t = node * step
-        u = min(max(center + width * np.sinh(t), -600.0), 600.0)
+    middle, rest, _ = odds(center)
+    grown, growth = np.exp(first), np.exp(step)
+    mass, shift, square, mean_log = 0.0, 0.0, 0.0, 0.0
+    for _ in range(NODES):
+        u = center + width * 0.5 * (grown - 1.0 / grown)  # sinh t
         height = log_height(u, a, beta, counts, slots, behaviors, table) - top
-        weight = np.exp(height) * np.cosh(t)
-        log_r = u - np.log1p(np.exp(u))
-        r = np.exp(log_r)
+        weight = np.exp(height) * 0.5 * (grown + 1.0 / grown)  # cosh t
+        r, q, bent = odds(u)
+        off = r * rest - q * middle  # r − middle, without cancellation near 0 and 1
         mass += weight
-        mean += weight * r
-        square += weight * r * r
-        mean_log += weight * log_r
+        shift += weight * off
+        square += weight * off * off
+        mean_log += weight * (min(u, 0.0) - bent)
+        grown *= growth
+    shift /= mass
     return (
         float(np.log(mass * width * step) + top),
-        float(mean / mass),
-        float(square / mass),
+        float(middle + shift),
+        float(np.sqrt(max(square / mass - shift * shift, 0.0))),
         float(mean_log / mass),
     )
 
@@ -156,8 +207,7 @@ def exact_spread(
     table: Sequence[int],
 ) -> float:
     """Return the posterior standard deviation of the relevance."""
-    _, mean, square, _ = exact_moments(alpha, beta, counts, slots, behaviors, table)
-    return float(np.sqrt(max(square - mean * mean, 0.0)))
+    return exact_moments(alpha, beta, counts, slots, behaviors, table)[2]
 
 
 @shared

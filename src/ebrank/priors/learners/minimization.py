@@ -8,7 +8,6 @@ all rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,29 +30,28 @@ class Fitted(NamedTuple):
     Attributes:
         theta: weights, the intercept last.
         iterations: quasi-Newton iterations.
-        validation_loss: mean validation loss at θ; None without validation rows.
         curvature: second derivative of the penalized loss where the fit began.
     """
 
     theta: Floats
     iterations: int
-    validation_loss: float | None
     curvature: Floats
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """When to stop; see the parameters of `Linear` with the same names."""
-
-    patience: int
-    max_iterations: int
-    tolerance: float
-
-
 def minimize(
-    rows: Rows, validation: Rows | None, start: Floats, ridge: float, stopping: Stopping
+    rows: Rows,
+    watched: Rows | None,
+    start: Floats,
+    ridge: float,
+    *,
+    patience: int,
+    max_iterations: int,
+    tolerance: float,
 ) -> Fitted:
-    """Return the θ that minimizes the penalized loss, or the validation loss on the way there."""
+    """Return the θ that minimizes the penalized loss, or the loss of watched rows on the way there.
+
+    For when to stop, see the parameters of `Linear` with the same names.
+    """
     curvature = curvature_at(rows, start, ridge)
     lower = linalg.cholesky(curvature)
 
@@ -66,7 +64,7 @@ def minimize(
             raise ParameterError("the features hold a number that is not finite, or overflow")
         return value, linalg.solve_lower(lower, gradient)
 
-    watch = None if validation is None else _Watch(validation, start, stopping.patience)
+    watch = None if watched is None else _Watch(watched, start, patience)
     result = optimize.minimize(
         whitened,
         np.zeros(len(start)),
@@ -74,17 +72,17 @@ def minimize(
         method="L-BFGS-B",
         callback=None if watch is None else lambda u: watch.see(theta_at(u)),
         options={
-            "maxiter": stopping.max_iterations,
-            "gtol": stopping.tolerance,
+            "maxiter": max_iterations,
+            "gtol": tolerance,
             "ftol": 1e-15,
             "maxcor": 20,
         },
     )
     if watch is None:
-        return Fitted(theta_at(result.x), int(result.nit), None, curvature)
+        return Fitted(theta_at(result.x), int(result.nit), curvature)
     if result.nit == 0:  # the start is the optimum, and the only candidate
         watch.see(start)
-    return Fitted(watch.best, int(result.nit), watch.loss, curvature)
+    return Fitted(watch.best, int(result.nit), curvature)
 
 
 def moved(fitted: Fitted, ridge: float, other: float) -> Floats:
@@ -96,15 +94,18 @@ def moved(fitted: Fitted, ridge: float, other: float) -> Floats:
     return fitted.theta - step
 
 
-def mean_loss(rows: Rows, theta: Floats) -> float:
-    """Return the mean loss of the included rows, without a penalty."""
-    sums = rows.blocks(
-        lambda start, stop: linear_kernel.loss_sum(*rows.task, rows.features, theta, start, stop)
+def row_losses(rows: Rows, theta: Floats) -> Floats:
+    """Return the loss of each included row, without a penalty."""
+    losses = np.zeros(len(rows.features))
+    rows.blocks(
+        lambda start, stop: linear_kernel.write_losses(
+            *rows.task, rows.features, theta, start, stop, losses
+        )
     )
-    loss = sum(sums) / rows.count
-    if not np.isfinite(loss):
+    chosen = losses[rows.included]
+    if not np.all(np.isfinite(chosen)):
         raise ParameterError("the validation features hold a number that is not finite")
-    return loss
+    return chosen
 
 
 def value_and_gradient(rows: Rows, theta: Floats, ridge: float) -> tuple[float, Floats]:
@@ -149,13 +150,13 @@ class _Watch:
         self._patience = patience
         self._waited = 0
         self.best = start
-        self.loss = np.inf  # the start is no candidate: a warm one would rather stay as it is
+        self._lowest = np.inf  # a warm start is no candidate: it would rather stay
 
     def see(self, theta: Floats) -> None:
         """Look at one iterate; stop the optimizer when patience is used up."""
-        loss = mean_loss(self._validation, theta)
-        if loss < self.loss:
-            self.loss, self.best, self._waited = loss, theta, 0
+        loss = row_losses(self._validation, theta).mean()
+        if loss < self._lowest:
+            self._lowest, self.best, self._waited = loss, theta, 0
             return
         self._waited += 1
         if self._waited >= self._patience:

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize
+
+from ebrank import BehaviorStats, ParameterError
+from ebrank.policy import make
+from ebrank.priors.learners.linear import Linear
+from ebrank.priors.learners.minimization import value_and_gradient
+from ebrank.typing import Features
+from tests.priors.learners.test_minimization import slow_loss
+from tests.priors.made_up import at_rank, fitted, made_up, rows_of, theta_of
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"ridge": 1e-6},
+        {"ridge": 1e-6, "estimator": "exposure"},
+        {"ridge": 0.1, "beta": 2.0},
+        {"ridge": 1e-6, "clamp": True},
+        {"ridge": 1e-6, "min_impressions": 4},
+        {"ridge": 0.01, "estimator": "exposure", "clamp": True},
+    ],
+)
+def test_fit_reaches_the_optimum_of_a_brute_force_optimizer(parameters: dict[str, Any]) -> None:
+    features, stats = made_up(400, 3, seed=1)
+    state = fitted(features, stats, tolerance=1e-8, **parameters)
+    rows = rows_of(features, stats, **parameters)
+    beta = parameters.get("beta", 5.0)
+    best = optimize.minimize(
+        slow_loss,
+        np.zeros(4),
+        (rows, parameters["ridge"], beta),
+        method="Nelder-Mead",
+        options={"xatol": 1e-7, "fatol": 1e-13, "maxiter": 20_000, "maxfev": 20_000},
+    )
+    theta = theta_of(state)
+    assert slow_loss(theta, rows, parameters["ridge"], beta) <= best.fun + 1e-10
+    np.testing.assert_allclose(theta, best.x, atol=2e-4)
+
+
+def test_the_exact_loss_is_fitted_to_its_optimum_too() -> None:
+    features, stats = made_up(2000, 3, seed=1)
+    rows = rows_of(features, stats, estimator="exact")
+    state = fitted(features, stats, estimator="exact", ridge=1e-3, tolerance=1e-7)
+    value, gradient = value_and_gradient(rows, theta_of(state), 1e-3)
+    assert np.abs(gradient).max() < 1e-6
+    for step in 0.05 * np.eye(4):
+        for sign in (-1, 1):
+            assert value_and_gradient(rows, theta_of(state) + sign * step, 1e-3)[0] > value
+
+
+@pytest.mark.parametrize("rows", [1, 500, 20_000])
+@pytest.mark.parametrize("ridge", [None, 1e-6])
+def test_any_number_of_threads_gives_the_same_bits(rows: int, ridge: float | None) -> None:
+    features, stats = made_up(rows, 5, seed=4)
+    policy = make(ridge=ridge)
+    states = [fitted(features, stats, ridge=ridge, threads=threads) for threads in (1, 2, 5)]
+    for state, threads in zip(states, (1, 2, 5), strict=True):
+        np.testing.assert_array_equal(theta_of(state), theta_of(states[0]))
+        np.testing.assert_array_equal(
+            policy.prior(state, features, threads).a, policy.prior(states[0], features, 1).a
+        )
+
+
+def test_validation_that_nobody_has_seen_decides_nothing() -> None:
+    features, stats = made_up(300, 3, seed=7)
+    empty = (features, BehaviorStats.zeros(300))
+    for ridge in (None, 1e-3):
+        plain = fitted(features, stats, ridge=ridge)
+        checked = fitted(features, stats, validation=empty, ridge=ridge)
+        np.testing.assert_array_equal(theta_of(checked), theta_of(plain))
+
+
+def test_unfitted_and_unfed_priors_say_one() -> None:
+    features, _ = made_up(5, 2, seed=8)
+    policy = make()
+    for state in (None, fitted(features, BehaviorStats.zeros(5))):
+        alpha, beta = policy.prior(state, features)
+        assert alpha.tolist() == [1.0] * 5
+        assert beta.tolist() == [5.0]
+
+
+def test_a_state_is_kept_where_there_is_nothing_to_learn_from() -> None:
+    features, stats = made_up(300, 3, seed=9)
+    state = fitted(features, stats, ridge=1e-3)
+    again = fitted(features, BehaviorStats.zeros(300), start=state)
+    assert theta_of(again).tolist() == theta_of(state).tolist()
+    assert again["ridge"].tolist() == [1e-3]
+
+
+def test_training_makes_no_copy_of_the_features() -> None:
+    features, stats = made_up(200_000, 40, seed=9)
+    fitted(features[:20_000], stats[:20_000], ridge=1e-3)  # compiles and imports all it needs
+    assert np.shares_memory(rows_of(features, stats).features, features)
+    for ridge in (1e-3, None):
+        tracemalloc.start()
+        fitted(features, stats, max_iterations=3, ridge=ridge)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < features.nbytes / 2
+
+
+@st.composite
+def awkward(draw: st.DrawFn) -> tuple[Features, BehaviorStats]:
+    """Draw data at every edge: unseen, all or none clicked, C > n, collinear, constant, huge."""
+    rows = draw(st.integers(1, 30))
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    column = rng.random(rows)
+    columns = {
+        "random": rng.random(rows),
+        "twin": column,
+        "same": column,
+        "zero": np.zeros(rows),
+        "one": np.ones(rows),
+        "huge": 1e4 * rng.normal(size=rows),
+    }
+    chosen = draw(st.lists(st.sampled_from(sorted(columns)), min_size=1, max_size=5))
+    shown = rng.integers(0, draw(st.sampled_from([1, 2, 50])), rows)
+    clicks = {"all": shown, "none": 0 * shown, "some": rng.binomial(shown, 0.4)}[
+        draw(st.sampled_from(["all", "none", "some"]))
+    ]
+    ranks = np.full(rows, draw(st.sampled_from([1, 5])))  # C far above n at rank 5
+    features = np.column_stack([columns[name] for name in chosen]).astype(np.float32)
+    return features, at_rank(ranks, shown, clicks)
+
+
+@given(awkward(), st.sampled_from(["ips", "exposure", "exact"]), st.booleans(), st.floats(0.1, 50))
+def test_no_data_gives_a_number_that_is_not_one(
+    data: tuple[Features, BehaviorStats], estimator: str, clamp: bool, beta: float
+) -> None:
+    features, stats = data
+    policy = make(beta=beta, estimator=estimator, clamp=clamp)
+    parameters = {"beta": beta, "estimator": estimator, "clamp": clamp}
+    for state in (
+        fitted(features, stats, validation=data, **parameters),
+        fitted(features, stats, **parameters),
+    ):
+        assert np.all(np.isfinite(theta_of(state)))
+        alpha, _ = policy.prior(state, features)
+        assert np.all(np.isfinite(alpha) & (alpha > 0))
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e3, 1e6, 1e8])
+def test_the_scale_of_a_feature_does_not_matter(scale: float) -> None:
+    features, stats = made_up(2000, 2, seed=13)
+    stretched = features.copy()
+    stretched[:, 1] *= scale
+    plain = fitted(features, stats, ridge=0.0, tolerance=1e-6)
+    other = fitted(stretched, stats, ridge=0.0, tolerance=1e-6)
+    np.testing.assert_allclose(
+        theta_of(other) * [1, scale, 1], theta_of(plain), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_early_stopping_does_not_freeze_a_warm_started_prior() -> None:
+    features, stats = made_up(4000, 10, seed=14)
+    unseen = made_up(1500, 10, seed=15)  # users who like other features: the start fits them best
+    state = None
+    for size in (1000, 2000, 4000):
+        before = state
+        state = fitted(features[:size], stats[:size], validation=unseen, start=before, ridge=1e-6)
+        assert before is None or not np.array_equal(state["weights"], before["weights"])
+
+
+def test_without_early_stopping_validation_leaves_a_given_ridge_alone() -> None:
+    data, unseen = made_up(60, 20, seed=6), made_up(400, 20, seed=6)
+    plain = fitted(*data, ridge=1e-6)
+    ignored = fitted(*data, validation=unseen, ridge=1e-6, early_stopping=False)
+    stopped = fitted(*data, validation=unseen, ridge=1e-6)
+    np.testing.assert_array_equal(theta_of(ignored), theta_of(plain))
+    assert not np.array_equal(theta_of(stopped), theta_of(plain))
+
+
+def test_bad_data_is_refused_in_words() -> None:
+    features, stats = made_up(20, 2, seed=12)
+    state = fitted(features, stats)
+    with pytest.raises(ParameterError, match="fitted on 2 features, not 1"):
+        make().prior(state, features[:, :1])
+    with pytest.raises(ParameterError, match="fitted on 2 features, not 1"):
+        fitted(features[:, :1], stats, start=state)
+    broken = features.copy()
+    broken[7, 1] = np.nan
+    with pytest.raises(ParameterError, match="not finite"):
+        fitted(broken, stats)
+    with pytest.raises(ParameterError, match="row 7 of the features"):
+        make().prior(state, broken)
+    with pytest.raises(ParameterError, match="validation features hold"):
+        fitted(features, stats, validation=(broken, stats))
+    wide = np.ones((20, 500), np.float32)
+    with pytest.raises(ParameterError, match="validation has 500 features, training 2"):
+        fitted(features, stats, validation=(wide, stats))
+
+
+def test_states_that_no_fit_returns_are_refused() -> None:
+    good = {"weights": np.zeros(3), "intercept": np.zeros(1), "ridge": np.ones(1)}
+    learner = Linear()
+    learner.check(good)
+    learner.check(fitted(*made_up(50, 3, seed=1)))
+    for name, array in (
+        ("weights", np.zeros((3, 1))),
+        ("intercept", np.zeros(2)),
+        ("ridge", np.zeros(0)),
+        ("ridge", -np.ones(1)),
+        ("extra", np.zeros(1)),
+    ):
+        with pytest.raises(ParameterError, match=r"linear prior has|ridge must be 0 or more"):
+            learner.check({**good, name: array})
+    with pytest.raises(ParameterError, match="weights, an intercept and a ridge"):
+        learner.check({"weights": np.zeros(3)})
