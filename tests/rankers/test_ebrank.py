@@ -39,7 +39,7 @@ def test_formulas_are_the_papers(
 
     def score(hits: float, trials: float) -> float:
         estimate = (hits + alpha) / (trials + alpha + beta)
-        return estimate + epsilon * estimate / (e + alpha + beta) ** 2
+        return float(estimate + epsilon * estimate / (e + alpha + beta) ** 2)
 
     expected = {
         ("both", "ips"): score(weighted, n),

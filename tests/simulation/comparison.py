@@ -59,8 +59,8 @@ class Stepwise:
         changed = self.world.counts - before
         rows = np.flatnonzero(changed[:, 0].any(axis=1))
         rows = rows[np.argsort(changed[rows, 0].argmax(axis=1))]  # by rank: lists have ten at most
-        clicked = changed[rows, 1:].any(axis=(1, 2))
-        return Session(q, rows.tolist(), clicked.tolist(), float(ndcg[0]))
+        clicked = [bool(changed[row, 1:].any()) for row in rows]
+        return Session(q, rows.tolist(), clicked, float(ndcg[0]))
 
 
 def assert_same_session(got: Session, expected: Session) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.evidence import BehaviorStats
+from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
@@ -65,7 +65,7 @@ class Reference:
         users = self.config.users.examination
         self.examined = users(ranks).tolist()
         belief = self.config.believed or users
-        curve = belief([typical_rank(rank) for rank in ranks]).tolist()
+        curve = [mean_examination(belief, rank) for rank in ranks]
         self.believed = [rounded(p) for p in curve]
         weights = self.config.behaviors.weights
         self.slots = slot(self.config.list_length) + 1
@@ -307,12 +307,15 @@ def slot(rank: int) -> int:
     return rank - 1 if rank <= 10 else 9 + sum(rank > last for last in BANDS)
 
 
-def typical_rank(rank: int) -> float:
-    """Return the rank that stands for all of a band: the geometric mean of first and last."""
+def mean_examination(curve: Examination, rank: int) -> float:
+    """Return the p that a rank counts with: its band's mean, down to the last that is examined."""
     if rank <= 10:
-        return float(rank)
+        return float(curve([rank])[0])
     last = next(last for last in BANDS if last >= rank)
-    return math.sqrt((BANDS[BANDS.index(last) - 1] + 1) * last)
+    band = curve(range(BANDS[BANDS.index(last) - 1] + 1, last + 1)).tolist()
+    while band and band[-1] == 0.0:
+        band.pop()
+    return sum(band) / len(band) if band else 0.0
 
 
 def rounded(x: float) -> float:

@@ -75,6 +75,7 @@ CONFIGS = {
         sessions=70,
         list_length=27,
         users=PositionBased(Examination(severity=0.5)),
+        believed=Examination(severity=0.5, cutoff=13),
     ),
 }
 

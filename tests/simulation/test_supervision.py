@@ -178,6 +178,34 @@ def test_what_kernels_point_at_is_long_enough(parameters: Any) -> None:  # noqa:
         Score(SHIFTED, parameters)
 
 
+RATE = Formula(lambda a, clicks, shown: a + clicks / shown).bind()  # 0/0 for what is new
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("serve", {"serve": RATE}),
+        ("serve", {"serve": RATE, "noisy": True}),
+        ("offline", {"offline": RATE}),
+        ("cold", {"cold": RATE}),
+    ],
+)
+def test_a_score_that_is_not_a_number_is_refused(
+    dataset: Dataset, name: str, changes: dict[str, Any]
+) -> None:
+    model = replace(fixed_model(np.zeros(dataset.n_rows)), **changes)
+    said = f"^mine:Mine: its formula {name} gives a score that is not a number"
+    with pytest.raises(ParameterError, match=said):
+        simulate(dataset, Mine(lambda: model), SHORT)
+
+
+def test_infinity_is_a_number_to_sort_by(dataset: Dataset) -> None:
+    """Such as the bonus of what was never shown."""
+    endless = Formula(lambda a, shown: a + 1.0 / shown).bind()
+    served = replace(fixed_model(np.zeros(dataset.n_rows)), serve=endless)
+    simulate(dataset, Mine(lambda: served), SHORT)
+
+
 def test_b_may_be_one_for_all_or_one_each(dataset: Dataset, model: ScoreModel) -> None:
     check_model(replace(model, b=np.ones(dataset.n_rows)), dataset)
     check_model(replace(model, cold=FIXED, prior=None, weights=None), dataset)

@@ -44,15 +44,14 @@ def weighted_clicks_sum(counts: Numbers, slots: int, behaviors: int, table: Numb
 
 def row_sum(counts: Numbers, first: int, table: Numbers, worth: int, slots: int) -> int:
     """Return Σ count·worth over the slots of one outcome."""
+    total: int = 0
     if slots == 5:  # lists of five are the rule, and a loop would take longer than its sum
-        return (
-            counts[first] * table[worth]
-            + counts[first + 1] * table[worth + 1]
-            + counts[first + 2] * table[worth + 2]
-            + counts[first + 3] * table[worth + 3]
-            + counts[first + 4] * table[worth + 4]
-        )
-    total = 0
+        total += counts[first] * table[worth]
+        total += counts[first + 1] * table[worth + 1]
+        total += counts[first + 2] * table[worth + 2]
+        total += counts[first + 3] * table[worth + 3]
+        total += counts[first + 4] * table[worth + 4]
+        return total
     for slot in range(slots):
         total += counts[first + slot] * table[worth + slot]
     return total

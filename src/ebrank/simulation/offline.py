@@ -51,7 +51,7 @@ def write_best(
                     pointer_to(parameters, 0),
                     np.uint64(0),
                 )
-                sound &= value == value  # noqa: PLR0124 (NaN differs from itself)
+                sound &= value == value  # NaN differs from itself
                 listed = insert(world.leaves, lists[i], values, listed, row, value, length)
         lists[i, listed:] = NOBODY
     return sound

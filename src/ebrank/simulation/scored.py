@@ -201,7 +201,7 @@ def draw_top(
             continue
         key = streams.child(session, row - first)
         value = score_of(world, score, a, b, parameters, row, key)
-        sound &= value == value  # noqa: PLR0124 (NaN differs from itself)
+        sound &= value == value  # NaN differs from itself
         listed = insert(world.leaves, rows, drawn, listed, row, value, length)
     return sound
 

@@ -30,7 +30,7 @@ def mark(score: float) -> int:
     """Return a whole number that is ordered as scores are; 0 and −0 have the same."""
     bits = np.float64(score + 0.0).view(np.int64)
     order = bits ^ ((bits >> _SIGN) & _MAGNITUDE)
-    return order if score == score else NAN  # type: ignore[return-value]  # noqa: PLR0124
+    return order if score == score else NAN  # type: ignore[return-value]
 
 
 @leaf

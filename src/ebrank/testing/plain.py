@@ -70,7 +70,8 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Its text stays the same; `ebrank.streams` becomes this module.
     """
-    return _plain(function, {})
+    slow: Callable[..., Any] = _plain(function, {})
+    return slow
 
 
 def _plain(function: Any, done: dict[Any, Any]) -> Any:  # noqa: ANN401 (functions of any kind)
@@ -83,7 +84,7 @@ def _plain(function: Any, done: dict[Any, Any]) -> Any:  # noqa: ANN401 (functio
     )
     done[text] = slow
     for name in _names(text.__code__):
-        value = names.get(name)
+        value: Any = names.get(name)
         if value is streams:
             names[name] = PLAIN_STREAMS
         elif getattr(value, "__module__", "") == streams.__name__:

@@ -87,9 +87,7 @@ def states(policy: Policy, *, n: int = tiny().n_rows) -> Iterator[State]:
             yield State(policy.family.prior(learned), stats, curve, keys)
 
 
-def random_counts(
-    rng: np.random.Generator, n: int, behaviors: Behaviors, slots: int
-) -> SmallInts:
+def random_counts(rng: np.random.Generator, n: int, behaviors: Behaviors, slots: int) -> SmallInts:
     """Return counts of n items, from none at all to a million at each rank."""
     most = rng.choice([0, 1, 5, 100, 1_000_000], (n, 1))
     shown = rng.integers(0, most + 1, (n, slots))
@@ -138,9 +136,7 @@ def check_scores(policy: Policy, state: State) -> None:
         )
     ranker = EBRanker(policy, examination=state.examination)
     ties = np.arange(len(state.stats))
-    ranking = ranker.rank_by_prior(
-        state.prior, state.stats, tie_keys=ties, draw_keys=state.keys
-    )
+    ranking = ranker.rank_by_prior(state.prior, state.stats, tie_keys=ties, draw_keys=state.keys)
     served = scores(policy.score, state.prior, state.stats, state.examination, state.keys)
     assert np.array_equal(ranking.scores, served[ranking.order]), "EBRanker has other scores"
     assert np.array_equal(ranking.order, np.lexsort((ties, -served))), "EBRanker sorts otherwise"
@@ -221,7 +217,7 @@ def plain_scores(score: Score, state: State) -> Floats:
 
 def check_relevance(policy: Policy, state: State) -> None:
     """The estimate is the prior's before users speak, and then moves as they do."""
-    sums, mean = state.sums, policy.family.mean(state.prior)
+    sums, mean = state.sums, policy.prior_mean(state.prior)
     estimate = _relevance(policy, state)
     rate, seen = policy.estimator.rate(sums), sums.exposure > 0.0
     if policy.choices.part == "prior":
@@ -230,9 +226,9 @@ def check_relevance(policy: Policy, state: State) -> None:
     if policy.choices.part == "behavior":
         assert np.allclose(estimate, rate, rtol=1e-12), "part=behavior is not the click rate"
         return
-    close = np.isclose(estimate, mean, rtol=1e-3)
+    close = np.isclose(estimate, mean, rtol=1e-6)
     assert np.all(close[~seen]), "the relevance of an unseen item is not the prior's mean"
-    if policy.estimator.hits:
+    if not policy.estimator.by_rank:
         low, high = np.minimum(mean, rate), np.maximum(mean, rate)
         slack = 1e-9 * np.maximum(high, 1.0)
         within = (estimate >= low - slack) & (estimate <= high + slack)
@@ -273,13 +269,13 @@ def check_loss(policy: Policy, state: State) -> None:
     features = np.zeros((len(stats), FEATURES), np.float32)
     rows = policy.rows(features, stats, state.examination, threads=1)
     at = np.random.default_rng(5).uniform(-3.0, 3.0, len(stats))
-    step = 1e-2
+    step = 1e-3
     losses, slopes = rows.losses_and_slopes(at)
     assert np.all(np.isfinite(losses)), "a loss is not a number"
     above, below = (rows.losses_and_slopes(at + shift)[0] for shift in (step, -step))
     expected = (above - below) / (2.0 * step)
     worst = int(np.argmax(np.abs(slopes - expected)))
-    assert np.allclose(slopes, expected, rtol=1e-2, atol=1e-3), (
+    assert np.allclose(slopes, expected, rtol=1e-3, atol=1e-4), (
         f"the slope of the loss at {at[worst]:.3f} is {slopes[worst]!r}, but the loss changes by "
         f"{expected[worst]!r}"
     )
@@ -290,10 +286,11 @@ def check_fit(policy: Policy) -> None:
     rows, unseen = _rows(policy, seed=1), _rows(policy, seed=2)
     learner = policy.learner
     fitted = learner.fit(rows, None, None)
-    before, after = _loss(rows, np.zeros(len(rows.features))), _loss(rows, _scores(policy, rows))
+    before = _loss(rows, np.zeros(len(rows.features)))
+    after = _loss(rows, learner.scores(fitted, rows.features))
     assert after < before, f"fitting raises the loss from {before} to {after}"
     again = _loss(rows, learner.scores(learner.fit(rows, None, fitted), rows.features))
-    assert again <= after + 1e-4 * abs(after), f"a second fit raises the loss to {again}"
+    assert again < before, f"a second fit raises the loss to {again}"
     watched = learner.fit(rows, unseen, None)
     validated = _loss(unseen, learner.scores(watched, unseen.features))
     start = _loss(unseen, np.zeros(len(unseen.features)))
@@ -308,10 +305,6 @@ def check_fit(policy: Policy) -> None:
     plain = policy.prior(None, rows.features)
     for mine, other in zip(policy.prior(nothing, rows.features), plain, strict=True):
         assert np.array_equal(mine, other), "a prior fitted to nothing is not the unfitted one"
-
-
-def _scores(policy: Policy, rows: Rows) -> Floats:
-    return policy.learner.scores(policy.learner.fit(rows, None, None), rows.features)
 
 
 def _loss(rows: Rows, at: Floats) -> float:

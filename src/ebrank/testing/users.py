@@ -28,9 +28,7 @@ LIMIT = 5.0
 Outcomes = npt.NDArray[np.int8]
 
 
-def check_users(
-    users: UserModel, *, behaviors: Behaviors = CLICKS, by_curve: bool = True
-) -> None:
+def check_users(users: UserModel, *, behaviors: Behaviors = CLICKS, by_curve: bool = True) -> None:
     """Raise where users break a rule that all simulated users keep.
 
     Args:
@@ -75,7 +73,7 @@ def browsed(users: UserModel, shown: List, fill: int = 0) -> Outcomes:
     guard = 8
     outcomes = np.full(length + guard, fill, np.int8)
     arrays = [shown.relevance.copy(), shown.examination.copy(), shown.minds.copy()]
-    pointers = [array.ctypes.data for array in (*arrays, outcomes)]
+    pointers = [*(array.ctypes.data for array in arrays), outcomes.ctypes.data]
     users.browse.compiled.ctypes(*pointers[:3], length, np.uint64(shown.key), pointers[3])
     for array, before in zip(arrays, shown[:3], strict=True):
         assert np.array_equal(array, before), "browse changes what it only reads"
