@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from ebrank import rankers
 from ebrank.cli import root
 from ebrank.cli.rankers import in_words
-from ebrank.rankers import registry
 from ebrank.parameters import typed
+from ebrank.rankers import registry
 from ebrank.rankers.base import REGISTRY
 from ebrank.testing import check_ranker
 

@@ -22,7 +22,7 @@ def mean_by_two(beta: float, alpha: float, hits: float, trials: float) -> float:
 
 
 def loss_by_two(beta: float, score: float, hits: float, trials: float) -> tuple[float, float]:
-    """Return log B(α, β) − log B(h + α, t − h + β), with α = e^score and β = scale·(1 + α/(1+α))."""
+    """Return log B(α, β) − log B(h + α, t − h + β), with α = e^score, β = scale·(1 + α/(1 + α))."""
     alpha = prior_alpha(score)
     share = alpha / (1.0 + alpha)
     second = beta * (1.0 + share)
