@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
+
+# Tests start many processes, which start sooner with compiled bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test browser lint format benchmark clean
+.PHONY: help install demo check test browser lint format benchmark clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,8 +34,11 @@ demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, a
 	@echo '  $(BIN)/python examples/new_item.py            watch new items being found'
 	@echo '  $(BIN)/ebrank serve --demo                    the service, with simulated users and a dashboard'
 
+check: $(INSTALLED) lint ## in a minute: lint, types and the quick tests
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m 'not slow'
+
 test: $(INSTALLED) browser lint ## everything CI checks: lint, format, types, imports, tests, doctests
-	$(BIN)/pytest -q
+	$(PYTEST)
 
 browser: ## Chromium and its driver, which the tests of pages need
 	@sh tools/install-browser

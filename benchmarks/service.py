@@ -7,6 +7,7 @@ are smaller.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
@@ -20,9 +21,9 @@ import numpy as np
 
 from benchmarks.figure import Figure
 from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, request
-from ebrank.service.ranking_ids import RankingIds
-from ebrank.service.records import EventEntry, NewItem, RankingEntry
-from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.core.ranking_ids import RankingIds
+from ebrank.service.store import open
+from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.serving import Server, serving
 
 SECONDS = 6.0
@@ -197,12 +198,15 @@ def memory(folder: Path, items: int) -> Figure:
 def fill(folder: Path, queries: int) -> None:
     """Store a hundred items for each query."""
     rng = np.random.default_rng(1)
-    store = SqliteStore(folder)
-    for query in range(queries):
-        rows = rng.random((100, FEATURES)).tolist()
-        items = [NewItem(f"item-{place:06d}", tuple(row)) for place, row in enumerate(rows)]
-        store.put_items(f"query-{query}", items, time.time(), flush=False)
-    store.close()
+
+    async def session() -> None:
+        async with open(str(folder)) as store:
+            for query in range(queries):
+                rows = rng.random((100, FEATURES)).tolist()
+                items = [NewItem(f"item-{place:06d}", tuple(row)) for place, row in enumerate(rows)]
+                await store.items.put(f"query-{query}", items, time.time())
+
+    asyncio.run(session())
 
 
 def resident_bytes(server: Server) -> int:
@@ -236,23 +240,24 @@ def restart(folder: Path, events: int) -> Figure:
 
 def write_log(folder: Path, events: int) -> None:
     """Log lists whose items were all clicked."""
-    store = SqliteStore(folder)
+    asyncio.run(_write_log(folder, events))
+
+
+async def _write_log(folder: Path, events: int) -> None:
     items = tuple(f"item-{place:06d}" for place in range(K))
-    p = tuple(1.0 / np.log2(np.arange(K) + 2.0))
     begin = time.time() - 1000.0
     ids, lists = RankingIds(), events // K
-    for first in range(0, lists, 500):
-        operations: list[RankingEntry | EventEntry] = []
-        for number in range(first, min(first + 500, lists)):
-            now, query = begin + number * 1e-4, f"query-{number % QUERIES}"
-            name = ids.new(now)
-            operations.append(RankingEntry(name, query, now, 0, items, p))
-            operations += [
-                EventEntry(f"{name}-{r}", name, query, item, "click", r, p[r - 1], False, now, now)
-                for r, item in enumerate(items, start=1)
-            ]
-        store.write(operations, flush=False)
-    store.close()
+    async with open(str(folder)) as store:
+        for first in range(0, lists, 500):
+            operations: list[RankingEntry | EventEntry] = []
+            for number in range(first, min(first + 500, lists)):
+                now, query = begin + number * 1e-4, f"query-{number % QUERIES}"
+                name = ids.new(now)
+                operations.append(RankingEntry(name, query, now, 0, items))
+                for r, item in enumerate(items, start=1):
+                    click = f"{name}-{r}", name, query, item, "click"
+                    operations.append(EventEntry(*click, r, 1, False, now, now))
+            await store.log.write(operations)
 
 
 if __name__ == "__main__":

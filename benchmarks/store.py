@@ -18,14 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figure import Figure, best_seconds
-from ebrank.examination import Examination
-from ebrank.service.committer import Committer
-from ebrank.service.records import EventEntry, NewItem, RankingEntry
-from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.core.flusher import Flusher
+from ebrank.service.store import open
+from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.service.store.killing import kill_again_and_again
 
 QUERIES, ITEMS, LENGTH, BATCH = 1000, 100, 10, 100
-CURVE = tuple(Examination()(np.arange(1, LENGTH + 1)).tolist())
 
 
 class Traffic:
@@ -49,7 +47,6 @@ class Traffic:
             self._micros / 1e6,
             1,
             tuple(f"item-{query}-{place}" for place in places),
-            CURVE,
             explored=(False,) * LENGTH,
             relevance=(0.123,) * LENGTH,
         )
@@ -64,48 +61,60 @@ class Traffic:
     def _click(self, of: RankingEntry, rank: int) -> EventEntry:
         name = str(uuid.UUID(int=self._chance.getrandbits(128)))
         item, now = of.items[rank - 1], self._micros / 1e6
-        p = CURVE[rank - 1]
-        return EventEntry(name, of.id, of.query, item, "click", rank, p, False, now, now)
+        return EventEntry(name, of.id, of.query, item, "click", rank, 1, False, now, now)
 
 
-def new_store(folder: Path) -> SqliteStore:
-    """Return a store of 100,000 items with 20 features."""
-    store = SqliteStore(folder)
-    for query in range(QUERIES):
-        items = [NewItem(f"item-{query}-{place}", (1.0,) * 20) for place in range(ITEMS)]
-        store.put_items(f"query {query}", items, 1.0, flush=False)
-    return store
+async def make_store(folder: Path) -> None:
+    """Make a store of 100,000 items with 20 features."""
+    async with open(str(folder)) as store:
+        for query in range(QUERIES):
+            items = [NewItem(f"item-{query}-{place}", (1.0,) * 20) for place in range(ITEMS)]
+            await store.items.put(f"query {query}", items, 1.0)
 
 
-def events_per_second(store: SqliteStore, traffic: Traffic, events: int, clients: int) -> float:
+async def write_events(folder: Path, traffic: Traffic, events: int) -> None:
+    """Log lists and clicks on all of their items."""
+    async with open(str(folder)) as store:
+        for _ in range(events // 10_000):
+            rankings = traffic.rankings(1000)
+            await store.log.write(rankings)
+            for batch in traffic.batches(rankings):
+                await store.log.write(batch)
+
+
+async def opened(folder: Path) -> None:
+    """Open a store and close it."""
+    async with open(str(folder)):
+        pass
+
+
+async def events_per_second(folder: Path, traffic: Traffic, events: int, clients: int) -> float:
     """Return how many events are written and flushed, by clients who wait for each batch."""
-    rankings = traffic.rankings(events // LENGTH)
-    store.write(rankings, flush=True)
-    batches = list(traffic.batches(rankings))
-    committer = Committer(store)
+    async with open(str(folder)) as store:
+        rankings = traffic.rankings(events // LENGTH)
+        await store.log.write(rankings)
+        batches, flusher = iter(list(traffic.batches(rankings))), Flusher(store)
 
-    async def client(left: Iterator[list[EventEntry]]) -> None:
-        for batch in left:
-            await asyncio.wrap_future(committer.submit(batch, flush=True).on_disk)
+        async def client() -> None:
+            for batch in batches:
+                await store.log.write(batch)
+                await flusher.flushed()
 
-    async def all_clients() -> None:
-        left = iter(batches)
-        await asyncio.gather(*(client(left) for _ in range(clients)))
-
-    begin = time.perf_counter()
-    asyncio.run(all_clients())
-    seconds = time.perf_counter() - begin
-    committer.close()
+        begin = time.perf_counter()
+        await asyncio.gather(*(client() for _ in range(clients)))
+        seconds = time.perf_counter() - begin
+        await flusher.close()
     return events / seconds
 
 
-def ranking_microseconds(store: SqliteStore, traffic: Traffic) -> tuple[float, float]:
+async def ranking_microseconds(folder: Path, traffic: Traffic) -> tuple[float, float]:
     """Return the median and the 99th percentile of writing a list of ten, without a flush."""
     times = []
-    for entry in traffic.rankings(5000):
-        begin = time.perf_counter()
-        store.write([entry], flush=False)
-        times.append(time.perf_counter() - begin)
+    async with open(str(folder)) as store:
+        for entry in traffic.rankings(5000):
+            begin = time.perf_counter()
+            await store.log.write([entry])
+            times.append(time.perf_counter() - begin)
     median, slow = np.percentile(times, [50, 99]) * 1e6
     return float(median), float(slow)
 
@@ -114,31 +123,25 @@ def figures(events: int = 100_000) -> Iterator[Figure]:
     """Yield the figures of a store with this many events."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:  # on a disk, not in memory
         path = Path(folder) / "store"
-        new_store(path).close()
+        asyncio.run(make_store(path))
         empty, traffic = _size(path), Traffic()
-        store = SqliteStore(path)
-        for _ in range(events // 10_000):
-            rankings = traffic.rankings(1000)
-            store.write(rankings, flush=False)
-            for batch in traffic.batches(rankings):
-                store.write(batch, flush=False)
-        store.close()
+        asyncio.run(write_events(path, traffic, events))
         each = (_size(path) - empty) / events
         yield Figure(
             "bytes per event, a tenth of a ranking included", f"{each:.0f}", "≤ 400", each <= 400
         )
-        seconds = best_seconds(lambda: SqliteStore(path).close())
+        seconds = best_seconds(lambda: asyncio.run(opened(path)))
         what = f"opening and closing a store of {events:,} events"
         yield Figure(what, f"{seconds * 1e3:.0f} ms", "≤ 500 ms", seconds <= 0.5)
-        store = SqliteStore(path)
         for clients in (1, 16):
-            rate = max(events_per_second(store, traffic, 20_000, clients) for _ in range(3))
+            rate = max(
+                asyncio.run(events_per_second(path, traffic, 20_000, clients)) for _ in range(3)
+            )
             what = f"flushed events/s in batches of {BATCH}, {clients} waiting"
             yield Figure(what, f"{rate:,.0f}", "≥ 20,000", rate >= 20_000)
-        median, slow = ranking_microseconds(store, traffic)
+        median, slow = asyncio.run(ranking_microseconds(path, traffic))
         what = "writing a ranking of ten, no flush: median, 99th percentile"
         yield Figure(what, f"{median:.0f} µs, {slow:.0f} µs", "≤ 500 µs, 5 ms", slow <= 5000)
-        store.close()
     yield killed()
 
 

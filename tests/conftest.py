@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line has it; before SciPy loads
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from selenium.webdriver import Chrome
+from threadpoolctl import threadpool_limits
 
 from tests.browser import chromium
 
 # The same examples every time, however slow the machine; HYPOTHESIS_PROFILE=explore looks further.
 settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=20)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 PROJECT = Path(__file__).parents[1]
+SLOW_FIXTURES = {"browser", "server", "golden"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests with slow fixtures as slow; the others say so themselves."""
+    for item in items:
+        if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread() -> Iterator[None]:
+    """Keep NumPy and SciPy to one core: another worker needs the other."""
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 def _real_data(*parts: str) -> Path:

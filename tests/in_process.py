@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 
-from ebrank.service.app import App
-from ebrank.service.engine import Engine
-from ebrank.service.logs import AccessLog
+from ebrank.service.core.engine import Engine
+from ebrank.service.http.access_log import AccessLog
+from ebrank.service.http.app import App
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
@@ -57,7 +57,7 @@ def in_process(
     """Yield a client of a ready application."""
     chosen = settings or Settings()
     with asyncio.Runner() as runner:
-        engine = runner.run(_engine(store or MemoryStore(), chosen))
+        engine = runner.run(Engine.open(store or MemoryStore(), chosen))
         app = App(engine, chosen, log=log)
         local = Local(app, runner)
         runner.run(engine.start())
@@ -67,8 +67,3 @@ def in_process(
         finally:
             local.close()
             runner.run(engine.close())
-
-
-async def _engine(store: Store, settings: Settings) -> Engine:
-    """Make the engine where a loop is running: that loop owns it."""
-    return Engine(store, settings)

@@ -1,66 +1,101 @@
-"""Kernels are cached across processes, and never outlive the sources they were made from."""
+"""Machine code is kept across processes, and never outlives or leaves the code it was made from."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ebrank.compiled import kernel, source_stamp
+from ebrank import paths
+from ebrank.compiled import FirstClass, is_kernel, kernel, leaf
+from ebrank.evidence import BehaviorStats, Examination
+from ebrank.formula import Formula
+from ebrank.priors import ItemPrior
+from ebrank.scoring import scores
+from tests.importing import Folder, folder
 
-HELPER = "def double(x):\n    return 2 * x\n"
-USER = """
-import numba
-from numba.extending import register_jitable
-from {helper} import double
-from ebrank.compiled import kernel
+__all__ = ["folder"]
 
-register_jitable(double)
+HELPER = "K = 2.0\ndef double(x):\n    return K * x\n"
+SCRIPT = """
+from ebrank.compiled import kernel, shared
+from helper import double
+
+shared(double)
 
 @kernel
 def quadruple(x):
     return 2 * double(x)
 
+def result():
+    return [quadruple(3.0), sum(quadruple.stats.cache_hits.values())]
+
 if __name__ == "__main__":
-    print(quadruple(3), sum(quadruple.stats.cache_hits.values()))
+    print(*result())
 """
+TRIPLE = "def triple(x):\n    return 3 * x\n"
 
 
-def run(folder: Path, **environment: str) -> tuple[int, int]:
-    """Run the kernel in a process of its own; return its result and the cache hits."""
-    done = subprocess.run(
-        [sys.executable, str(folder / "user.py")],
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    monkeypatch.setenv("EBRANK_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def run(folder: Folder, name: str, *arguments: str, **environment: str) -> list[float]:
+    """Run a script in a process of its own; return the numbers that it prints."""
+    return printed(start(folder, name, *arguments, **environment))
+
+
+def start(folder: Folder, name: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, folder.path / f"{name}.py", *arguments],
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        check=True,
     )
-    result, hits = done.stdout.split()
-    return int(result), int(hits)
 
 
-def write_modules(folder: Path, helper: str) -> None:
-    (folder / "helper.py").write_text(helper)
-    (folder / "user.py").write_text(USER.format(helper="helper"))
+def printed(process: subprocess.Popen[str]) -> list[float]:
+    output, _ = process.communicate()
+    assert process.returncode == 0
+    return [float(word) for word in output.split()]
 
 
-def test_machine_code_is_reused_until_a_called_function_changes(tmp_path: Path) -> None:
-    cache = str(tmp_path / "cache")
-    write_modules(tmp_path, HELPER)
-    assert run(tmp_path, EBRANK_CACHE=cache) == (12, 0)
-    assert run(tmp_path, EBRANK_CACHE=cache) == (12, 1)
-    write_modules(tmp_path, HELPER.replace("2 * x", "5 * x"))  # not the kernel's own file
-    assert run(tmp_path, EBRANK_CACHE=cache) == (30, 0)
+def machine_code(cache: Path) -> set[Path]:
+    """Return the files of machine code."""
+    return set(cache.rglob("*.nbc"))
 
 
-def test_a_renamed_type_is_compiled_anew(tmp_path: Path) -> None:
+# --- kernels -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(
+    ("old", "new", "result"), [("K * x", "K * x + 1", 14.0), ("K = 2.0", "K = 5.0", 30.0)]
+)
+def test_machine_code_is_reused_until_what_it_calls_changes(
+    folder: Folder, old: str, new: str, result: float
+) -> None:
+    folder.write({"helper": HELPER, "script": SCRIPT})
+    assert folder.load("script").result() == [12, 0]
+    assert folder.load("script").result() == [12, 1]
+    folder.write({"helper": HELPER.replace(old, new)})  # not the kernel's own file
+    assert folder.load("script").result() == [result, 0]
+
+
+@pytest.mark.usefixtures("cache")
+def test_types_count_with_their_names_and_fields(folder: Folder) -> None:
     text = """
 from typing import NamedTuple
 from ebrank.compiled import kernel
@@ -70,99 +105,339 @@ class Pair(NamedTuple):
     right: int
 
 @kernel
-def total(pair):
-    return pair.left + pair.right
+def difference(pair):
+    return pair.left - pair.right
+
+def result():
+    return [difference(Pair(left=3, right=1)), sum(difference.stats.cache_hits.values())]
+"""
+    swapped = text.replace("left: int\n    right: int", "right: int\n    left: int")
+    assert swapped != text
+    for edited in (text, text.replace("Pair", "Couple"), swapped):
+        folder.write({"script": edited})
+        assert folder.load("script").result() == [2, 0]
+        assert folder.load("script").result() == [2, 1]
+
+
+def test_another_processor_has_machine_code_of_its_own(folder: Folder, cache: Path) -> None:
+    folder.write({"helper": HELPER, "script": SCRIPT})
+    assert run(folder, "script") == [12, 0]
+    assert run(folder, "script", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == [12, 0]
+    assert run(folder, "script", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == [12, 1]
+    assert run(folder, "script") == [12, 1]
+    assert len({path.parents[1] for path in machine_code(cache)}) == 2
+
+
+def test_kernels_work_where_nothing_can_be_written(folder: Folder, cache: Path) -> None:
+    folder.write({"helper": HELPER, "script": SCRIPT})
+    cache.touch()  # a file where the folder should be
+    script: Any = folder.load("script")
+    assert script.result() == [12, 0]
+    assert script.quadruple.stats.cache_path is None
+    assert FirstClass(script.double, "f8(f8)").compiled.ctypes(2.0) == 4.0
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_damaged_machine_code_is_made_again(folder: Folder, cache: Path, suffix: str) -> None:
+    folder.write({"helper": HELPER, "script": SCRIPT})
+    folder.load("script").result()
+    (damaged,) = cache.rglob(f"*.{suffix}")
+    damaged.write_bytes(damaged.read_bytes()[:20])
+    assert folder.load("script").result() == [12, 0]
+    assert folder.load("script").result() == [12, 1]
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_full_disk_does_no_harm(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ebrank.compiled.FunctionCache.save_overload", full)
+    folder.write({"mine": TRIPLE})
+    triple = folder.load("mine").triple
+    assert kernel(triple)(2) == 6
+    assert FirstClass(triple, "f8(f8)").compiled.ctypes(2.0) == 6.0
+
+
+def test_each_signature_has_an_index_of_its_own(folder: Folder, cache: Path) -> None:
+    """Numba lists all in one, which two processes that compile at once may mix up."""
+    folder.write({"mine": TRIPLE})
+    triple = kernel(folder.load("mine").triple)
+    assert (triple(2), triple(2.5)) == (6, 7.5)
+    assert len(list(cache.rglob("*.nbi"))) == len(machine_code(cache)) == 2
+
+
+@pytest.mark.usefixtures("cache")
+def test_processes_may_compile_at_once(folder: Folder) -> None:
+    text = """
+import sys
+from ebrank.compiled import kernel
+
+@kernel
+def half(x):
+    return x / 2
 
 if __name__ == "__main__":
-    import user
-    print(user.total(user.Pair(1, 2)), sum(user.total.stats.cache_hits.values()))
+    import script
+    print(abs(script.half(eval(sys.argv[1]))))
 """
-    cache = str(tmp_path / "cache")
-    for name in ("Pair", "Couple"):
-        (tmp_path / "user.py").write_text(text.replace("Pair", name))
-        assert run(tmp_path, EBRANK_CACHE=cache) == (3, 0)
-        assert run(tmp_path, EBRANK_CACHE=cache) == (3, 1)
+    folder.write({"script": text})
+    together = [start(folder, "script", number) for number in ("3", "3.0", "3+0j", "3")]
+    assert [printed(process) for process in together] == [[1.5]] * 4
+    half: Any = folder.load("script").half
+    assert (half(3), half(3.0), half(3 + 0j)) == (1.5, 1.5, 1.5)
+    assert sum(half.stats.cache_hits.values()) == 3
 
 
-def test_kernels_work_where_nothing_can_be_cached(tmp_path: Path) -> None:
-    write_modules(tmp_path, HELPER)
-    blocked = tmp_path / "a-file"
-    blocked.touch()
-    assert run(tmp_path, EBRANK_CACHE=str(blocked)) == (12, 0)
-
-
-def _module(tmp_path: Path, name: str, source: str) -> ModuleType:
-    path = tmp_path / f"{name}.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_stamp_follows_constants_and_closures(tmp_path: Path) -> None:
-    source = "RATE = {rate}\ndef f(x):\n    return RATE * x\n"
-    one = source_stamp(_module(tmp_path, "one", source.format(rate=1)).f)
-    same = source_stamp(_module(tmp_path, "same", source.format(rate=1)).f)
-    other = source_stamp(_module(tmp_path, "other", source.format(rate=2)).f)
-    assert one == same != other
-
-    closing = "def make(g):\n    def f(x):\n        return g(x)\n    return f\n"
-    module = _module(tmp_path, "closing", closing + "def a(x):\n    return x\n")
-    assert source_stamp(module.make(module.a)) != source_stamp(module.make(module.make))
-
-
-PARTS = """
-import numpy as np
-from typing import NamedTuple
-
-GOLDEN = np.uint64(5)
-TABLE = np.array([1, 2, 3])
-FIRST, SECOND = 1, 2
-
-class Pair(NamedTuple):
-    left: int
-    right: int
-"""
-WHOLE = """
-from . import parts
-from .parts import Pair
-
-def f(pair: Pair):
-    return pair.left + parts.FIRST * parts.TABLE[1]
-"""
-
-
-def _stamp_of(folder: Path, name: str, parts: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    package = folder / name
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "parts.py").write_text(parts)
-    (package / "whole.py").write_text(WHOLE)
-    monkeypatch.syspath_prepend(folder)
-    return source_stamp(importlib.import_module(f"{name}.whole").f)
-
-
-def test_stamp_follows_what_no_function_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = _stamp_of(tmp_path, "plain_package", PARTS, monkeypatch)
-    assert plain == _stamp_of(tmp_path, "same_package", PARTS, monkeypatch)
-    changes = {
-        "scalar": ("uint64(5)", "uint64(7)"),
-        "table": ("[1, 2, 3]", "[1, 9, 3]"),
-        "constant": ("FIRST, SECOND = 1, 2", "FIRST, SECOND = 2, 1"),
-        "fields": ("    left: int\n    right: int", "    right: int\n    left: int"),
-    }
-    for name, (old, new) in changes.items():
-        assert old in PARTS
-        changed = _stamp_of(tmp_path, f"{name}_package", PARTS.replace(old, new), monkeypatch)
-        assert changed != plain, name
-
-
-def test_a_kernel_without_a_file_is_compiled_all_the_same() -> None:
+def test_a_kernel_without_a_file_is_compiled_all_the_same(cache: Path) -> None:
     names: dict[str, Any] = {}
     exec("def triple(x):\n    return 3 * x", names)
     assert kernel(names["triple"])(2) == 6
+    assert machine_code(cache) == set()
+
+
+def test_what_changed_since_it_was_compiled_is_not_kept(folder: Folder, cache: Path) -> None:
+    """Numba goes on using what a called function was compiled to."""
+    text = "from ebrank.compiled import leaf\nimport helper\n@leaf\ndef scaled(x):\n"
+    text += "    return helper.K * x\ndef once(x):\n    return scaled(x)\n"
+    text += "def twice(x):\n    return 2 * scaled(x)\n"
+    folder.write({"helper": HELPER, "mine": text})
+    mine: Any = folder.load("mine")
+    assert kernel(mine.once)(1.0) == 2.0
+    kept = machine_code(cache)
+    assert len(kept) == 1
+    sys.modules["helper"].K = 3.0  # type: ignore[attr-defined]
+    kernel(mine.twice)(1.0)
+    assert machine_code(cache) == kept
+
+
+def test_what_nobody_uses_is_removed(folder: Folder, cache: Path) -> None:
+    unused, recent = cache / "kernels" / "unused", cache / "kernels" / "recent"
+    for path, days in ((unused, 40), (recent, 20)):
+        path.mkdir(parents=True)
+        (path / "code.py").touch()
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    folder.write({"mine": TRIPLE})
+    kernel(folder.load("mine").triple)(2)
+    assert not unused.exists()
+    assert recent.exists()
+
+
+def test_which_dispatchers_are_kernels() -> None:
+    assert is_kernel(kernel(lambda x: x))
+    assert not is_kernel(leaf(lambda x: x))
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+PRIOR = ItemPrior(np.array([2.0]), np.array([3.0]))
+BEHAVIOR = BehaviorStats.of(shown=[[5, 7, 11]], clicks=[[2, 3, 1]])
+
+
+def score(formula: Formula) -> float:
+    """Return what the machine code makes of an item."""
+    return float(scores(formula.bind(), PRIOR, BEHAVIOR, Examination())[0])
+
+
+def plain(formula: Formula) -> float:
+    """Return what the formula makes of the same item in plain Python."""
+    sums = {name: value[0] for name, value in BEHAVIOR.sums(Examination())._asdict().items()}
+    return float(formula(a=2.0, b=3.0, **sums))
+
+
+def agree(*formulas: Formula) -> list[float]:
+    """Return the formulas' scores of an item, having compared plain and compiled ones."""
+    found = [score(formula) for formula in formulas]
+    assert found == [plain(formula) for formula in formulas]
+    return found
+
+
+FORMULAS = """
+from ebrank.formula import Formula
+from helper import K
+import helper
+
+UP, DOWN = Formula(lambda a: a), Formula(lambda a: -a)
+
+def make(rate):
+    def scaled(a):
+        return rate * a
+    return scaled
+
+SMALL, LARGE = Formula(make(2.0)), Formula(make(3.0))
+BY_NAME, BY_MODULE = Formula(lambda a: K * a), Formula(lambda a: helper.K * a)
+
+if __name__ == "__main__":
+    import sys
+    import numpy as np
+    from ebrank.evidence import BehaviorStats, Examination
+    from ebrank.priors import ItemPrior
+    from ebrank.scoring import scores
+
+    item = ItemPrior(np.ones(1), np.ones(1)), BehaviorStats.zeros(1), Examination()
+    for name in sys.argv[1].split(","):
+        formula = globals()[name]
+        print(scores(formula.bind(), *item)[0], formula.compiled.cache_hits)
+"""
+
+
+@pytest.mark.usefixtures("cache")
+def test_lambdas_and_closures_have_machine_code_of_their_own(folder: Folder) -> None:
+    folder.write({"helper": HELPER, "script": FORMULAS})
+    mine: Any = folder.load("script")
+    assert agree(mine.UP, mine.DOWN, mine.SMALL, mine.LARGE) == [2.0, -2.0, 4.0, 6.0]
+    again: Any = folder.load("script")
+    assert agree(again.LARGE, again.SMALL, again.DOWN, again.UP) == [6.0, 4.0, -2.0, 2.0]
+    assert again.DOWN.compiled.cache_hits == 1
+
+
+@pytest.mark.usefixtures("cache")
+def test_so_they_have_in_other_processes(folder: Folder) -> None:
+    folder.write({"helper": HELPER, "script": FORMULAS})
+    assert run(folder, "script", "UP,SMALL") == [1, 0, 2, 0]
+    assert run(folder, "script", "DOWN,LARGE,UP,SMALL") == [-1, 0, 3, 0, 1, 1, 2, 1]
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_constant_of_another_module_is_that_of_now(folder: Folder) -> None:
+    folder.write({"helper": HELPER, "script": FORMULAS})
+    mine: Any = folder.load("script")
+    assert agree(mine.BY_NAME, mine.BY_MODULE) == [4.0, 4.0]
+    mine.K = mine.helper.K = 3.0
+    assert agree(mine.BY_NAME, mine.BY_MODULE) == [6.0, 6.0]
+    folder.write({"helper": HELPER.replace("K = 2.0", "K = 5.0")})
+    edited: Any = folder.load("script")
+    assert agree(edited.BY_NAME, edited.BY_MODULE) == [10.0, 10.0]
+
+
+NAMESAKES = """
+import math, sys
+import numba
+from ebrank.compiled import kernel
+
+def make(rate):
+    @numba.njit
+    def helper(x):  # too long to be inlined
+        s = 0.0
+{lines}
+        return s * 0.0 + rate * x
+    @kernel
+    def score(x):
+        return helper(x) + helper(x + 1) + helper(x + 2) - 2 * helper(x) - helper(3.0)
+    return score
+
+for rate in map(float, sys.argv[1:]):
+    score = make(rate)
+    print(score(1.0), sum(score.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.usefixtures("cache")
+def test_code_from_disk_calls_its_own_functions_not_namesakes(folder: Folder) -> None:
+    line = "        s = s * 1.{i:03} + math.sin(x + {i}) if s < {i} else s / {i} - x"
+    lines = "\n".join(line.format(i=i) for i in range(2, 122))
+    folder.write({"script": NAMESAKES.format(lines=lines)})
+    assert run(folder, "script", "1") == [1, 0]
+    assert run(folder, "script", "2", "1") == [2, 0, 1, 1]
+
+
+FORKS = """
+import os
+import ebrank.compiled
+from numba.core.bytecode import FunctionIdentity
+
+child = os.fork()
+if child:
+    os.waitpid(child, 0)  # one after the other: both write to the same pipe
+print(next(FunctionIdentity._unique_ids), flush=True)
+"""
+
+
+def test_a_forked_process_numbers_its_functions_anew(folder: Folder) -> None:
+    folder.write({"script": FORKS})
+    one, other = run(folder, "script")
+    assert abs(one - other) > 1e6
+
+
+RECURSIVE = """
+import numba
+from ebrank.compiled import FirstClass
+
+@numba.njit
+def power(x, n):
+    return x if n <= 0 else power(x, n - 1) + power(x, n - 2)
+
+def score(x):
+    return power(x, 3)
+"""
+
+
+def test_what_calls_itself_is_not_kept(folder: Folder, cache: Path) -> None:
+    folder.write({"mine": RECURSIVE})
+    assert FirstClass(folder.load("mine").score, "f8(f8)").compiled.ctypes(1.0) == 5.0
+    assert machine_code(cache) == set()
+
+
+CONSTANTS = st.sampled_from(["0.5", "2.0", "-3.0", "7"])
+BODIES = st.sampled_from(["{c} * {x}", "{x} - {c}", "{c} - {x}", "{x} / {c}", "-{x}"])
+KINDS = st.sampled_from(["literal", "name", "imported", "by_module", "closure", "default", "def"])
+ARGUMENTS = st.sampled_from(["a", "clicks", "shown"])
+
+
+@st.composite
+def formula_texts(draw: st.DrawFn) -> tuple[str, str]:
+    """Return a formula's text and the constant that it reads."""
+    kind, argument, constant = draw(KINDS), draw(ARGUMENTS), draw(CONSTANTS)
+    read = {"literal": constant, "by_module": "helper.C{i}", "closure": "c", "default": "c"}
+    body = draw(BODIES).format(c=read.get(kind, "C{i}"), x=argument)
+    if kind == "closure":
+        return f"Formula((lambda c: lambda {argument}: {body})({constant}))", constant
+    if kind == "default":
+        return f"Formula((lambda c: lambda {argument}, b: {body} + 0 * b)({constant}))", constant
+    if kind == "def":
+        return f"defined(lambda {argument}: {body})", constant
+    return f"Formula(lambda {argument}: {body})", constant
+
+
+@settings(max_examples=12)
+@given(st.lists(formula_texts(), min_size=2, max_size=3), CONSTANTS)
+def test_any_formulas_beside_each_other_agree_with_their_plain_forms(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]], other: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        path = tmp_path_factory.mktemp("formulas")
+        patch.setenv("EBRANK_CACHE", str(path / "cache"))
+        patch.setattr(sys, "dont_write_bytecode", True)
+        patch.syspath_prepend(path)
+        folder = Folder(path)
+        names = "".join(f"C{i} = {constant}\n" for i, (_, constant) in enumerate(texts))
+        made = ", ".join(text.format(i=i) for i, (text, _) in enumerate(texts))
+        mine = "from ebrank.formula import Formula\nimport helper\nfrom helper import *\n"
+        mine += "def defined(f):\n    return Formula(f)\n"
+        folder.write({"helper": names, "formulas": f"{mine}ALL = [{made}]\n"})
+        try:
+            for _ in range(2):  # compiled, then from disk
+                agree(*folder.load("formulas").ALL)
+            folder.write({"helper": names.replace(f"= {texts[0][1]}\n", f"= {other}\n")})
+            agree(*folder.load("formulas").ALL)
+        finally:
+            folder.forget()
+
+
+def test_a_formula_typed_in_follows_its_constants_too(cache: Path) -> None:
+    names: dict[str, Any] = {"RATE": 2.0}
+    exec("def rated(a):\n    return RATE * a", names)
+    formula = Formula(names["rated"])
+    assert agree(formula) == [4.0]
+    names["RATE"] = 3.0
+    assert agree(formula) == [6.0]
+    assert machine_code(cache) == set()
+
+
+def test_a_formula_is_compiled_once_while_nothing_changes(folder: Folder, cache: Path) -> None:
+    folder.write({"mine": "def f(a):\n    return a\n"})
+    module: ModuleType = folder.load("mine")
+    formula = Formula(module.f)
+    assert formula.compiled is formula.compiled
+    assert len(machine_code(cache)) == 1
+    assert next(iter(machine_code(cache))).is_relative_to(paths.kernel_cache())

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import ebrank
 from tests.serving import serving
 
@@ -36,6 +38,7 @@ def agrees(told: Any, found: Any) -> bool:  # noqa: ANN401 (JSON)
     return bool(told in (ANYTHING, found))
 
 
+@pytest.mark.slow
 def test_the_walk_through_works_as_written(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as server:
         answer: Any = None
@@ -62,7 +65,7 @@ def test_the_walk_through_works_as_written(tmp_path: Path) -> None:
 
 
 def test_every_status_in_the_table_exists_and_the_other_way_round() -> None:
-    from ebrank.service import problems
+    from ebrank.service.core import problems
     from ebrank.service.http import problems as http_problems
 
     table = re.findall(r"^\| (\d{3}) \| (.*?) \|", PAGE, re.MULTILINE)

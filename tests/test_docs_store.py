@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.transfer import tables
+from ebrank.service.ops.transfer import tables
 
 PAGE = Path(__file__).parents[1] / "docs/store.md"
 

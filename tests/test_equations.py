@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
@@ -58,6 +58,7 @@ def test_click_probability_by_enumerating_examination_and_relevance() -> None:
 
 
 @given(shape, shape, count, count)
+@settings(max_examples=30)  # each takes as long as a hundred others: integrals with 30 digits
 def test_posterior_mean_by_numerical_integration(
     alpha: float, beta: float, clicks: int, misses: int
 ) -> None:
@@ -158,15 +159,6 @@ def test_variance_bound_exceeds_the_exact_variance() -> None:
     assert 0 < variance < relevance / min(p) / (len(p) + alpha + beta)
 
 
-@given(count, st.floats(0, 40), shape, shape)
-def test_posterior_spread_is_the_standard_deviation(
-    clicks: int, exposure: float, alpha: float, beta: float
-) -> None:
-    posterior = stats.beta(clicks + alpha, max(exposure - clicks, 0.0) + beta)
-    spread = eq.posterior_spread(float(clicks), exposure, alpha, beta)
-    assert spread == pytest.approx(posterior.std())
-
-
 @given(count, st.floats(0, 40), shape, shape, st.sampled_from([0.5, 0.9, 0.99]))
 def test_posterior_interval_holds_its_share_of_the_posterior(
     clicks: int, exposure: float, alpha: float, beta: float, level: float
@@ -247,10 +239,9 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (eq.relevance_probability, (1.0, 2.0)),
     (eq.relevance, (2.0, 7.0, 1.3, 5.0)),
     (eq.relevance_variance, (0.4, 7.0, 1.3, 5.0)),
+    (eq.posterior_spread, (2.0, 7.0, 1.3, 5.0)),
     (eq.marginal_certainty, (0.4, 7.0, 1.3, 5.0)),
     (eq.ranking_score, (0.4, 0.01, 20.0)),
-    (eq.posterior_spread, (2.0, 7.0, 1.3, 5.0)),
-    (eq.posterior_interval, (2.0, 7.0, 1.3, 5.0)),
     (eq.prior_alpha, (0.7,)),
     (eq.prior_loss, (2.0, 7.0, 1.3, 5.0)),
     (eq.prior_loss_gradient, (2.0, 7.0, 1.3, 5.0)),
@@ -283,7 +274,8 @@ def test_every_equation_is_among_the_cases() -> None:
         for name, value in vars(eq).items()
         if callable(value) and getattr(value, "__module__", "") == eq.__name__
     }
-    assert written == {function.__name__ for function, _ in CASES} | {"query_uncertainty"}
+    apart = {"query_uncertainty", "posterior_interval"}  # the latter is SciPy's, for arrays only
+    assert written == {function.__name__ for function, _ in CASES} | apart
 
 
 def _wrapped(function: Callable[..., Any]) -> Callable[..., Any]:

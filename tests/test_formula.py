@@ -1,211 +1,157 @@
-"""Formulas put together from functions: plain and compiled agree, and mistakes are named."""
-
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.formula import COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
+from ebrank import BehaviorStats, Examination
+from ebrank.errors import ParameterError
+from ebrank.formula import SUMS_LOSS, Formula, Score, arguments_of, loaded
 from ebrank.priors import ItemPrior
 from ebrank.scoring import scores
 
-QUANTITIES = ("a", "b", "shown", "clicks", "weighted_clicks", "exposure")
-CURVE = Examination(cutoff=4)
+
+def halved(a: float) -> float:
+    return a / 2
 
 
-def some_items(seed: int = 0) -> tuple[ItemPrior, BehaviorStats, dict[str, Any]]:
-    """Return items, and their quantities by name as a plain call takes them."""
-    rng = np.random.default_rng(seed)
-    shown = rng.integers(0, 9, (7, 5))
-    stats = BehaviorStats.of(shown, rng.binomial(shown, 0.4))
-    prior = ItemPrior(rng.random(7), rng.random(7))
-    return prior, stats, {"a": prior.a, "b": prior.b, **stats.sums(CURVE)._asdict()}
+def compiled_value(score: Score, a: float, b: float, stats: BehaviorStats) -> float:
+    """Return the score of one item, by the compiled function."""
+    prior = ItemPrior(np.array([a]), np.array([b]))
+    return float(scores(score, prior, stats, Examination())[0])
 
 
-def function(text: str) -> Callable[..., Any]:
-    """Return a function that lives in no file: its machine code is kept nowhere."""
-    names: dict[str, Any] = {}
-    exec(compile(text, "<a test>", "exec"), names)
-    made: Callable[..., Any] = names["f"]
-    made.__module__ = __name__
-    return made
+COMPOSED = Formula(
+    lambda relevance, certainty, epsilon: relevance + epsilon * certainty,
+    "epsilon",
+    given={
+        "relevance": lambda hits, trials, alpha, beta: (hits + alpha) / (trials + alpha + beta),
+        "certainty": lambda relevance, exposure, alpha: relevance / (exposure + alpha + 5.0) ** 2,
+        "hits": "clicks",
+        "trials": "exposure",
+        "alpha": "a",
+        "beta": 5.0,
+    },
+)
 
 
-# --- composition ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Composition:
-    """A random formula, and the values of its parameters."""
-
-    formula: Formula
-    parameters: dict[str, float]
-    text: str
-
-
-@st.composite
-def compositions(draw: st.DrawFn) -> Composition:
-    """Draw up to five quantities, each of those before it, and a function on top of them."""
-    parameters = {f"t{i}": draw(st.floats(-2, 2)) for i in range(draw(st.integers(0, 3)))}
-    known = [*QUANTITIES, *parameters]
-    given: dict[str, Source] = {}
-    texts = []
-
-    def body() -> Callable[..., Any]:
-        names = draw(st.lists(st.sampled_from(known), min_size=0, max_size=4, unique=True))
-        terms = [f"{draw(st.floats(-2, 2))!r} * {name}" for name in names]
-        text = f"def f({', '.join(names)}):\n    return {' + '.join(terms) or '0.25'}\n"
-        texts.append(text)
-        return function(text)
-
-    for i in range(draw(st.integers(0, 5))):
-        source = draw(st.sampled_from(["function", "alias", "constant"]))
-        if source == "function":
-            given[f"q{i}"] = body()
-        elif source == "alias":
-            given[f"q{i}"] = draw(st.sampled_from(known))
-        else:
-            given[f"q{i}"] = draw(st.floats(-2, 2))
-        known.append(f"q{i}")
-    return Composition(Formula(body(), *parameters, given=given), parameters, "\n".join(texts))
-
-
-@settings(max_examples=40)
-@given(compositions(), st.integers(0, 99))
-def test_a_composed_formula_compiles_to_what_plain_python_computes(
-    drawn: Composition, seed: int
-) -> None:
-    prior, stats, quantities = some_items(seed)
-    plain = drawn.formula(**quantities, **drawn.parameters)
-    compiled = scores(drawn.formula.bind(**drawn.parameters), prior, stats, CURVE)
-    np.testing.assert_allclose(compiled, np.broadcast_to(plain, 7), rtol=1e-12, atol=1e-12)
-
-
-def test_each_quantity_is_computed_once() -> None:
-    formula = Formula(
-        lambda left, right: left + right,
-        given={
-            "left": lambda shared, exposure: shared * exposure,
-            "right": lambda shared, exposure: shared - exposure,
-            "shared": lambda clicks, shown: clicks / (shown + 1.0),
-        },
-    )
-    text = formula.text()
-    assert text.count("shared_ =") == text.count("exposure =") == text.count("clicks =") == 1
-    assert "weighted_clicks =" not in text  # nothing that is not needed
-    _, _, quantities = some_items()
-    rate = quantities["clicks"] / (quantities["shown"] + 1.0)
-    exposure = quantities["exposure"]
-    np.testing.assert_allclose(formula(**quantities), rate * exposure + rate - exposure)
-
-
-def test_counts_and_keys_reach_a_function_too() -> None:
-    def first_rank(counts: Any, slots: int, behaviors: int, table: Any) -> float:  # noqa: ANN401
-        return counts[0] + 100.0 * counts[slots] + 1000.0 * slots + 10_000.0 * behaviors
-
-    def keyed(key: np.uint64) -> float:
-        return float(key % np.uint64(1000))
-
-    prior, stats, _ = some_items()
-    found = scores(Formula(first_rank).bind(), prior, stats, CURVE)
-    shown, clicks = stats.counts[:, 0, 0], stats.counts[:, 1, 0]
-    np.testing.assert_array_equal(found, shown + 100.0 * clicks + 15_000.0)
-    keys = np.arange(7, dtype=np.uint64) + np.uint64(2**63)
-    np.testing.assert_array_equal(
-        scores(Formula(keyed).bind(), prior, stats, CURVE, keys), keys % np.uint64(1000)
-    )
-
-
-def test_what_is_explained_cannot_be_overridden() -> None:
-    formula = Formula(lambda trials: trials, given={"trials": "exposure"})
-    assert formula(exposure=2.0, trials=9.0) == 2.0  # as in compiled code
-
-
-def test_a_quantity_may_be_called_what_it_is() -> None:
-    formula = Formula(lambda a, b: a - b, given={"a": "a", "b": "b"})
-    assert formula(a=3.0, b=1.0) == 2.0
-    assert "function_0(a, b)" in formula.text()
-
-
-def test_a_function_may_be_given_by_its_path() -> None:
-    formula = Formula(
-        "ebrank.equations:relevance",
-        given={"hits": "clicks", "trials": "exposure", "alpha": "a", "beta": "b"},
-    )
-    prior, stats, quantities = some_items()
-    expected = (quantities["clicks"] + prior.a) / (quantities["exposure"] + prior.a + prior.b)
-    np.testing.assert_allclose(formula(**quantities), expected)
-    np.testing.assert_allclose(scores(formula.bind(), prior, stats, CURVE), expected)
-
-
-# --- mistakes ------------------------------------------------------------------------------------
-
-
-def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:
-    def my_score(a: float, klicks: float) -> float:
-        return a + klicks
-
-    with pytest.raises(ParameterError, match=r"my_score takes 'klicks'.*clicks") as caught:
-        Formula(my_score).text()
-    assert "nor declared as a parameter" in str(caught.value)
-    with pytest.raises(ParameterError, match="needs 'klicks'"):
-        Formula(my_score)(a=1.0, clicks=2.0)
-    with pytest.raises(ParameterError, match="my_score takes 'klicks'"):
-        Formula(lambda x: x, given={"x": my_score}).check()
-    with pytest.raises(ParameterError, match="takes 'lost'"):
-        Formula(lambda x: x, given={"x": "lost"}).check()
+@given(st.floats(0.01, 10), st.integers(0, 50), st.integers(0, 50), st.floats(0, 100))
+def test_compiled_equals_plain(a: float, passed: int, clicks: int, epsilon: float) -> None:
+    stats = BehaviorStats.of(shown=[[0, 0, passed + clicks]], clicks=[[0, 0, clicks]])
+    exposure = 0.5 * (passed + clicks)
+    plain = COMPOSED(a=a, clicks=clicks, exposure=exposure, epsilon=epsilon)
+    compiled = compiled_value(COMPOSED.bind(epsilon=epsilon), a, 0.0, stats)
+    assert compiled == pytest.approx(plain, rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("given", "path"),
+    ("function", "expected"),
     [
-        ({"x": lambda x: x}, "x → x"),
-        ({"x": "y", "y": "x"}, "x → y → x"),
-        ({"x": lambda y: y, "y": lambda z: z, "z": lambda x: x}, "x → y → z → x"),
-        ({"x": "y", "y": lambda x: x}, "x → y → x"),
+        (lambda a, b: a - b, -1.0),
+        (lambda shown: shown, 7.0),
+        (lambda clicks: clicks, 3.0),
+        (lambda weighted_clicks: weighted_clicks, 5.0),
+        (lambda exposure: exposure, 5.0),
+        (lambda counts, slots, behaviors: counts[slots + 2] + 100 * slots + 1000 * behaviors, 1302),
+        (lambda table, slots: table[slots] / 2.0**30, 1.0),
+        (lambda: 0.25, 0.25),
+        ("tests.test_formula:halved", 1.0),
     ],
 )
-def test_a_cycle_is_refused_with_its_path(given: dict[str, Source], path: str) -> None:
-    formula = Formula(lambda x: x, given=given)
-    for attempt in (formula.text, formula.check, lambda: formula(a=1.0)):
-        with pytest.raises(ParameterError, match=f"x depends on itself: {path}"):
-            attempt()
+def test_a_function_may_name_every_quantity(
+    function: Callable[..., Any] | str, expected: float
+) -> None:
+    stats = BehaviorStats.of(shown=[[3, 0, 4]], clicks=[[1, 0, 2]])
+    assert compiled_value(Formula(function).bind(), 2.0, 3.0, stats) == pytest.approx(expected)
 
 
-def test_parameters_are_bound_by_name_all_of_them() -> None:
-    formula = Formula(lambda a, s, t: a * s + t, "s", "t")
-    with pytest.raises(ParameterError, match="has the parameters s, t, not s"):
-        formula.bind(s=1.0)
-    with pytest.raises(ParameterError, match="not s, t, u"):
-        formula.bind(s=1.0, t=2.0, u=3.0)
-    with pytest.raises(ParameterError, match="the parameters none, not s"):
-        Formula(lambda a: a).bind(s=1.0)
-    with pytest.raises(ParameterError, match="needs 't'"):
-        formula(a=1.0, s=2.0)
-    assert formula.bind(t=2.0, s=1.0).parameters[:2].tolist() == [1.0, 2.0]
+def test_the_key_addresses_draws() -> None:
+    score = Formula(lambda key: float(key % 1000)).bind()
+    prior = ItemPrior(np.zeros(3), np.zeros(1))
+    keys = np.array([5, 1007, 11], np.uint64)
+    out = scores(score, prior, BehaviorStats.zeros(3), Examination(), keys)
+    assert out.tolist() == [5.0, 7.0, 11.0]
+
+
+def test_each_quantity_is_computed_once() -> None:
+    text = COMPOSED.text()
+    assert text.count("relevance_ =") == text.count("clicks =") == text.count("exposure =") == 1
+    assert "weighted_clicks =" not in text  # what nobody names is not computed
+
+
+def test_plain_arrays_broadcast() -> None:
+    many = COMPOSED(a=np.array([1.0, 2.0]), clicks=3.0, exposure=10.0, epsilon=0.0)
+    np.testing.assert_allclose(many, [4 / 16, 5 / 17])
+
+
+def test_constants_and_names_explain_quantities() -> None:
+    formula = Formula(lambda x, y: x + y, given={"x": "y", "y": 2, "a": "a"})
+    assert formula() == 4
+    assert compiled_value(formula.bind(), 0.0, 0.0, BehaviorStats.zeros(1)) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("formula", "problem"),
+    [
+        (Formula(lambda c: c), r"takes 'c', which is neither a quantity \(a, b, .*shown"),
+        (Formula(lambda a: a, "a"), "a quantity is called 'a'; rename the parameter"),
+        (Formula(lambda x: x, "x", given={"x": 1.0}), "a quantity is called 'x'"),
+        (
+            Formula(lambda x: x, given={"x": lambda y: y, "y": lambda x: x}),
+            "x depends on itself: x → y → x",
+        ),
+        (Formula(lambda x: x, given={"x": "y", "y": "x"}), "x → y → x"),
+        (Formula(lambda shown: shown, frame=SUMS_LOSS), "takes 'shown', which is neither"),
+    ],
+)
+def test_composition_errors_are_found_before_anything_runs(formula: Formula, problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        formula.check()
+
+
+def test_plain_calls_find_the_same_errors() -> None:
+    with pytest.raises(ParameterError, match="the formula needs 'a'"):
+        Formula(lambda a: a)()
+    loop = Formula(lambda x: x, given={"x": lambda y: y, "y": lambda x: x})
+    with pytest.raises(ParameterError, match="depends on itself"):
+        loop()
+
+
+def test_functions_yet_to_import_are_trusted_until_they_are_used() -> None:
+    formula = Formula("no_such_module:function")
+    formula.check()
+    with pytest.raises(ModuleNotFoundError):
+        formula.text()
+
+
+def test_bind_takes_all_parameters_and_no_others() -> None:
+    formula = Formula(lambda a, t: a * t, "t")
+    assert formula.bind(t=2).parameters.tolist() == [2.0, 0.0]
+    with pytest.raises(ParameterError, match="has the parameters t, not none"):
+        formula.bind()
+    with pytest.raises(ParameterError, match="has the parameters t, not t, u"):
+        formula.bind(t=1.0, u=2.0)
+    with pytest.raises(ParameterError, match="has the parameters none, not t"):
+        Formula(lambda a: a).bind(t=1.0)
+
+
+@pytest.mark.parametrize(
+    "parameters", [np.array([1.0]), np.array([1, 2]), np.zeros((2, 2)), [1.0, 2.0]]
+)
+def test_parameters_that_a_kernel_would_overrun_are_refused(parameters: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError, match=r"Formula\.bind"):
-        Score(formula, np.zeros(2))
-    with pytest.raises(ParameterError, match="a quantity is called 'clicks'"):
-        Formula(lambda clicks: clicks, "clicks").text()
+        Score(Formula(lambda a, t: a * t, "t"), parameters)
 
 
-def test_a_loss_names_what_its_rows_hold() -> None:
-    def by_sums(score: float, hits: float, trials: float) -> tuple[float, float]:
-        return score * hits, trials
+def test_helpers() -> None:
+    def defaults(a: float, b: float, *rest: float, c: float = math.pi) -> float:
+        return a + b + sum(rest) + c
 
-    def by_counts(score: float, counts: Any, clicks: float) -> tuple[float, float]:  # noqa: ANN401
-        return score * counts[0], clicks
-
-    Formula(by_sums, frame=SUMS_LOSS).check()
-    Formula(by_counts, frame=COUNTS_LOSS).check()
-    with pytest.raises(ParameterError, match="by_counts takes 'counts'"):
-        Formula(by_counts, frame=SUMS_LOSS).check()
-    with pytest.raises(ParameterError, match="by_sums takes 'hits'"):
-        Formula(by_sums, frame=COUNTS_LOSS).check()
+    assert arguments_of(defaults) == ("a", "b")
+    assert loaded("math:sqrt") is math.sqrt
+    assert loaded(halved) is halved

@@ -1,5 +1,3 @@
-"""Classes by their path: loaded if they fit, or refused with what is wrong."""
-
 from __future__ import annotations
 
 import sys
@@ -8,73 +6,74 @@ from pathlib import Path
 
 import pytest
 
-from ebrank import ParameterError
 from ebrank.bonus import Bonus
 from ebrank.bonus.none import NoBonus
+from ebrank.errors import ParameterError
 from ebrank.plugins import load_class, path_of
 
-MINE = """
-from ebrank.bonus import Bonus
+SOURCE = """
 from ebrank.bonus.none import NoBonus
 
-class Mine(Bonus):
-    class Inner(Bonus):
+class Mine(NoBonus):
+    class Inner(NoBonus):
         pass
 
-NUMBER = 3
+class Other:
+    pass
+
+number = 3
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder to import from."""
+    """Return a folder that modules are imported from; they are forgotten afterwards."""
+    before = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "my_parts.py").write_text(MINE)
+    (tmp_path / "plugin_here.py").write_text(SOURCE)
     yield tmp_path
-    for name in ("my_parts", "my_broken", "my_quitter", "my_needy"):
-        sys.modules.pop(name, None)
+    for name in set(sys.modules) - before:
+        if name.startswith("plugin_"):
+            del sys.modules[name]
 
 
-def test_a_class_and_its_path() -> None:
-    assert load_class("ebrank.bonus.none:NoBonus", Bonus) is NoBonus
+def test_a_class_is_found_by_its_path() -> None:
+    assert load_class("plugin_here:Mine", Bonus).__name__ == "Mine"
+    assert load_class("plugin_here:Mine.Inner", Bonus).__name__ == "Inner"
+    assert load_class(path_of(NoBonus), Bonus) is NoBonus
     assert path_of(NoBonus) == "ebrank.bonus.none:NoBonus"
 
 
-@pytest.mark.usefixtures("folder")
-def test_a_class_of_ones_own_also_within_another() -> None:
-    mine = load_class("my_parts:Mine", Bonus)
-    assert issubclass(mine, Bonus)
-    assert path_of(mine) == "my_parts:Mine"
-    assert path_of(load_class("my_parts:Mine.Inner", Bonus)) == "my_parts:Mine.Inner"
-
-
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        ("no_such_module:Mine", "no module is called 'no_such_module'"),
-        ("my_parts.py:Mine", "no module is called 'my_parts.py'.*leave .py out"),
-        ("./my_parts:Mine", "not the name of a module"),
-        (":Mine", "not the name of a module"),
-        ("my_parts:Missing", "no 'Missing' in .*my_parts.py; it has NoBonus, Mine"),
-        ("my_parts", "no '' in .*my_parts.py"),
-        ("my_parts:NUMBER", "my_parts:NUMBER is not a class derived from ebrank.bonus:Bonus"),
-        ("pathlib:Path", "pathlib:Path does not derive from ebrank.bonus:Bonus"),
-        ("sys:Missing", "no 'Missing' in sys; it has no bonus at all"),
+        ("plugin_here:Missing", r"no 'Missing' in .*plugin_here\.py; it has NoBonus, Mine"),
+        ("plugin_here:Other", r"plugin_here:Other does not derive from ebrank\.bonus:Bonus"),
+        ("plugin_here:number", "is not a class derived from"),
+        ("plugin_here:", "no ''"),
+        ("plugin_absent:Mine", "no module is called 'plugin_absent'"),
+        ("plugin_here.inner:Mine", "no module is called 'plugin_here.inner'|fails on import"),
+        ("plugin_absent.py:Mine", "leave .py out"),
+        ("plugin here:Mine", "is not the name of a module"),
+        ("../plugin_here:Mine", "is not the name of a module"),
+        (":Mine", "is not the name of a module"),
     ],
 )
-def test_what_is_wrong_with_a_path_is_named(path: str, problem: str) -> None:
+def test_a_wrong_path_is_refused_in_words(path: str, problem: str) -> None:
     with pytest.raises(ParameterError, match=problem):
         load_class(path, Bonus)
 
 
-def test_a_module_that_fails_is_blamed(folder: Path) -> None:
-    (folder / "my_broken.py").write_text("1 / 0")
-    (folder / "my_quitter.py").write_text("raise SystemExit(3)")
-    (folder / "my_needy.py").write_text("import my_missing_dependency")
-    with pytest.raises(ParameterError, match="my_broken fails on import: ZeroDivisionError"):
-        load_class("my_broken:X", Bonus)
-    with pytest.raises(ParameterError, match="my_quitter fails on import: SystemExit: 3"):
-        load_class("my_quitter:X", Bonus)
-    with pytest.raises(ParameterError, match="my_needy fails on import: ModuleNotFoundError"):
-        load_class("my_needy:X", Bonus)
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("import plugin_of_a_plugin", "plugin_broken fails on import: ModuleNotFoundError"),
+        ("1 / 0", "plugin_broken fails on import: ZeroDivisionError"),
+        ("def", "plugin_broken fails on import: SyntaxError"),
+        ("raise SystemExit(3)", "plugin_broken fails on import: SystemExit: 3"),
+    ],
+)
+def test_a_module_that_fails_on_import_is_named(folder: Path, source: str, problem: str) -> None:
+    (folder / "plugin_broken.py").write_text(source)
+    with pytest.raises(ParameterError, match=problem):
+        load_class("plugin_broken:Mine", Bonus)

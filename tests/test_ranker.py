@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import pickle
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as distributions
 
-from ebrank import BehaviorStats, EBRanker, Examination, ParameterError, Policy
+from ebrank import BehaviorStats, EBRanker, Examination, ParameterError
 from ebrank.features import Scaling
-from ebrank.policy import make, parse
+from ebrank.policy import parse
 from ebrank.typing import Features
 
 
@@ -23,10 +22,10 @@ def world(seed: int = 0, items: int = 30) -> tuple[Features, BehaviorStats]:
     rng = np.random.default_rng(seed)
     features = rng.random((items, 3), dtype=np.float32)
     shown = rng.integers(0, 20, items)
-    p = Examination()([2])[0]
-    clicks = rng.binomial(shown, p * (0.1 + 0.6 * features[:, 0]))
-    never = np.zeros_like(shown)
-    return features, BehaviorStats.of(np.stack([never, shown], 1), np.stack([never, clicks], 1))
+    clicks = rng.binomial(shown, 0.63 * (0.1 + 0.6 * features[:, 0]))
+    counts = np.zeros((items, 2, 5), np.int32)
+    counts[:, 0, 1], counts[:, 1, 1] = shown, clicks  # always at rank 2
+    return features, BehaviorStats(counts)
 
 
 def slow_scores(
@@ -35,20 +34,17 @@ def slow_scores(
     """Return (R̂, ε·MC) of each item as the paper's Algorithm 1 spells it, in plain Python."""
     assert ranker.state_ is not None
     values = ranker.policy.values()
-    weights, intercept = ranker.state_["weights"], float(ranker.state_["intercept"][0])
-    p = 1 / np.log2(3)
     out = []
     for i in range(len(stats)):
-        a = float(np.exp(features[i].astype(float) @ weights + intercept))
+        score = float(features[i].astype(float) @ ranker.state_["weights"])
+        a = float(np.exp(np.clip(score + ranker.state_["intercept"][0], -10, 10)))
         b = values["beta"]
+        p = 1 / np.log2(3)
         n, c = float(stats.shown[i]), float(stats.clicks[i])
         hits, trials = (c / p, n) if values["estimator"] == "ips" else (c, n * p)
         relevance = (hits + a) / (trials + a + b)
         out.append((relevance, values["epsilon"] * relevance / (n * p + a + b) ** 2))
     return out
-
-
-# --- ranking -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("estimator", ["ips", "exposure"])
@@ -60,9 +56,9 @@ def test_ranking_follows_the_algorithm(estimator: str, epsilon: float) -> None:
     expected = slow_scores(ranker, features, stats)
     order = sorted(range(len(stats)), key=lambda i: -sum(expected[i]))[:7]
     assert ranking.order.tolist() == order
-    np.testing.assert_allclose(ranking.relevance, [expected[i][0] for i in order], rtol=1e-6)
+    np.testing.assert_allclose(ranking.relevance, [expected[i][0] for i in order], rtol=1e-7)
     np.testing.assert_allclose(
-        ranking.bonus, [expected[i][1] for i in order], rtol=1e-5, atol=1e-12
+        ranking.bonus, [expected[i][1] for i in order], rtol=1e-6, atol=1e-12
     )
     np.testing.assert_allclose(ranking.scores, ranking.relevance + ranking.bonus)
     assert len(ranking) == 7
@@ -70,34 +66,35 @@ def test_ranking_follows_the_algorithm(estimator: str, epsilon: float) -> None:
     assert len(ranker.rank(features, stats, k=999)) == len(stats)
 
 
-def test_interval_is_that_of_the_proper_posterior() -> None:
+@pytest.mark.parametrize("policy", ["ebrank", "ebrank:estimator=exact", "thompson"])
+def test_interval_is_that_of_the_proper_posterior(policy: str) -> None:
     features, stats = world()
-    ranker = EBRanker().fit(features, stats)
+    ranker = EBRanker(policy).fit(features, stats)
     ranking = ranker.rank(features, stats, k=5)
-    prior, sums = ranker.prior(features), stats.sums(Examination())
+    alpha = ranker.prior(features).a
+    exposure = stats.sums(Examination()).exposure
     for (low, high), item in zip(ranking.interval, ranking.order, strict=True):
-        misses = max(sums.exposure[item] - sums.clicks[item], 0)
-        posterior = distributions.beta(sums.clicks[item] + prior.a[item], misses + prior.b[0])
+        misses = max(exposure[item] - stats.clicks[item], 0)
+        posterior = distributions.beta(stats.clicks[item] + alpha[item], misses + 5.0)
         assert (low, high) == pytest.approx(posterior.interval(0.9))
 
 
 def test_exploration_prefers_the_unseen_twin_of_a_known_item() -> None:
     twins = np.ones((2, 1), np.float32)
-    stats = BehaviorStats.of(shown=[60, 0], clicks=[11, 0])  # a little better than its prior of 1/6
+    stats = BehaviorStats.of(shown=[60, 0], clicks=[11, 0])  # a little better than 1/6
     assert EBRanker(epsilon=0.0).rank(twins, stats).order.tolist() == [0, 1]
     assert EBRanker(epsilon=20.0).rank(twins, stats).order.tolist() == [1, 0]
+    assert EBRanker(bonus="none").rank(twins, stats).order.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("estimator", ["ips", "exposure"])
-def test_explanation_adds_up(estimator: str) -> None:
+def test_explanation_adds_up() -> None:
     features, stats = world()
-    ranker = EBRanker(epsilon=5.0, estimator=estimator).fit(features, stats)
+    ranker = EBRanker(epsilon=5.0).fit(features, stats)
     ranking = ranker.rank(features, stats, k=1)
-    prior, sums = ranker.prior(features), stats.sums(Examination())
-    trials = sums.shown if estimator == "ips" else sums.exposure
+    alpha = ranker.prior(features).a
     for item in range(len(stats)):
         why = ranking.explain(item)
-        weight = trials[item] / (trials[item] + prior.a[item] + prior.b[0])
+        weight = stats.shown[item] / (stats.shown[item] + alpha[item] + 5.0)
         blend = weight * why.observed + (1 - weight) * why.prior
         assert why.relevance == pytest.approx(blend)
         assert why.bonus > 0
@@ -130,7 +127,7 @@ def test_ties_are_broken_by_seeded_keys_that_stay_with_the_position() -> None:
 @given(st.integers(0, 50), st.permutations(range(12)))
 def test_order_of_the_candidates_does_not_matter(seed: int, shuffle: list[int]) -> None:
     features, stats = world(seed, items=12)
-    ranker = EBRanker(ridge=1e-3).fit(features, stats)
+    ranker = EBRanker().fit(features, stats)
     keys = np.arange(12)
     chosen = np.array(shuffle)
     plain = ranker.rank(features, stats, tie_keys=keys).order
@@ -138,165 +135,189 @@ def test_order_of_the_candidates_does_not_matter(seed: int, shuffle: list[int]) 
     assert chosen[shuffled].tolist() == plain.tolist()
 
 
-def test_the_curve_is_the_ranker_s_own() -> None:
+def test_a_policy_that_draws_takes_new_draws_from_new_keys() -> None:
+    features, stats = world()
+    ranker = EBRanker("thompson").fit(features, stats)
+    first, again = (ranker.rank(features, stats, tie_keys=np.arange(30)) for _ in range(2))
+    other = ranker.rank(features, stats, tie_keys=np.arange(30) + 0.5)
+    np.testing.assert_array_equal(first.scores, again.scores)
+    assert first.order.tolist() != other.order.tolist()
+    np.testing.assert_array_equal(  # the estimate does not draw
+        first.candidates.relevance, other.candidates.relevance
+    )
+    seeded = {
+        tuple(EBRanker("thompson", seed=seed).rank(features, stats).order.tolist())
+        for seed in range(3)
+    }
+    assert len(seeded) == 3
+    keys = np.arange(7, 37, dtype=np.uint64)
+    given_keys = [
+        ranker.rank_by_prior(ranker.prior(features), stats, tie_keys=ties, draw_keys=keys).scores
+        for ties in (np.arange(30), np.arange(30) * 3)
+    ]
+    np.testing.assert_array_equal(given_keys[0], given_keys[1])
+
+
+@pytest.mark.parametrize("part", ["prior", "behavior"])
+def test_an_ablation_ranks_by_one_part_alone(part: str) -> None:
+    features, stats = world()
+    ranker = EBRanker(part=part, epsilon=50.0).fit(features, stats)
+    ranking = ranker.rank(features, stats)
+    alpha = ranker.prior(features).a
+    p = 1 / np.log2(3)
+    rate = stats.clicks / p / np.maximum(stats.shown, 1)
+    expected = alpha / (alpha + 5.0) if part == "prior" else rate
+    np.testing.assert_allclose(ranking.scores, expected[ranking.order], rtol=1e-7)
+    np.testing.assert_array_equal(ranking.bonus, np.zeros(30))
+
+
+def test_the_ranker_s_own_curve_debiases() -> None:
     features, _ = world()
-    ranker = EBRanker(epsilon=0.0, examination=Examination(curve=(1.0, 0.5)))
-    stats = BehaviorStats.zeros(len(features))
-    stats.record([4, 7], [0, 1])
-    ranking = ranker.rank(features, stats, k=1)
-    assert ranking.order.tolist() == [7]
-    assert ranking.candidates.sums.weighted_clicks[7] == 2.0
-    assert ranking.relevance[0] == pytest.approx((2.0 + 1.0) / (1.0 + 6.0))
+    ranker = EBRanker(examination=Examination(curve=(1.0, 0.5)))
+    stats = BehaviorStats.zeros(30)
+    stats.record(ranker.rank(features, stats, k=2).order, [0, 1])
+    item = int(np.flatnonzero(stats.clicks)[0])
+    assert ranker.rank(features, stats).explain(item).observed == 2.0
+    ranker.examination = Examination(curve=(1.0, 0.25))  # the same log, seen by another curve
+    assert ranker.rank(features, stats).explain(item).observed == 4.0
 
 
 def test_no_candidates_give_an_empty_list() -> None:
-    ranking = EBRanker().rank(np.zeros((0, 3), np.float32), BehaviorStats.zeros(0), k=5)
-    assert ranking.order.tolist() == []
-    assert ranking.interval.shape == (0, 2)
+    for policy in ("ebrank", "thompson", "ebrank:estimator=exact"):
+        ranking = EBRanker(policy).rank(np.zeros((0, 3), np.float32), BehaviorStats.zeros(0), k=5)
+        assert ranking.order.tolist() == []
+        assert ranking.interval.shape == (0, 2)
 
 
-def test_a_policy_that_draws_draws_anew_for_new_keys() -> None:
+# --- fitting ------------------------------------------------------------------------------------
+
+
+def test_fit_begins_anew_unless_it_is_to_start_warm() -> None:
     features, stats = world()
-    ranker = EBRanker("thompson").fit(features, stats)
-    rng = np.random.default_rng(1)
-    for keys in (rng.random(30), rng.integers(0, 2**40, 30), rng.integers(-9, 9, 30)):
-        ranking = ranker.rank(features, stats, tie_keys=keys)
-        again = ranker.rank(features, stats, tie_keys=keys)
-        np.testing.assert_array_equal(again.scores, ranking.scores)
-        other = ranker.rank(features, stats, tie_keys=keys[::-1].copy())
-        assert not np.array_equal(other.candidates.scores, ranking.candidates.scores)
-    draws = np.concatenate(
-        [
-            ranker.rank(features, stats, tie_keys=rng.random(30)).candidates.scores[:, None]
-            for _ in range(200)
-        ],
-        axis=1,
-    )
-    correlations = np.corrcoef(draws)[np.triu_indices(30, 1)]
-    assert np.abs(correlations).max() < 0.5  # items draw apart, also by keys below 1
-
-
-# --- fitting -------------------------------------------------------------------------------------
-
-
-def test_fit_starts_anew_unless_told_to_go_on() -> None:
-    features, stats = world(items=300)
-    ranker = EBRanker(ridge=1e-3, tolerance=1e-6)
+    ranker = EBRanker(ridge=0.01, max_iterations=1)
     first = ranker.fit(features, stats).state_
-    again = ranker.fit(features, stats).state_
     assert first is not None
+    again = ranker.fit(features, stats).state_
     assert again is not None
     np.testing.assert_array_equal(again["weights"], first["weights"])
-    ranker.state_ = {**first, "weights": first["weights"] + 1.0}
-    gone_on = ranker.fit(features, stats, warm_start=True).state_
-    assert gone_on is not None
-    np.testing.assert_allclose(gone_on["weights"], first["weights"], atol=1e-3)
-    assert not np.array_equal(gone_on["weights"], first["weights"])
+    warm = ranker.fit(features, stats, warm_start=True).state_
+    assert warm is not None
+    assert not np.array_equal(warm["weights"], first["weights"])  # one step further
 
 
-def test_validation_rows_are_watched_not_learned_from() -> None:
+def test_validation_rows_are_handed_to_the_learner() -> None:
     features, stats = world(items=60)
-    unseen = world(seed=1, items=400)
-    plain = EBRanker(ridge=1e-6).fit(features, stats)
-    stopped = EBRanker(ridge=1e-6).fit(features, stats, validation=unseen)
-    assert stopped.loss(*unseen) <= plain.loss(*unseen)
-    with pytest.raises(ParameterError, match="30 rows of features, behavior of 29"):
-        plain.fit(features, stats, validation=(features[:30], stats[:29]))
-
-
-@pytest.mark.parametrize("threads", [2, 5])
-def test_any_number_of_threads_gives_the_same_bits(threads: int) -> None:
-    features, stats = world(items=20_000)
-    one, many = (EBRanker(threads=n).fit(features, stats) for n in (1, threads))
-    np.testing.assert_array_equal(
-        one.rank(features, stats).scores, many.rank(features, stats).scores
+    ranker = EBRanker().fit(features[:40], stats[:40], validation=(features[40:], stats[40:]))
+    policy, curve = ranker.policy, ranker.examination
+    state = policy.learner.fit(
+        policy.rows(features[:40], stats[:40], curve),
+        policy.rows(features[40:], stats[40:], curve),
+        None,
     )
-    assert one.loss(features, stats) == many.loss(features, stats)
+    assert ranker.state_ is not None
+    for name, values in state.items():
+        np.testing.assert_array_equal(ranker.state_[name], values)
 
 
 def test_reported_loss_is_the_mean_marginal_likelihood() -> None:
     features, stats = world()
     ranker = EBRanker().fit(features, stats)
-    prior, sums = ranker.prior(features), stats.sums(Examination())
+    alpha, exposure = ranker.prior(features).a, stats.sums(Examination()).exposure
     losses = [
         special.betaln(a, 5.0) - special.betaln(c + a, max(e - c, 0) + 5.0)
-        for a, c, e, n in zip(prior.a, sums.clicks, sums.exposure, sums.shown, strict=True)
+        for a, c, e, n in zip(alpha, stats.clicks, exposure, stats.shown, strict=True)
         if n > 0
     ]
     assert ranker.loss(features, stats) == pytest.approx(np.mean(losses))
-    with pytest.raises(ParameterError, match="nothing to compute a loss from"):
+    with pytest.raises(ParameterError, match="no item has been shown"):
         ranker.loss(features, BehaviorStats.zeros(30))
-    with pytest.raises(ParameterError, match="30 rows of features, behavior of 29"):
-        ranker.loss(features, stats[:29])
+
+
+def test_any_number_of_threads_gives_the_same_bits() -> None:
+    features, stats = world(items=20_000)
+    scores = [
+        EBRanker(threads=threads).fit(features, stats).rank(features, stats).scores
+        for threads in (1, 3)
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
 
 
 def test_features_are_scaled_on_the_way_to_the_prior() -> None:
     raw = np.array([[100.0], [300.0], [200.0]], dtype=np.float32)
     stats = BehaviorStats.zeros(3)
-    state = {"weights": np.array([2.0]), "intercept": np.array([-1.0]), "ridge": np.ones(1)}
-    scaled, by_hand = EBRanker(scaling=Scaling("query")), EBRanker()
-    scaled.state_ = by_hand.state_ = state
+    state = {
+        "weights": np.array([2.0]),
+        "intercept": np.array([-1.0]),
+        "ridge": np.array([1e-3]),
+    }
+    scaled, plain = EBRanker(scaling=Scaling("query")), EBRanker()
+    scaled.state_ = plain.state_ = state
     np.testing.assert_allclose(scaled.prior(raw).a, np.exp([-1.0, 1.0, 0.0]))
-    plain = by_hand.rank(np.array([[0.0], [1.0], [0.5]], dtype=np.float32), stats)
+    by_hand = plain.rank(np.array([[0.0], [1.0], [0.5]], dtype=np.float32), stats)
     ranking = scaled.rank(raw, stats)
-    np.testing.assert_array_equal(ranking.scores, plain.scores)
+    np.testing.assert_array_equal(ranking.scores, by_hand.scores)
     given_prior = scaled.rank_by_prior(scaled.prior(raw), stats)
     np.testing.assert_array_equal(ranking.order, given_prior.order)
     with pytest.raises(ParameterError, match="not one of these candidates"):
         scaled.rank_by_prior(scaled.prior(raw[:2]), stats)
 
 
-# --- as an object --------------------------------------------------------------------------------
+# --- as an object -------------------------------------------------------------------------------
 
 
-def test_policies_come_as_objects_texts_and_parameters() -> None:
-    text = "ebrank:estimator=exposure,epsilon=5"
+def test_policies_are_given_as_text_as_an_object_or_by_parameters() -> None:
+    text = "ebrank:epsilon=5,estimator=exposure"
     for ranker in (
         EBRanker(text),
         EBRanker(parse(text)),
-        EBRanker(estimator="exposure", epsilon=5),
+        EBRanker(estimator="exposure", epsilon=5.0),
         EBRanker("ebrank:estimator=exposure", epsilon=5.0),
     ):
-        assert isinstance(ranker.policy, Policy)
         assert str(ranker.policy) == text
-        assert repr(ranker) == f"EBRanker('{text}')"
-    other = EBRanker("thompson", examination=Examination(cutoff=5), seed=3)
-    assert repr(other).startswith("EBRanker('thompson', examination=Examination(")
-    assert repr(other).endswith("seed=3)")
+    assert EBRanker("thompson").policy.noisy
 
 
-@pytest.mark.parametrize("policy", ["ebrank:epsilon=3,estimator=exposure", "thompson"])
-def test_copies_and_pickles_rank_alike(policy: str) -> None:
+def test_repr_shows_what_differs_from_the_default() -> None:
+    assert repr(EBRanker()) == "EBRanker('ebrank')"
+    ranker = EBRanker(epsilon=5.0, examination=Examination(cutoff=5), seed=4)
+    assert repr(ranker) == (
+        "EBRanker('ebrank:epsilon=5', "
+        "examination=Examination(severity=1.0, cutoff=5, curve=None), seed=4)"
+    )
+    ranking = EBRanker().rank(np.zeros((1, 1), np.float32), BehaviorStats.zeros(1))
+    assert repr(ranking).startswith("Ranking(order=[0], scores=[0.")
+
+
+@pytest.mark.parametrize("policy", ["ebrank:estimator=exposure", "thompson"])
+def test_a_pickled_ranker_ranks_alike(policy: str) -> None:
     features, stats = world()
-    ranker = EBRanker(policy, seed=2, examination=Examination(cutoff=3)).fit(features, stats)
-    before = ranker.rank(features, stats)
-    for twin in (copy.deepcopy(ranker), pickle.loads(pickle.dumps(ranker))):
-        np.testing.assert_array_equal(twin.rank(features, stats).scores, before.scores)
-        assert repr(twin) == repr(ranker)
-    kept = pickle.loads(pickle.dumps(before))
-    np.testing.assert_array_equal(kept.scores, before.scores)
-    assert kept.explain(0) == before.explain(0)
+    ranker = EBRanker(policy).fit(features, stats)
+    before = ranker.rank(features, stats)  # compiled by now
+    again: EBRanker = pickle.loads(pickle.dumps(ranker))
+    np.testing.assert_array_equal(again.rank(features, stats).scores, before.scores)
+    assert repr(again) == repr(ranker)
 
 
 @pytest.mark.parametrize(
-    ("bad", "words"),
+    ("bad", "word"),
     [
-        ({"beta": -1.0}, "ebrank: beta takes a number of 1e-06 or more, not -1.0"),
-        ({"epsilon": -0.5}, "ebrank: epsilon takes"),
-        ({"epsilon": float("inf")}, "ebrank: epsilon takes"),
-        ({"estimator": "naive"}, "ebrank: estimator takes ips or exposure or exact, not 'naive'"),
-        ({"gamma": 1.0}, "ebrank has no parameter 'gamma'"),
-        ({"policy": "nothing"}, "no policy is called 'nothing'"),
-        ({"policy": make}, "not a policy"),
-        ({"examination": 5}, "not an examination: 5"),
-        ({"scaling": "query"}, "not a scaling: 'query'"),
-        ({"seed": -1}, "seed must be a whole number"),
-        ({"seed": 1.5}, "seed must be a whole number"),
-        ({"threads": 0}, "threads must be a whole number"),
+        ({"beta": -1.0}, "beta"),
+        ({"epsilon": -0.5}, "epsilon"),
+        ({"epsilon": float("inf")}, "epsilon"),
+        ({"estimator": "naive"}, "estimator"),
+        ({"gamma": 1.0}, "no parameter 'gamma'"),
+        ({"bonus": "none", "epsilon": 2.0}, "no parameter 'epsilon'"),
+        ({"policy": "ebrnk"}, "did you mean ebrank"),
+        ({"policy": 3}, "not a policy: 3"),
+        ({"examination": 3}, "not an examination"),
+        ({"scaling": "query"}, "not a scaling"),
+        ({"seed": -1}, "seed"),
+        ({"seed": True}, "seed"),
+        ({"threads": 0}, "threads"),
     ],
 )
-def test_parameters_out_of_range_are_refused(bad: dict[str, Any], words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
+def test_parameters_out_of_range_or_in_conflict_are_refused(bad: dict[str, Any], word: str) -> None:
+    with pytest.raises(ParameterError, match=word):
         EBRanker(**bad)
 
 
@@ -306,8 +327,6 @@ def test_bad_calls_are_refused_in_words() -> None:
         EBRanker().rank(features, stats[:29])
     with pytest.raises(ParameterError, match="behavior of 29"):
         EBRanker().fit(features, stats[:29])
-    with pytest.raises(ParameterError, match="must be a matrix"):
-        EBRanker().fit(features[:, 0], stats)
     for k in (0, -1, 2.5, "3", True):
         with pytest.raises(ParameterError, match="k must"):
             EBRanker().rank(features, stats, k=k)  # type: ignore[arg-type]
@@ -317,11 +336,10 @@ def test_bad_calls_are_refused_in_words() -> None:
         EBRanker().rank(features, stats, tie_keys=[1, 2])
 
 
-@pytest.mark.parametrize("policy", ["ebrank:epsilon=3.3,estimator=exposure", "thompson"])
-def test_saved_and_loaded_rankers_agree_bit_for_bit(tmp_path: Path, policy: str) -> None:
+def test_saved_and_loaded_rankers_agree_bit_for_bit(tmp_path: Path) -> None:
     features, stats = world()
     curve = Examination(severity=1.5, cutoff=5)
-    ranker = EBRanker(policy, examination=curve, seed=4, ridge=1 / 3)
+    ranker = EBRanker(epsilon=3.3, estimator="exposure", examination=curve, seed=4)
     ranker.fit(features, stats)
     ranker.save(tmp_path / "model.json")
     loaded = EBRanker.load(tmp_path / "model.json")

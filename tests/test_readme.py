@@ -20,6 +20,7 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.slow
 def test_the_demo_prints_the_table_of_the_readme() -> None:
     done = subprocess.run(
         [sys.executable, PROJECT / "examples" / "new_item.py"],

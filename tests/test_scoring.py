@@ -1,5 +1,3 @@
-"""The library's compiled scores: those of NumPy, also for views, and refusals."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -8,57 +6,82 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.evidence import CLICKS, Behaviors
-from ebrank.formula import Formula
-from ebrank.policy import make
+from ebrank.evidence import Behaviors
+from ebrank.policy import Policy, parse
 from ebrank.priors import ItemPrior
 from ebrank.scoring import scores
-from tests.evidence.logs import SHOP, curves, long_log, recorded
+from ebrank.typing import Floats
 
-QUANTITIES = ("shown", "clicks", "weighted_clicks", "exposure")
-
-
-def total(
-    a: float, b: float, shown: float, clicks: float, weighted_clicks: float, exposure: float
-) -> float:
-    return a + 2 * b + 3 * shown + 5 * clicks + 7 * weighted_clicks + 11 * exposure
+SHOP = Behaviors.of({"click": 0.25, "purchase": 1.0})
 
 
-TOTAL = Formula(total).bind()
+@st.composite
+def candidates(draw: st.DrawFn) -> tuple[ItemPrior, BehaviorStats]:
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    items, slots = draw(st.integers(0, 20)), draw(st.integers(1, 16))
+    counts = np.zeros((items, 3, slots), np.int32)
+    counts[:, 1] = rng.integers(0, 5, (items, slots))
+    counts[:, 2] = rng.integers(0, 3, (items, slots))
+    counts[:, 0] = counts[:, 1] + counts[:, 2] + rng.integers(0, 30, (items, slots))
+    counts[rng.random(items) < 0.3] = 0  # nobody has seen these
+    own = draw(st.booleans())
+    prior = ItemPrior(rng.uniform(0.05, 20, items), rng.uniform(0.5, 9, items if own else 1))
+    return prior, BehaviorStats(counts, SHOP)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([CLICKS, SHOP]), curves, st.booleans())
-def test_a_score_reads_the_same_sums_as_numpy(
-    seed: int, behaviors: Behaviors, curve: Examination, alike: bool
+def plain(policy: Policy, prior: ItemPrior, stats: BehaviorStats, curve: Examination) -> Floats:
+    """Return the scores by the formula in NumPy."""
+    sums = stats.sums(curve)._asdict()
+    total: Floats = policy.score.formula(a=prior.a, b=prior.b, **sums, **policy.values())
+    return total
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ebrank",
+        "ebrank:estimator=exposure,epsilon=7,beta=3",
+        "ebrank:bonus=none",
+        "ebrank:part=prior",
+    ],
+)
+@given(candidates(), st.sampled_from([Examination(), Examination(cutoff=3), Examination(0.3)]))
+def test_compiled_scores_equal_plain_ones(
+    text: str, known: tuple[ItemPrior, BehaviorStats], curve: Examination
 ) -> None:
-    stats = recorded(long_log(seed, 30, behaviors), 30, behaviors)
-    rng = np.random.default_rng(seed)
-    prior = ItemPrior(rng.random(30), rng.random(1 if alike else 30))
-    expected = TOTAL.formula(a=prior.a, b=prior.b, **stats.sums(curve)._asdict())
-    np.testing.assert_allclose(scores(TOTAL, prior, stats, curve), expected, rtol=1e-14)
+    policy = parse(text)
+    prior, stats = known
+    np.testing.assert_allclose(
+        scores(policy.score, prior, stats, curve), plain(policy, prior, stats, curve), rtol=1e-12
+    )
 
 
-def test_views_score_like_the_whole() -> None:
-    stats = recorded(long_log(1, 30), 30)
-    policy = make("ebrank", estimator="exposure")
-    prior = ItemPrior(np.linspace(0.1, 3, 30), np.array([5.0]))
-    whole = scores(policy.score, prior, stats, Examination())
-    for chosen in (slice(4, 25, 3), slice(None, None, -1), np.array([7, 7, 2])):
-        part = scores(policy.score, prior.rows(chosen), stats[chosen], Examination())
+@given(candidates(), st.data())
+def test_an_item_s_score_depends_on_nothing_but_the_item(
+    known: tuple[ItemPrior, BehaviorStats], data: st.DataObject
+) -> None:
+    prior, stats = known
+    chosen = np.array(data.draw(st.permutations(range(len(stats)))), np.int64)[::2]
+    for text in ("ebrank", "ebrank:estimator=exact", "thompson"):
+        policy = parse(text)
+        keys = np.arange(len(stats), dtype=np.uint64) * np.uint64(77)
+        whole = scores(policy.score, prior, stats, Examination(), keys)
+        part = scores(policy.score, prior.rows(chosen), stats[chosen], Examination(), keys[chosen])
         np.testing.assert_array_equal(part, whole[chosen])
-    apart = BehaviorStats(np.asfortranarray(stats.counts))
-    np.testing.assert_array_equal(scores(policy.score, prior, apart, Examination()), whole)
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    stats, prior = BehaviorStats.zeros(3), ItemPrior(np.ones(3), np.ones(1))
+def test_unseen_items_have_the_rate_0() -> None:
+    stats = BehaviorStats.of(shown=[4, 0], clicks=[1, 0])
+    prior = ItemPrior(np.ones(2), np.array([5.0]))
+    rates = scores(parse("ebrank:part=behavior").score, prior, stats, Examination())
+    assert rates.tolist() == [0.25, 0.0]
+
+
+def test_what_a_kernel_would_overrun_is_refused() -> None:
+    score, stats = parse("thompson").score, BehaviorStats.zeros(3)
+    prior = ItemPrior(np.ones(3), np.ones(1))
     for wrong in (ItemPrior(np.ones(2), np.ones(1)), ItemPrior(np.ones(3), np.ones(2))):
         with pytest.raises(ParameterError, match="not one of 3 items"):
-            scores(TOTAL, wrong, stats, Examination())
+            scores(score, wrong, stats, Examination())
     with pytest.raises(ParameterError, match="2 keys for 3 items"):
-        scores(TOTAL, prior, stats, Examination(), np.zeros(2, np.uint64))
-
-
-def test_no_items_have_no_scores() -> None:
-    prior = ItemPrior(np.ones(0), np.ones(1))
-    assert scores(TOTAL, prior, BehaviorStats.zeros(0), Examination()).shape == (0,)
+        scores(score, prior, stats, Examination(), np.zeros(2, np.uint64))

@@ -3,10 +3,15 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from scipy import optimize
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from ebrank.threads import available_threads, map_blocks
+from ebrank import EBRanker
+from ebrank.threads import available_threads, map_blocks, one_blas_thread
+from tests.priors.made_up import made_up
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7, None])
@@ -69,3 +74,40 @@ def test_callers_side_by_side_keep_all_cores_busy() -> None:
         runs = [callers.submit(map_blocks, wait, total=n, block=1, threads=max(n, 2)) for n in each]
         for run in runs:
             run.result()
+
+
+def blas_threads() -> set[int]:
+    """Return the number of threads of NumPy's library and of SciPy's, which is another one."""
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+def test_blas_has_one_thread_until_the_last_caller_is_done() -> None:
+    with threadpool_limits(2, "blas"):
+        with one_blas_thread:
+            with one_blas_thread:
+                assert blas_threads() == {1}
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_blas_has_its_threads_back_after_an_error() -> None:
+    with threadpool_limits(2, "blas"):
+        with pytest.raises(ZeroDivisionError), one_blas_thread:
+            raise ZeroDivisionError
+        assert blas_threads() == {2}
+
+
+def test_a_fit_keeps_blas_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[int]] = []
+
+    def watched(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        seen.append(blas_threads())
+        return minimize(*arguments, **options)
+
+    minimize = optimize.minimize
+    monkeypatch.setattr(optimize, "minimize", watched)
+    with threadpool_limits(2, "blas"):
+        EBRanker(ridge=1e-3).fit(*made_up(100, 3, seed=1))
+    assert seen == [{1}]

@@ -1,37 +1,52 @@
 """Compile kernels with Numba from the same plain functions that NumPy broadcasts.
 
 `equations` and `special` are written as plain functions. Importing this module makes them callable
-from compiled code too, so a formula exists once. `kernel` compiles a function without the GIL and
-caches the machine code under `paths.kernel_cache()`. A cached kernel is used only while the sources
-of *everything it can reach* are unchanged; Numba's own cache looks at the kernel's file alone and
-would go on serving an old equation after an upgrade.
+from compiled code too, so a formula exists once. `kernel` compiles a function without the GIL;
+`FirstClass` compiles one that kernels take as an argument.
+
+Machine code is kept on disk under `paths.kernel_cache()`, in a folder for each state of the code
+behind it: sources, constants, what a function closes over (`ebrank.provenance`), the processor and
+Numba's version. Numba's own cache looks at a function's file and bytecode alone. It would serve an
+old equation after an upgrade, and the code of one closure for that of another.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
+import itertools
+import os
+import platform
+import re
+import secrets
+import shutil
 import sys
-import sysconfig
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary, WeakSet
 
+import llvmlite.binding
 import numba
-import numpy as np
-from numba.core import caching, sigutils
-from numba.core.ccallback import CFunc
-from numba.extending import overload, register_jitable
+import xxhash
+from numba.core.bytecode import FunctionIdentity
+from numba.core.caching import FunctionCache
+from numba.extending import register_jitable
 
 from ebrank import equations, paths, special
 from ebrank.evidence import sums
+from ebrank.provenance import Trace, trace
 
 F = TypeVar("F", bound=Callable[..., object])
 
+_SHARED = {"error_model": "numpy", "forceinline": True}
 _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
+_UNUSED_DAYS = 30
+"""After so many days without use machine code is removed."""
 
 
 def kernel(function: F) -> F:
@@ -40,9 +55,16 @@ def kernel(function: F) -> F:
     Sums may be reassociated so that they use the processor's vector units; the result is still the
     same for any number of threads, since each block is summed by one of them.
     """
-    dispatcher = numba.njit(**_FAST)(function)
-    dispatcher._cache = _KernelCache(function)
-    return cast(F, dispatcher)
+    return _kept(numba.njit(**_FAST)(function), function)
+
+
+def exact(function: F) -> F:
+    """Compile a `kernel` whose arithmetic is done as written: the same bits on every processor.
+
+    That holds for +, −, ·, /, square roots and rounding. Functions such as exp come from the
+    platform's library, which may round otherwise on another processor.
+    """
+    return _kept(numba.njit(nogil=True, error_model="numpy")(function), function)
 
 
 def leaf(function: F) -> F:
@@ -59,31 +81,6 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**_LEAF, no_cpython_wrapper=True)(function))
 
 
-class FirstClass:
-    """A plain function that kernels can be handed as an argument.
-
-    A kernel that takes it is compiled once for the signature, not once for each function: adding a
-    formula costs a fraction of a second of compilation. It is compiled when first handed over.
-    """
-
-    def __init__(self, function: Callable[..., Any], signature: str) -> None:
-        self.function = function
-        self._signature = signature
-
-    def __call__(self, *args: Any) -> Any:  # noqa: ANN401 (whatever the function takes)
-        """Call the plain function."""
-        return self.function(*args)
-
-    @cached_property
-    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
-        """The compiled function, for passing to kernels."""
-        arguments, returned = sigutils.normalize_signature(self._signature)
-        callback: Any = CFunc(self.function, (arguments, returned), {}, {"error_model": "numpy"})
-        callback._cache = _KernelCache(self.function)
-        callback.compile()
-        return callback
-
-
 def share(module: ModuleType, without: Callable[..., object] | None = None) -> None:
     """Make the plain functions of `module` callable from kernels."""
     for function in vars(module).values():
@@ -94,170 +91,257 @@ def share(module: ModuleType, without: Callable[..., object] | None = None) -> N
 
 def shared(function: F) -> F:
     """Make one plain function callable from kernels, which inline it; it stays a plain function."""
-    return cast(F, register_jitable(error_model="numpy", forceinline=True)(function))
+    if function not in _CALLABLE:
+        register_jitable(**_SHARED)(function)
+        _CALLABLE.add(function)
+    return function
 
 
-class _KernelLocator(caching._CacheLocator):
-    """Keeps machine code in ebrank's cache folder, stamped by the sources it was made from."""
-
-    def __init__(self, function: FunctionType, source: str) -> None:
-        self._function = function
-        self._subfolder = self.get_suitable_cache_subpath(source)
-
-    def get_cache_path(self) -> str:
-        return str(paths.kernel_cache() / self._subfolder)
-
-    def get_source_stamp(self) -> str:
-        return source_stamp(self._function)
-
-    def get_disambiguator(self) -> str:
-        return str(self._function.__code__.co_firstlineno)
-
-    @classmethod
-    def from_function(cls, function: FunctionType, source: str) -> _KernelLocator | None:
-        if function.__module__ not in sys.modules or not Path(source).is_file():
-            return None  # typed at a prompt: another process could not load it
-        locator = cls(function, source)
-        try:
-            locator.ensure_cache_path()
-        except OSError:
-            return None
-        return locator
+_CALLABLE: WeakSet[Callable[..., object]] = WeakSet()
 
 
-class _KernelCacheImpl(caching.CompileResultCacheImpl):
-    _locator_classes = (_KernelLocator,)
+class FirstClass:
+    """A plain function that kernels can be handed as an argument.
+
+    A kernel that takes it is compiled once for the signature, not once for each function: adding a
+    formula costs a fraction of a second of compilation.
+
+    Args:
+        function: what is compiled.
+        signature: Numba's signature that kernels call it by.
+        made_of: what the function was composed of, if it is not written in a file.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: str,
+        made_of: Sequence[object] = (),
+    ) -> None:
+        self.function = function
+        self._signature = signature
+        self._made_of = tuple(made_of)
+        self._values = ""
+        self._compiled: Any = None
+
+    def __call__(self, *args: Any) -> Any:  # noqa: ANN401 (whatever the function takes)
+        """Call the plain function."""
+        return self.function(*args)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Leave out what is compiled: it follows from the rest."""
+        return FirstClass, (self.function, self._signature, self._made_of)
+
+    @property
+    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The compiled function, for passing to kernels.
+
+        It is compiled on first use, and again where a constant that it reads has changed since.
+        Functions that it calls keep the constants they were first compiled with, as Numba's do.
+        """
+        traced = trace(*(self._made_of or (self.function,)))
+        with _COMPILING:
+            if traced.values != self._values:
+                self._compiled = self._compile(traced)
+                self._values = traced.values
+            return self._compiled
+
+    def _compile(self, traced: Trace) -> Any:  # noqa: ANN401
+        function: Any = getattr(self.function, "py_func", self.function)
+        code = function.__code__
+        arguments = ", ".join(code.co_varnames[: code.co_argcount])
+        text = f"def compiled({arguments}):\n    return function({arguments})\n"
+        names = {"__name__": __name__, "function": numba.njit(**_SHARED)(self._anew(function))}
+        with suppress(Exception):  # the cache is of no use; any other error comes again
+            folder = _folder(function, traced)
+            if folder is not None:
+                path = _written(folder, f"{self._signature}\n{text}", text)
+                keep = numba.cfunc(self._signature, error_model="numpy", cache=True)
+                return keep(_defined(text, path, names))
+        return numba.cfunc(self._signature, error_model="numpy")(_defined(text, None, names))
+
+    def _anew(self, function: FunctionType) -> FunctionType:
+        """Return the function with its parts to be compiled again: they may read new constants."""
+        if not self._made_of:
+            return function
+        names = {
+            name: numba.njit(**_SHARED)(value)
+            if isinstance(value, FunctionType) and any(value is part for part in self._made_of)
+            else value
+            for name, value in function.__globals__.items()
+        }
+        return (
+            FunctionType(function.__code__, names, function.__name__) if self._made_of else function
+        )
 
 
-class _FunctionCache(caching.FunctionCache):
-    _impl_class = _KernelCacheImpl
+_COMPILING = threading.RLock()
+
+
+def is_kernel(dispatcher: object) -> bool:
+    """Return whether Numba's dispatcher is a kernel's, which takes a while to compile."""
+    return isinstance(getattr(dispatcher, "_cache", None), _KernelCache)
+
+
+# --- machine code on disk ------------------------------------------------------------------------
+
+
+def _kept(dispatcher: Any, function: F) -> F:  # noqa: ANN401 (Numba's own type)
+    """Have Numba keep a dispatcher's machine code where `_KernelCache` says.
+
+    The public way, `cache=True`, looks for a folder when a function is defined. By then what it
+    calls may not be, so that nothing could say what the machine code depends on.
+    """
+    dispatcher._cache = _KernelCache(function)
+    return cast(F, dispatcher)
+
+
+class _KernelCache:
+    """What Numba asks for machine code before it compiles, and hands it to afterwards.
+
+    Each signature has a file of its own in Numba's format. Numba would list all signatures in one
+    index, which two processes that compile at once could leave pointing to each other's code.
+    """
 
     def __init__(self, function: Callable[..., object]) -> None:
-        super().__init__(function)
-        # Numba compares versions before, but stamps after unpickling an index, which fails where a
-        # type that it names is gone by now; so the stamp is made part of the version.
-        self._cache_file._version += source_stamp(function)
-
-
-class _KernelCache(caching._Cache):
-    """A function cache opened on first use, when all that the kernel calls has been defined."""
-
-    def __init__(self, function: Callable[..., object]) -> None:
-        self._function = function
-        self._opened: caching._Cache | None = None
-
-    def _cache(self) -> caching._Cache:
-        if self._opened is None:
-            try:
-                self._opened = _FunctionCache(self._function)
-            except RuntimeError:  # nowhere to write: compile anew each time
-                self._opened = caching.NullCache()
-        return self._opened
+        self._function = cast(FunctionType, function)
+        self._enabled = True
 
     @property
     def cache_path(self) -> str | None:
-        return cast("str | None", self._cache().cache_path)
+        """Where machine code is kept; None if nowhere."""
+        folder = _folder(self._function, trace(self._function))
+        return None if folder is None else str(folder)
 
-    def load_overload(self, sig: object, target_context: object) -> object:
-        return self._cache().load_overload(sig, target_context)
+    def load_overload(self, signature: object, context: object) -> object:
+        """Return the machine code for a signature; None if there is none."""
+        files = self._files(signature)
+        if files is None:
+            return None
+        try:
+            return files.load_overload(signature, context)
+        except Exception:  # damaged, or of a type that is gone
+            with suppress(Exception):
+                files.flush()
+            return None
 
-    def save_overload(self, sig: object, data: object) -> None:
-        self._cache().save_overload(sig, data)
+    def save_overload(self, signature: object, code: object) -> None:
+        """Keep the machine code for a signature, if there is room."""
+        files = self._files(signature)
+        with suppress(OSError):
+            if files is not None:
+                files.save_overload(signature, code)
+
+    def _files(self, signature: object) -> FunctionCache | None:
+        """Return Numba's cache of one signature; None where nothing can be kept."""
+        folder = _folder(self._function, trace(self._function)) if self._enabled else None
+        if folder is None:
+            return None
+        text = "def compiled(): ...\n"
+        with suppress(OSError, RuntimeError):  # it cannot be written
+            return FunctionCache(_defined(text, _written(folder, str(signature), text), {}))
+        return None
 
     def enable(self) -> None:
-        self._cache().enable()
+        """Use the disk."""
+        self._enabled = True
 
     def disable(self) -> None:
-        self._cache().disable()
+        """Leave the disk alone."""
+        self._enabled = False
 
     def flush(self) -> None:
-        self._cache().flush()
+        """Forget what is kept."""
+        if self.cache_path is not None:
+            shutil.rmtree(self.cache_path, ignore_errors=True)
 
 
-def source_stamp(function: Callable[..., object]) -> str:
-    """Return a hash of the sources that `function` may depend on, and of its own code.
+def _folder(function: FunctionType, traced: Trace) -> Path | None:
+    """Return the folder of a function's machine code; None if it cannot or must not be kept.
 
-    These are the files, installed packages' left out, that its module can reach by what it
-    imports: an edit anywhere there compiles anew. That is more often than needed, but a constant or
-    the order of a tuple's fields, which no function's text shows, can never be out of date.
+    It must not if another process could not tell that it is the same function.
     """
-    function = getattr(function, "py_func", function)
-    parts = [_module_stamp(__name__), _module_stamp(function.__module__), *_own_code(function)]
-    return _hash(parts)
-
-
-@cache
-def _module_stamp(name: str) -> str:
-    """Return a hash of the sources that a module can reach; "" if there is no such module."""
-    module = sys.modules.get(name)
-    if module is None:
-        return ""
-    modules = _reachable(module, {})
-    return _hash(_text(modules[name]) for name in sorted(modules))
-
-
-def _hash(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _reachable(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, ModuleType]:
-    """Return the modules whose names or things a module holds, without those of other projects."""
-    found[module.__name__] = module
-    if hasattr(module, "__path__"):  # a package holds whatever happens to be imported by now
-        return found
-    for value in list(vars(module).values()):
-        name = value.__name__ if isinstance(value, ModuleType) else _home(value)
-        other = sys.modules.get(name)
-        if other is not None and name not in found and _is_source(other):
-            _reachable(other, found)
-    return found
-
-
-@cache
-def _is_source(module: ModuleType) -> bool:
-    """Return whether a module is ebrank's or a user's own, not one that was installed."""
-    if module.__name__.partition(".")[0] == __name__.partition(".")[0]:
-        return True
-    file = getattr(module, "__file__", None) or ""
-    installed = {
-        sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-    }
-    return file.endswith(".py") and not any(file.startswith(folder) for folder in installed)
-
-
-def _home(value: object) -> str:
-    home = getattr(value, "__module__", None)
-    return home if isinstance(home, str) else ""
-
-
-def _text(module: ModuleType) -> str:
+    if not traced.lasting or not all(map(_is_settled, traced.functions)):
+        return None
+    key = xxhash.xxh3_128_hexdigest(f"{traced.stamp} {_machine()}".encode())
+    label = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[:80]
+    folder = paths.kernel_cache() / f"{label}-{key}"
     try:
-        return inspect.getsource(module)
-    except (OSError, TypeError):  # typed at a prompt
-        return ""
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _remove_unused(folder.parent)
+        os.utime(folder)  # it is in use
+    except OSError:
+        return None
+    return folder
 
 
-def _own_code(function: Any) -> Iterator[str]:  # noqa: ANN401 (any callable)
-    """Yield what a function, and those it closes over, are made of, whether or not in a file."""
-    function = getattr(function, "py_func", function)
-    if not isinstance(function, FunctionType):
-        yield repr(function)
-        return
-    code = function.__code__
-    yield f"{code.co_code.hex()} {code.co_names}"
-    constants = [*code.co_consts, *(function.__globals__.get(name) for name in code.co_names)]
-    for value in constants:
-        if isinstance(value, int | float | str | np.generic):  # the rest has no lasting text
-            yield repr(value)
-    for cell in function.__closure__ or ():
-        yield from _own_code(cell.cell_contents)
+def _is_settled(function: FunctionType) -> bool:
+    """Return whether what Numba makes of a function today will do tomorrow.
+
+    It will not if the function has changed since it was first met, for it may have been compiled
+    before that. Nor will it if the function calls itself: Numba 0.61 to 0.68 crash when they run
+    such code from disk.
+    """
+    traced = trace(function)
+    return not traced.circular and _first_met.setdefault(function, traced.values) == traced.values
 
 
-@overload(special.beta_quantile)
-def _compiled_beta_quantile(
-    a: float, b: float, probability: float
-) -> Callable[[float, float, float], float]:
-    return special.beta_quantile_search
+_first_met: WeakKeyDictionary[FunctionType, str] = WeakKeyDictionary()
+
+
+@cache
+def _machine() -> str:
+    """Return what machine code depends on besides sources."""
+    config = numba.config
+    name = config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    features = config.CPU_FEATURES
+    if features is None:
+        features = llvmlite.binding.get_host_cpu_features().flatten()
+    options = config.OPT, config.BOUNDSCHECK, config.LOOP_VECTORIZE, config.SLP_VECTORIZE
+    return f"{sys.platform} {platform.machine()} {name} {features} {options} {numba.__version__}"
+
+
+def _written(folder: Path, key: str, text: str) -> Path:
+    """Return a file with some text, named by a key; Numba keeps machine code beside it."""
+    path = folder / f"{xxhash.xxh3_64_hexdigest(key.encode())}.py"
+    if not path.is_file():
+        temporary = path.with_suffix(f".{secrets.token_hex(8)}")
+        temporary.write_text(text)
+        os.utime(temporary, (0, 0))  # some versions of Numba compare times
+        temporary.replace(path)
+    return path
+
+
+def _defined(text: str, path: Path | None, names: dict[str, Any]) -> FunctionType:
+    """Return the function `compiled` that a text defines, as if imported from a file."""
+    exec(compile(text, str(path or "<formula>"), "exec"), names)
+    function: FunctionType = names["compiled"]
+    return function
+
+
+def _remove_unused(root: Path) -> None:
+    """Remove machine code that nobody has used for a long time."""
+    oldest = time.time() - _UNUSED_DAYS * 86400
+    for folder in root.iterdir():
+        with suppress(OSError):
+            if folder.is_dir() and folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _number_functions_apart() -> None:
+    """Have no two processes give their compiled functions the same names.
+
+    Numba names machine code by module, function and a number that counts up from 1 in every
+    process. Code from disk that calls a function of its own was seen to call another one of the
+    same name instead, compiled in this process: two closures of one factory are enough.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+
+
+_number_functions_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_number_functions_apart)
 
 
 share(special, without=special.beta_quantile)

@@ -25,13 +25,16 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import sums
 from ebrank.typing import Floats
+
+if TYPE_CHECKING:
+    from ebrank.compiled import FirstClass
 
 Function: TypeAlias = Callable[..., Any]
 Source: TypeAlias = Function | str | float
@@ -127,6 +130,14 @@ class Formula:
         object.__setattr__(self, "given", explained)
         object.__setattr__(self, "frame", frame)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out what is compiled; what counts of a function given by name is its code."""
+        given = {
+            name: loaded(source) if isinstance(source, str) and ":" in source else source
+            for name, source in self.given.items()
+        }
+        return _made, (loaded(self.function), self.parameters, given, self.frame)
+
     def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score from quantities by name, in plain Python or NumPy."""
         known = {name: value for name, value in values.items() if name not in self.given}
@@ -168,19 +179,21 @@ class Formula:
         ordered = [float(values[name]) for name in self.parameters]
         return Score(self, np.array([*ordered, 0.0]))  # never empty: kernels point at it
 
-    @cached_property
+    @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The formula as kernels call it; compiled on first use."""
-        from ebrank.compiled import FirstClass, shared
+        return self._first_class.compiled
+
+    @cached_property
+    def _first_class(self) -> FirstClass:
+        from ebrank.compiled import FirstClass  # Numba takes a while to import
 
         text, functions = _Composer(self).composed()
-        for function in functions.values():
-            shared(function)
         home = loaded(self.function)
         names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
-        # it counts as part of the formula's file, under whose name its machine code is kept
         exec(compile(text, home.__code__.co_filename, "exec"), names)
-        return FirstClass(names["formula"], self.frame.signature).compiled
+        made_of = (text, *functions.values())
+        return FirstClass(names["formula"], self.frame.signature, made_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +210,7 @@ class Score:
         if not floats or len(given) <= len(self.formula.parameters):
             raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
-    @property
+    @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The function that kernels call."""
         return self.formula.compiled
@@ -277,6 +290,12 @@ def arguments_of(function: Function) -> tuple[str, ...]:
     """Return the names of a plain function's arguments."""
     code = getattr(function, "py_func", function).__code__
     return tuple(code.co_varnames[: code.co_argcount])
+
+
+def _made(
+    function: Function, parameters: tuple[str, ...], given: Mapping[str, Source], frame: Frame
+) -> Formula:
+    return Formula(function, *parameters, given=given, frame=frame)
 
 
 def loaded(function: Function | str) -> Function:

@@ -33,19 +33,17 @@ FORMAT = "ebrank-model"
 VERSION = 3
 OLD_VERSIONS = (1, 2)
 """Those of ebrank 0.1, which knew one family and one learner; version 1 had no scaling."""
+OLD_PARAMETERS = (
+    "min_impressions",
+    "clamp",
+    "early_stopping",
+    "patience",
+    "max_iterations",
+    "tolerance",
+)
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
 MOST_AXES = 4
-OLD_PARAMETERS = {
-    "l2": "ridge",
-    "min_impressions": "min_impressions",
-    "clamp": "clamp",
-    "early_stopping": "early_stopping",
-    "patience": "patience",
-    "max_iterations": "max_iterations",
-    "tolerance": "tolerance",
-}
-"""What parameters of the old linear prior are called now."""
 
 
 def write(ranker: EBRanker, path: str | os.PathLike[str]) -> None:
@@ -71,7 +69,14 @@ def to_bytes(ranker: EBRanker) -> bytes:
         "seed": ranker.seed,
         "state": state,
     }
-    return json.dumps(document, allow_nan=False, indent=1).encode()
+    return json.dumps(document, allow_nan=False, indent=1, default=_plain).encode()
+
+
+def _plain(value: object) -> object:
+    """Return a number of NumPy's as one that JSON knows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise ModelFileError(f"{value!r} cannot be saved")
 
 
 def read(path: str | os.PathLike[str], *, allow: Iterable[str] = ()) -> EBRanker:
@@ -86,7 +91,7 @@ def from_bytes(content: bytes, name: str, *, allow: Iterable[str] = ()) -> EBRan
         if document["version"] in OLD_VERSIONS:
             return _old_ranker(document)
         return _ranker(document, frozenset(allow))
-    except (ParameterError, ModelFileError, TypeError) as error:
+    except (ParameterError, ModelFileError, TypeError, KeyError) as error:
         raise ModelFileError(f"{name}: {error}") from None
 
 
@@ -107,15 +112,11 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
         seed=document["seed"],
     )
     if document["state"] is not None:
-        given = _section(document, "state")
-        _learn(ranker, {name: _read_array(name, value) for name, value in given.items()})
+        ranker.state_ = {
+            name: _read_array(name, value) for name, value in _section(document, "state").items()
+        }
+        ranker.policy.learner.check_state(ranker.state_)
     return ranker
-
-
-def _learn(ranker: EBRanker, state: State) -> None:
-    """Give the ranker a state that its learner accepts."""
-    ranker.policy.learner.check(state)
-    ranker.state_ = state
 
 
 def _check_parts(text: str, allowed: frozenset[str]) -> None:
@@ -140,7 +141,7 @@ def _read_array(name: str, value: object) -> Any:  # noqa: ANN401 (an array)
         raise ModelFileError(f"{name} must have a shape and values")
     shape, numbers = value["shape"], value["values"]
     axes = isinstance(shape, list) and len(shape) <= MOST_AXES
-    if not axes or not all(type(size) is int and 0 <= size <= LARGEST for size in shape):
+    if not axes or not all(type(size) is int and size >= 0 for size in shape):
         raise ModelFileError(f"{name} has an impossible shape: {shape!r}")
     if not isinstance(numbers, list) or len(numbers) != math.prod(shape):
         raise ModelFileError(f"{name} does not hold as many numbers as its shape says")
@@ -156,47 +157,33 @@ def _old_ranker(document: Mapping[str, Any]) -> EBRanker:
 
     _require_keys("the file", document, {"format", "version", "ranker", "learned"})
     given = _section(document, "ranker")
-    scaling = {"scaling"} if document["version"] > 1 else set()
-    known = {"prior", "beta", "epsilon", "estimator", "examination", "seed", *scaling}
-    _require_keys("the ranker", given, known)
-    prior = _old_prior(document, "learned") or _old_prior(given, "prior")
-    settings = {ours: prior[theirs] for theirs, ours in OLD_PARAMETERS.items() if theirs in prior}
-    for name in ("beta", "estimator"):
-        settings[name] = given[name]
-        if prior.get(name, given[name]) != given[name]:
-            raise ModelFileError(f"the prior has another {name} than the ranker")
-    ranker = EBRanker(
-        policies.make("ebrank", epsilon=given["epsilon"], **settings),
-        examination=_examination(given),
-        scaling=_scaling(given),
-        seed=given["seed"],
+    learned = document["learned"] and _section(document, "learned")
+    prior = learned or (given["prior"] and _section(given, "prior"))
+    parameters = _section(prior, "parameters") if prior else {}
+    kept = {name: parameters[name] for name in OLD_PARAMETERS if name in parameters}
+    policy = policies.make(
+        "ebrank",
+        beta=given["beta"],
+        epsilon=given["epsilon"],
+        estimator=given["estimator"],
+        ridge=parameters.get("l2"),
+        **kept,
     )
-    learned = document["learned"]
-    if learned is not None and learned.get("weights") is not None:
-        _require_keys("the prior", learned, {"kind", "parameters", "weights", "intercept"})
-        _learn(
-            ranker, _old_state(learned["weights"], learned["intercept"], settings.get("ridge", 0.0))
-        )
+    ranker = EBRanker(
+        policy, examination=_examination(given), scaling=_scaling(given), seed=given["seed"]
+    )
+    if learned and learned["weights"] is not None:
+        weights, intercept = learned["weights"], learned["intercept"]
+        ranker.state_ = _old_state(weights, intercept, parameters["l2"])
     return ranker
 
 
-def _old_prior(section: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the parameters of a prior; none where it is absent."""
-    if section[name] is None:
-        return {}
-    prior = _section(section, name)
-    if prior.get("kind") != "linear":
-        raise ModelFileError(f"unknown kind of prior: {prior.get('kind')!r}")
-    return _section(prior, "parameters")
-
-
-def _old_state(weights: object, intercept: object, ridge: float) -> State:
-    if not isinstance(weights, list):
-        raise ModelFileError("the weights are not a list")
-    numbers = {"weights": weights, "intercept": [intercept], "ridge": [ridge]}
+def _old_state(weights: list[float], intercept: float, ridge: float) -> State:
+    one = {"shape": [1]}
     return {
-        name: _read_array(name, {"shape": [len(values)], "values": values})
-        for name, values in numbers.items()
+        "weights": _read_array("weights", {"shape": [len(weights)], "values": weights}),
+        "intercept": _read_array("intercept", one | {"values": [intercept]}),
+        "ridge": _read_array("ridge", one | {"values": [ridge]}),
     }
 
 
@@ -222,7 +209,7 @@ def _content(path: Path) -> bytes:
 def _document(content: bytes, name: str) -> Mapping[str, Any]:
     """Return the parsed file, if it is a model of a known version at all."""
     try:
-        document = json.loads(content.decode())
+        document = json.loads(content)
     except (ValueError, RecursionError):
         raise ModelFileError(f"{name}: not an ebrank model, or a damaged one") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from functools import reduce
-from types import ModuleType
 from typing import TypeVar
 
 from ebrank.errors import ParameterError
@@ -36,7 +36,7 @@ def path_of(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _module(name: str) -> ModuleType:
+def _module(name: str) -> object:
     """Import a module, or raise what keeps it from being imported."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise ParameterError(f"{name!r} is not the name of a module, as in package.module:Class")
@@ -58,7 +58,7 @@ def _failure(module: str, problem: BaseException) -> ParameterError:
     return ParameterError(f"{module} fails on import: {type(problem).__name__}: {problem}")
 
 
-def _attribute(module: ModuleType, name: str, base: type) -> object:
+def _attribute(module: object, name: str, base: type) -> object:
     """Return what a module calls by a name, dots included."""
     try:
         return reduce(getattr, name.split("."), module)
@@ -70,5 +70,5 @@ def _attribute(module: ModuleType, name: str, base: type) -> object:
         ]
         kind = base.__name__.lower()
         has = f"it has {', '.join(own)}" if own else f"it has no {kind} at all"
-        where = getattr(module, "__file__", None) or module.__name__
+        where = inspect.getfile(module) if inspect.ismodule(module) else ""
         raise ParameterError(f"no {name!r} in {where}; {has}") from None

@@ -13,7 +13,7 @@ A policy has a text form, which the lab, `EBRanker` and the service share:
 >>> policy.bonus
 MarginalCertainty(epsilon=5.0)
 >>> str(policy)
-'ebrank:estimator=exposure,epsilon=5'
+'ebrank:epsilon=5,estimator=exposure'
 
 A part of your own goes by its class: `ebrank:bonus=mymodule:MyBonus,width=2`.
 """
@@ -127,7 +127,7 @@ class Policy:
     @property
     def parts(self) -> tuple[Configured, ...]:
         """All that has parameters."""
-        return (self.choices, self.bonus, self.family, self.learner)
+        return (self.bonus, self.choices, self.family, self.learner)
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield the parameters of all parts, with the defaults of the preset."""
@@ -156,8 +156,12 @@ class Policy:
         return make(self.name, **kept | changes)
 
     def __str__(self) -> str:
-        """Return the text that `parse` reads back, with parameters not at their default."""
-        return to_text(self.name, self.parameters(), self.values().__getitem__)
+        """Return the text that `parse` reads back, with parameters not at their default.
+
+        Parts come first: their names say which parameters there are.
+        """
+        ordered = sorted(self.parameters(), key=lambda parameter: parameter.name not in PARTS)
+        return to_text(self.name, ordered, self.values().__getitem__)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the text: what is compiled stays behind."""

@@ -71,12 +71,12 @@ class EBRanker:
         self.policy = given.with_parameters(**parameters) if parameters else given
         self.examination = Examination() if examination is None else examination
         self.scaling = scaling
+        self.seed = seed
         self.threads = threads
         require(isinstance(self.examination, Examination), f"not an examination: {examination!r}")
         require(scaling is None or isinstance(scaling, Scaling), f"not a scaling: {scaling!r}")
         check_whole("seed", seed, at_least=0)
         check_whole("threads", threads, at_least=1, optional=True)
-        self.seed = int(seed)
         self.state_: State | None = None
 
     def fit(
@@ -114,7 +114,8 @@ class EBRanker:
         default a seeded random key for each position. A policy that draws takes its draws from the
         same keys: give new ones for each list.
         """
-        _check_lengths(features, behavior)
+        if len(features) != len(behavior):
+            raise ParameterError(f"{len(features)} rows of features, behavior of {len(behavior)}")
         return self.rank_by_prior(self.prior(features), behavior, k, tie_keys=tie_keys)
 
     def prior(self, features: Features) -> ItemPrior:
@@ -150,10 +151,8 @@ class EBRanker:
     def loss(self, features: Features, behavior: BehaviorStats) -> float:
         """Return the mean loss of the prior over rows that were shown: lower explains more.
 
-        It is minus the log of the probability that the prior gave to what users did. As for `fit`,
-        the rows are scaled already.
+        It is minus the log of the probability that the prior gave to what users did.
         """
-        _check_lengths(features, behavior)
         sums = behavior.sums(self.examination, threads=self.threads)
         seen = np.flatnonzero(sums.shown > 0)
         if not len(seen):
@@ -188,11 +187,6 @@ class EBRanker:
             if value
         ]
         return f"EBRanker({', '.join(shown)})"
-
-
-def _check_lengths(features: Features, behavior: BehaviorStats) -> None:
-    if len(features) != len(behavior):
-        raise ParameterError(f"{len(features)} rows of features, behavior of {len(behavior)}")
 
 
 def _draw_keys(keys: npt.NDArray[Any]) -> Keys:

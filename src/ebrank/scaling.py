@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.compiled import kernel
+from ebrank.compiled import exact, kernel
 from ebrank.errors import DataError
 from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Features, Ints
@@ -105,7 +105,7 @@ def _rows(
     return source, starts.copy(), stops.copy()
 
 
-@kernel
+@exact
 def _scale(
     source: Features,
     starts: Ints,

@@ -50,7 +50,7 @@ def log_gamma_and_digamma(x: Real) -> tuple[Real, Real]:
 def beta_quantile(a: Real, b: Real, probability: float) -> Real:
     """Return the value below which a Beta(a, b) variable lies with this probability.
 
-    On arrays this is SciPy's `betaincinv`; kernels call `beta_quantile_search` in its place.
+    This is SciPy's `betaincinv`, which kernels cannot call.
 
     >>> print(f"{beta_quantile(1.0, 1.0, 0.05):.4f}")
     0.0500
@@ -58,39 +58,3 @@ def beta_quantile(a: Real, b: Real, probability: float) -> Real:
     from scipy.special import betaincinv  # SciPy takes a while to import
 
     return betaincinv(a, b, probability)  # type: ignore[return-value]
-
-
-def beta_quantile_search(a: float, b: float, probability: float) -> float:
-    """Return `beta_quantile` of plain numbers by bisection, to the last bit a float can hold."""
-    low, high = 0.0, 1.0
-    middle = 0.5
-    while low < middle < high:
-        if incomplete_beta(a, b, middle) < probability:
-            low = middle
-        else:
-            high = middle
-        middle = 0.5 * (low + high)
-    return middle
-
-
-def incomplete_beta(a: float, b: float, x: float) -> float:
-    """Return I_x(a, b) = P(Beta(a, b) < x) for 0 < x < 1."""
-    if x > (a + 1.0) / (a + b + 2.0):  # the fraction below converges fast only up to here
-        return 1.0 - incomplete_beta_fraction(b, a, 1.0 - x)
-    return incomplete_beta_fraction(a, b, x)
-
-
-def incomplete_beta_fraction(a: float, b: float, x: float) -> float:
-    """Return I_x(a, b) by its continued fraction (DLMF 8.17.22), evaluated from the back.
-
-    The number of terms needed grows with the square root of the parameters.
-    """
-    denominator = 1.0
-    for m in range(20 + 2 * int(np.sqrt(a + b)), 0, -1):
-        even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
-        k = m - 1.0
-        odd = -(a + k) * (a + b + k) * x / ((a + 2.0 * k) * (a + 2.0 * k + 1.0))
-        denominator = 1.0 + odd / (1.0 + even / denominator)
-    log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b)
-    front = np.exp(a * np.log(x) + b * np.log1p(-x) - log_beta) / a
-    return front / denominator

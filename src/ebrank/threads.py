@@ -14,7 +14,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -65,3 +66,41 @@ def _pool() -> ThreadPoolExecutor:
     Starting them anew for every pass would cost as much as a short pass itself.
     """
     return ThreadPoolExecutor(available_threads())
+
+
+class _OneBlasThread:
+    """Keeps BLAS and LAPACK to one thread until the last caller is done.
+
+    OpenBLAS wakes a thread per core even for matrices of a few dozen rows, and its threads wait
+    for each other busily. On a machine with other work, an optimizer that solves such a system in
+    each iteration takes twenty times as long. The limit holds for the whole process, so callers
+    that overlap share it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._callers = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._callers == 0:
+                self._limit = _libraries().limit(limits=1, user_api="blas")
+            self._callers += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._callers -= 1
+            if self._callers == 0:
+                self._limit.restore_original_limits()
+
+
+one_blas_thread = _OneBlasThread()
+
+
+@cache
+def _libraries() -> Any:  # noqa: ANN401 (threadpoolctl has no types)
+    """Return the libraries with threads of their own that are loaded by now."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -18,3 +18,6 @@ Features: TypeAlias = npt.NDArray[np.float32]
 """Features of items, shape (rows, features)."""
 Compiled: TypeAlias = Callable[..., Any]
 """A compiled function that a kernel is handed as an argument."""
+Labels: TypeAlias = npt.NDArray[np.int8]
+"""Relevance labels, and other numbers of one byte."""
+Texts: TypeAlias = npt.NDArray[np.str_]

@@ -22,7 +22,7 @@ PATIENCE = 120
 pytestmark = pytest.mark.usefixtures("narrow")
 
 
-def told(done: Result) -> dict[str, Any]:
+def printed_json(done: Result) -> dict[str, Any]:
     assert done.exit_code == 0, done.output
     document: dict[str, Any] = json.loads(done.stdout)
     return document
@@ -51,11 +51,11 @@ def test_a_table_for_people() -> None:
 
 def test_rankers_are_called_as_the_user_calls_them() -> None:
     typed = ("bm25", "ebrank:epsilon=20", "ebrank:epsilon=7,beta=5")
-    document = told(ebrank("compare", *typed, "ebrank:epsilon=20.0", *SHORT, "--json"))
+    document = printed_json(ebrank("compare", *typed, "ebrank:epsilon=20.0", *SHORT, "--json"))
     assert tuple(one["ranker"] for one in document["rankers"]) == typed
     assert {pair[side] for pair in document["pairs"] for side in "ab"} == set(typed)
     simulated("folder", "bm25", "ebrank")
-    both = told(ebrank("compare", "folder", typed[1], *SHORT, "--json"))
+    both = printed_json(ebrank("compare", "folder", typed[1], *SHORT, "--json"))
     assert [one["ranker"] for one in both["rankers"]] == ["bm25", typed[1]]
 
 
@@ -86,6 +86,7 @@ class Backwards(Ranker):
 """
 
 
+@pytest.mark.slow
 def test_a_researchers_own_ranker() -> None:
     Path("mine.py").write_text(OWN_RANKER)
     done = subprocess.run(
@@ -101,6 +102,7 @@ def test_a_researchers_own_ranker() -> None:
     assert bm25["cum_ndcg"]["mean"] > mine["cum_ndcg"]["mean"]
 
 
+@pytest.mark.slow
 def test_an_own_ranker_that_fails_is_one_line() -> None:
     Path("failing.py").write_text(OWN_RANKER.replace("-trial.dataset", "-trial.data"))
     words = [sys.executable, "-m", "ebrank", "compare", "bm25", "failing:Backwards", *SHORT]
@@ -118,6 +120,7 @@ def in_a_process(*words: str) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_the_same_ranker_before_and_after_a_change_is_two() -> None:
     simulate = ("simulate", "--ranker", "mine:Backwards", *SHORT, "--out")
     Path("mine.py").write_text(OWN_RANKER)
@@ -125,7 +128,7 @@ def test_the_same_ranker_before_and_after_a_change_is_two() -> None:
     in_a_process(*simulate, "same")
     Path("mine.py").write_text(OWN_RANKER.replace("(-trial", "(trial"))
     in_a_process(*simulate, "after")
-    document = told(ebrank("compare", "before", "after", "same", "--json"))
+    document = printed_json(ebrank("compare", "before", "after", "same", "--json"))
     before, after = document["rankers"]
     assert before["ranker"] == "mine:Backwards (before)", "the first folder of the same code"
     assert after["ranker"] == "mine:Backwards (after)"
@@ -141,17 +144,17 @@ def test_the_same_ranker_before_and_after_a_change_is_two() -> None:
 
 
 def test_rankers_and_folders_and_both_give_the_same() -> None:
-    fresh = figures(told(ebrank("compare", "bm25", "ebrank", *SHORT, "--json")))
+    fresh = figures(printed_json(ebrank("compare", "bm25", "ebrank", *SHORT, "--json")))
     simulated("one", "bm25")
     simulated("two", "ebrank")
-    assert figures(told(ebrank("compare", "one", "two", "--json"))) == fresh
-    assert figures(told(ebrank("compare", "one", "ebrank", *SHORT, "--json"))) == fresh
-    assert figures(told(ebrank("compare", "bm25", "two", *SHORT, "--json"))) == fresh
+    assert figures(printed_json(ebrank("compare", "one", "two", "--json"))) == fresh
+    assert figures(printed_json(ebrank("compare", "one", "ebrank", *SHORT, "--json"))) == fresh
+    assert figures(printed_json(ebrank("compare", "bm25", "two", *SHORT, "--json"))) == fresh
 
 
 def test_a_folder_may_hold_several_and_each_ranker_counts_once() -> None:
     simulated("all", "bm25", "ebrank", "random")
-    document = told(ebrank("compare", "all", "all", "random", "--json"))
+    document = printed_json(ebrank("compare", "all", "all", "random", "--json"))
     assert [one["ranker"] for one in document["rankers"]] == ["bm25", "ebrank", "random"]
     assert len(document["pairs"]) == 9
 
@@ -166,13 +169,15 @@ def test_out_keeps_the_trials_and_the_picture() -> None:
     kept = {path.name: path.stat().st_mtime_ns for path in Path("kept").glob("*.npz")}
     assert len(kept) == 4
     again = ebrank("compare", "bm25", "ebrank", *SHORT, "--out", "kept", "--json")
-    assert told(again) == told(first)
+    assert printed_json(again) == printed_json(first)
     assert {path.name: path.stat().st_mtime_ns for path in Path("kept").glob("*.npz")} == kept
     assert "Picture: kept/compare.svg, .png" in again.stderr
     assert "ebrank" in Path("kept/compare.svg").read_text(encoding="utf-8")
     with Image.open("kept/compare.png") as picture:
         assert min(picture.size) > 300
-    assert figures(told(ebrank("compare", "kept", "--json"))) == figures(told(first))
+    assert figures(printed_json(ebrank("compare", "kept", "--json"))) == figures(
+        printed_json(first)
+    )
 
 
 def test_without_the_extra_there_is_a_table_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,6 +226,7 @@ def test_mistakes_are_one_line(runs: tuple[str, ...], problem: str) -> None:
     assert problem in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     words = ("bm25", "ebrank", *TINY, "--trials", "400", "--out", "kept")
     with subprocess.Popen(

@@ -69,7 +69,9 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     ("words", "meant"),
     [(("reprodce",), "reproduce"), (("Serve",), "serve"), (("data", "lst"), "list")],
 )
-def test_a_mistyped_command_is_told_what_may_be_meant(words: tuple[str, ...], meant: str) -> None:
+def test_a_mistyped_command_is_answered_with_a_suggestion(
+    words: tuple[str, ...], meant: str
+) -> None:
     done = CliRunner().invoke(root, words, prog_name="ebrank")
     assert done.exit_code == 2
     assert done.stderr.endswith(f"No such command '{words[-1]}'. Did you mean {meant}?\n")
@@ -169,10 +171,10 @@ def test_short_help_is_the_commands_own(words: tuple[str, ...]) -> None:
     group: click.Command | None = root
     for word in words:
         assert isinstance(group, LazyGroup)
-        told = group.verbs[word]
+        line = group.verbs[word]
         group = group.get_command(click.Context(group), word)
         assert group is not None
-        assert (group.help or "").splitlines()[0] == told
+        assert (group.help or "").splitlines()[0] == line
 
 
 def test_every_verb_is_listed() -> None:

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.rankers import registry
-from ebrank.rankers.base import parameters
 
 NAMES = "bm25 cftopk cfrandomk cfepsilon dbgd mgd pdgd prior ucbrank ebrank thompson random oracle"
 
@@ -44,9 +43,9 @@ def test_json_has_every_declaration() -> None:
     for one in listed:
         ranker = known[one["name"]]
         assert (one["help"], tuple(one["settings"])) == (ranker.help, ranker.settings)
-        declared = [(p.name, p.default, p.help, p.domain) for p in parameters(ranker)]
-        told = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
-        assert told == declared
+        declared = [(p.name, p.default, p.help, p.domain) for p in ranker().parameters()]
+        listed = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
+        assert listed == declared
 
 
 def test_rankers_of_packages_are_listed_but_not_imported(
@@ -67,12 +66,12 @@ def test_rankers_of_packages_are_listed_but_not_imported(
 
 
 @pytest.mark.parametrize("name", NAMES.split())
-def test_one_ranker_is_told_with_its_parameters(name: str) -> None:
+def test_one_ranker_is_shown_with_its_parameters(name: str) -> None:
     done = run(name)
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.startswith(f"{name}\n")
-    for parameter in parameters(registry.known()[name]):
+    for parameter in registry.known()[name]().parameters():
         assert parameter.name in done.stdout
     assert json.loads(run(name, "--json").stdout)["name"] == name
 

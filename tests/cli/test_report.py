@@ -28,16 +28,18 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_report_is_made_beside_the_results(results: Path) -> None:
     before = (results / "results.json").read_bytes()
     done = run(results)
     assert done.exit_code == 0, done.output
-    told = f"{results / 'report.html'}: 2 tables and 2 figures, with their files beside it\n"
-    assert done.stdout == told
+    line = f"{results / 'report.html'}: 2 tables and 2 figures, with their files beside it\n"
+    assert done.stdout == line
     assert "1 h 2 min" in (results / "report.html").read_text()
     assert (results / "results.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_another_folder_and_json(results: Path, tmp_path: Path) -> None:
     done = run(results, "--out", tmp_path / "new", "--json")
     files = json.loads(done.stdout)["files"]
@@ -56,8 +58,8 @@ def test_run_times_are_not_needed(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         (None, "no such file. Give a folder written by ebrank reproduce."),
-        ("{", "no results of a reproduction"),
-        ('{"kind": "ebrank simulate"}', "no results of a reproduction"),
+        ("{", "not the results of a reproduction"),
+        ('{"kind": "ebrank simulate"}', "not the results of a reproduction"),
         ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99"),
         ('{"kind": "ebrank reproduce", "format": 1}', "not a Document"),
     ],
@@ -86,14 +88,20 @@ def shorter_line(plain: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
-        (shorter_row, "tables[0].rows[1]: 6 cells for 7 columns"),
-        (shorter_line, "datasets[0].figures[0].panels[0].series[2].y: 11 values for 12 of x"),
+        (shorter_row, "rows[1] has 6 cells for 7 columns - at `$.tables[0]`"),
+        (
+            shorter_line,
+            "y has 11 values for 12 of x - at `$.datasets[0].figures[0].panels[0].series[2]`",
+        ),
         (lambda plain: plain.update(datasets=[]), "datasets is empty"),
-        (lambda plain: plain.pop("versions"), "versions is missing"),
-        (lambda plain: plain["datasets"][0].pop("ledger"), "datasets[0].ledger is missing"),
+        (lambda plain: plain.pop("versions"), "missing required field `versions`"),
+        (
+            lambda plain: plain["datasets"][0].pop("ledger"),
+            "missing required field `ledger` - at `$.datasets[0]`",
+        ),
     ],
 )
-def test_damage_is_told_by_file_and_field(
+def test_damage_is_reported_by_file_and_field(
     tmp_path: Path, damage: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
     path = write_document(document(), tmp_path)
@@ -107,10 +115,11 @@ def test_damage_is_told_by_file_and_field(
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_the_page_of_somebody_else_is_left_alone(results: Path, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("mine")
     done = run(results, "--out", tmp_path)
     assert done.exit_code == 2
-    assert f"{tmp_path / 'report.html'}: this is no file of an earlier report" in done.stderr
+    assert f"{tmp_path / 'report.html'}: not a file of an earlier report" in done.stderr
     assert "--out OTHER" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.experiments.document import Document, read_document
-from ebrank.report.themes import themes
+from ebrank.report.findings import themes
 
 PATIENCE = 240  # seconds, should everything have to be compiled first
 TINY = ("--scale", "0.01", "--sessions", "120", "--updates", "4", "--seed", "5")
@@ -94,14 +95,14 @@ def test_everything_is_there(golden: tuple[Path, Result]) -> None:
 
 
 def test_the_document_says_what_it_is_of(golden: tuple[Path, Result]) -> None:
-    told = document(golden)
-    assert told.command == (
+    reproduced = document(golden)
+    assert reproduced.command == (
         "ebrank reproduce --trials 2 --only table1,table2,table3,time,toy,waiting,calibration "
         "--seed 5 --given ebrank:epsilon=30 --given ebrank:epsilon=20,estimator=exposure "
         "--sessions 120 --updates 4 --scale 0.01"
     )
-    assert (told.seed, told.trials, told.config["sessions"]) == (5, 2, 120)
-    (data,) = told.datasets
+    assert (reproduced.seed, reproduced.trials, reproduced.config["sessions"]) == (5, 2, 120)
+    (data,) = reproduced.datasets
     assert (data.name, data.stands_in_for, data.sessions) == ("mq2007-like×0.01", "MQ2007", 120)
     assert [(one.key, one.seed) for one in data.tuning] == [
         ("ucbrank", -7),
@@ -116,14 +117,15 @@ def test_people_see_table_2_the_findings_by_theme_and_where_the_report_lies(
     folder, done = golden
     lines = done.stdout.splitlines()
     assert "Ranking performance" in lines[0]
-    assert sum(line.strip().startswith(("EBRank", "BM25", "Oracle")) for line in lines) == 4
+    rows = [line for line in lines if re.match(r" *(EBRank|BM25|Oracle)\b.*  \.\d{3} ± ", line)]
+    assert len(rows) == 4
     (data,) = document(golden).datasets
     held = sum(finding.holds for finding in data.findings)
     assert f"mq2007-like×0.01: {held} of {len(data.findings)} findings hold" in lines
-    told = {theme.title: theme for theme in themes(data.findings)}
-    assert len(told) > 3
+    by_title = {theme.title: theme for theme in themes(data.findings)}
+    assert len(by_title) > 3
     flat = " ".join(done.stdout.split())
-    for title, theme in told.items():
+    for title, theme in by_title.items():
         assert f" {theme.count} {title}" in flat
     assert "outweighs every other; not for " in flat
     assert data.test_queries is not None
@@ -133,7 +135,7 @@ def test_people_see_table_2_the_findings_by_theme_and_where_the_report_lies(
     assert "\x1b" not in done.stdout
 
 
-def test_the_command_that_was_told_makes_the_same(golden: tuple[Path, Result]) -> None:
+def test_the_recorded_command_makes_the_same(golden: tuple[Path, Result]) -> None:
     words = document(golden).command.split()[2:]
     assert run(*words).exit_code == 0
     assert written(Path("reproduction", "mq2007-like-0.01")) == written(golden[0])
@@ -150,11 +152,11 @@ def test_where_published_data_lie_is_nobodys_business(tmp_path: Path) -> None:
     done = run(*where, "--sessions", "120", "--only", "table1", "--out", "here")
     assert done.exit_code == 0, done.output
     assert "warning: MQ2008 (train): 1 queries, expected 471" in done.stderr
-    told = read_document(Path("here"))
-    assert "--dataset MQ2008" in told.command
-    assert "--data-dir FOLDER" in told.command
+    reproduced = read_document(Path("here"))
+    assert "--dataset MQ2008" in reproduced.command
+    assert "--data-dir FOLDER" in reproduced.command
     assert "private" not in Path("here", "results.json").read_text()
-    (data,) = told.datasets
+    (data,) = reproduced.datasets
     assert "not those of MQ2008 as published" in data.ledger[0].note
 
 
@@ -176,22 +178,22 @@ def test_several_datasets_share_tables(tmp_path: Path) -> None:
         *(*TINY[2:], "--scale", "0.004", "--trials", "1", "--jobs", "1"),
     )
     assert done.exit_code == 0, done.output
-    told = read_document(tmp_path / "reproduction" / "mq2007-like-0.004+mslr10k-like-0.004")
-    (table,) = told.tables
+    reproduced = read_document(tmp_path / "reproduction" / "mq2007-like-0.004+mslr10k-like-0.004")
+    (table,) = reproduced.tables
     assert [row.cells[0] for row in table.rows] == ["mq2007-like×0.004", "mslr10k-like×0.004"]
-    names = [table.name for data in told.datasets for table in data.tables]
+    names = [table.name for data in reproduced.datasets for table in data.tables]
     assert names == ["table3-mq2007-like-0.004", "table3-mslr10k-like-0.004"]
 
 
-def test_what_an_order_leaves_out_of_an_earlier_report_is_told(tmp_path: Path) -> None:
+def test_a_note_says_what_a_command_leaves_out_of_an_earlier_report(tmp_path: Path) -> None:
     order = (*TINY, "--trials", "1", "--out", tmp_path / "here", "--only")
     first = run(*order, "table1,table3")
     assert (first.exit_code, first.stderr.count("note: ")) == (0, first.stderr.count("compiling"))
     kept = trials(tmp_path / "here")
     second = run(*order, "table1")
     assert second.exit_code == 0, second.output
-    assert f"note: {tmp_path / 'here'} has results of table3 too, " in second.stderr
-    assert "--only table1,table3 shows them again" in second.stderr
+    assert f"note: {tmp_path / 'here'} also has results of table3, " in second.stderr
+    assert "--only table1,table3 brings them back" in second.stderr
     assert trials(tmp_path / "here") == kept
     assert not (tmp_path / "here" / "tables" / "table3.md").exists()
 
@@ -225,8 +227,8 @@ def test_stopped_and_gone_on_it_is_the_same(
         stdout, stderr = process.communicate(timeout=PATIENCE)
     if how == signal.SIGINT:
         assert (process.returncode, stdout) == (130, "")
-        told = f"stopped; finished trials are kept in {out / 'trials'}; the same command goes on"
-        assert told in stderr
+        message = f"stopped; finished trials are kept in {out / 'trials'}; the same command goes on"
+        assert message in stderr
         assert "Traceback" not in stderr
     kept = trials(out)
     assert 20 <= len(kept) < len(trials(golden[0])), "stopped too late to tell anything"
@@ -244,7 +246,7 @@ def test_stopped_and_gone_on_it_is_the_same(
     [
         (("--only", "tabel2"), "no experiment is called 'tabel2'; did you mean table2?"),
         (("--only", "table1,extra"), "did you mean extras?"),
-        (("--given", "bm25"), "bm25 takes the place of no tuned ranker"),
+        (("--given", "bm25"), "bm25 is not a tuned ranker with its ε"),
         (("--given", "ebrnk:epsilon=3"), "no ranker is called 'ebrnk'; did you mean ebrank?"),
         (("--dataset", "nowhere"), "nowhere: no such dataset or folder"),
         (("--scale", "0.01", "--sessions", "3"), "3 sessions are too few"),
@@ -253,7 +255,9 @@ def test_stopped_and_gone_on_it_is_the_same(
         (("--trials", "0"), "--trials"),
     ],
 )
-def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+def test_mistakes_end_in_one_line_without_traceback(
+    arguments: tuple[str, ...], problem: str
+) -> None:
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert problem in done.stderr

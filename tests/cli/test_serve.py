@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.auth import Guard
-from ebrank.service.configuration import read
+from ebrank.service.http.auth import Guard
+from ebrank.service.ops.configuration import read
 from tests.serving import serving
+
+pytestmark = pytest.mark.slow
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -41,14 +43,14 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 def test_check_prints_settings_that_can_be_read_back(tmp_path: Path) -> None:
     file = tmp_path / "ebrank.toml"
     file.write_text(
-        "[ranking]\nk = 7\nepsilon = 2.5\n[server]\nport = 1\n"
+        "[ranking]\nk = 7\nwindow = 2.5\n[server]\nport = 1\n"
         f'[tokens.shop]\nsha256 = "{"a" * 64}"\nscopes = ["rank"]\n'
     )
     done = run("--config", str(file), "--port", "3", "--check", EBRANK_SERVE_RANKING_K="8")
     assert (done.returncode, done.stderr) == (0, "")
     told = tomllib.loads(done.stdout)
     assert told["ranking"]["k"] == 8  # the environment over the file
-    assert told["ranking"]["epsilon"] == 2.5
+    assert told["ranking"]["window"] == 2.5
     assert told["server"]["port"] == 3  # the flag over both
     assert "shop" in done.stdout
     assert "a" * 64 not in done.stdout
@@ -89,10 +91,10 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], told: str) -> None:
 
 def test_a_misspelt_setting_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "ebrank.toml"
-    file.write_text("[ranking]\nepsilonn = 1\n")
+    file.write_text("[ranking]\nwindw = 1\n")
     line = refused(run("--config", str(file)))
     assert str(file) in line
-    assert "Did you mean epsilon?" in line
+    assert "Did you mean window?" in line
 
 
 def test_a_port_in_use_is_one_line_and_leaves_no_store(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ebrank.cli import console
-from ebrank.cli._experiment import one_interrupt_at_a_time
+from ebrank.cli._simulation import one_interrupt_at_a_time
 from ebrank.simulation import parallel
 from tests.cli.simulating import (
     PATIENCE,
@@ -34,6 +34,7 @@ def trials_in(folder: Path) -> int:
     return len(list(folder.glob("*.npz")))
 
 
+@pytest.mark.slow
 def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
     with started(*LONG, "--out", tmp_path, "--json", "--jobs", "2") as process:
         wait_until(lambda: trials_in(tmp_path) >= 3, process)
@@ -54,6 +55,7 @@ def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
     assert without_seconds(json.loads(again.stdout)) == without_seconds(json.loads(fresh.stdout))
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_the_first_trial_prints_no_results(tmp_path: Path) -> None:
     endless = ("--sessions", "100000000", "--updates", "100000", "--ranker", "ebrank")
     with started(*TINY, *endless, "--out", tmp_path) as process:
@@ -114,6 +116,7 @@ def test_interrupts_of_others_are_left_alone() -> None:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     with started(*LONG, "--out", tmp_path) as process:
         wait_until(lambda: trials_in(tmp_path) >= 2, process)

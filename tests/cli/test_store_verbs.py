@@ -12,14 +12,16 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.store.samples import fill
+from ebrank.testing.histories import fill
+from tests.service.store import blocking
+from tests.service.store.blocking import Blocking
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocking]:
     monkeypatch.chdir(tmp_path)
-    opened = SqliteStore("store")
-    fill(opened)
+    opened = Blocking(SqliteStore("store"))
+    blocking.run(fill(opened.wrapped))
     yield opened
     opened.close()
 
@@ -34,7 +36,7 @@ def good(*arguments: str) -> str:
     return done.stdout
 
 
-def test_replay_of_a_store_that_is_served(store: SqliteStore) -> None:
+def test_replay_of_a_store_that_is_served(store: Blocking) -> None:
     line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
     assert good("replay", "store") == line
     document = json.loads(good("replay", "store", "--json"))
@@ -50,24 +52,27 @@ def test_replay_of_a_store_that_is_served(store: SqliteStore) -> None:
     }
 
 
-def test_replay_finds_a_counter_that_was_touched(store: SqliteStore) -> None:
+def test_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
     store.close()
     with sqlite3.connect("store/log.db") as database:
-        database.execute("UPDATE items SET shown = shown + 1 WHERE id = 'c'")
+        database.execute(
+            "UPDATE evidence SET count = count + 1 WHERE outcome = 0 AND slot = 2 "
+            "AND (query, place) = (SELECT query, place FROM items WHERE id = 'c')"
+        )
     database.close()
     done = run("replay", "store")
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
         "not equal: 1 wrong counter; 5 items of 2 queries, 5 events and 3 rankings replayed",
-        "  query 'q', item 'c': shown is 2, the log gives 1",
+        "  query 'q', item 'c': count of outcome 0 in slot 2 is 2, the log gives 1",
     ]
     document = json.loads(run("replay", "store", "--json").stdout)
     assert (document["equal"], document["different"]) == (False, 1)
-    assert document["differences"][0]["counter"] == "shown"
+    assert document["differences"][0]["counter"] == "count of outcome 0 in slot 2"
 
 
-def test_there_and_back(store: SqliteStore) -> None:
-    counts = "5 items, 5 snapshot, 3 rankings, 5 events, 0 minutes, 0 models"
+def test_there_and_back(store: Blocking) -> None:
+    counts = "5 items, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models"
     assert good("export", "store", "out") == f"out: {counts}\n"
     assert good("import", "out", "copy") == f"copy: {counts}\n"
     assert good("replay", "out") == good("replay", "copy") == good("replay", "store")
@@ -75,7 +80,7 @@ def test_there_and_back(store: SqliteStore) -> None:
     assert json.loads(good("import", "out2", "copy2", "--json"))["rows"] == rows
 
 
-def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
+def test_backup_to_a_file_and_to_a_folder(store: Blocking) -> None:
     assert good("backup", "store", "monday.db").startswith("monday.db: ")
     assert good("replay", "monday.db") == good("replay", "store")
     assert good("backup", "store", "folders/that/are/new.db").startswith("folders/that/are/new.db")
@@ -83,8 +88,8 @@ def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
     Path("spare").mkdir()
     document = json.loads(good("backup", "store", "spare", "--json"))
     assert document == {"path": "spare/log.db", "bytes": Path("spare/log.db").stat().st_size}
-    again = SqliteStore("spare")
-    assert list(again.log()) == list(store.log())
+    again = Blocking(SqliteStore("spare"))
+    assert again.log.entries() == store.log.entries()
     again.close()
 
 
@@ -101,7 +106,7 @@ def test_backup_to_a_file_and_to_a_folder(store: SqliteStore) -> None:
         (("backup", "nothing", "file"), "nothing: no store"),
     ],
 )
-def test_mistakes_are_one_line(store: SqliteStore, arguments: tuple[str, ...], told: str) -> None:
+def test_mistakes_are_one_line(store: Blocking, arguments: tuple[str, ...], told: str) -> None:
     Path("text").write_text("not a database, whatever it is called\n" * 40)
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")

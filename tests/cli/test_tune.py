@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import ebrank
 from ebrank.cli import root
+from ebrank.parameters import typed as typed_value
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.tuning import tune
@@ -73,14 +74,14 @@ def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
     marked = [row for row in rows if row[-1] == "best"]
     assert len(marked) == 1
     assert marked[0][2] == max(row[2] for row in rows)
-    told, _, chosen = lines[-1].rpartition(" --ranker ")
-    assert told == (
+    command_line, _, chosen = lines[-1].rpartition(" --ranker ")
+    assert command_line == (
         "Use it: ebrank simulate --dataset mq2007-like --sessions 120 --updates 4 --scale 0.01"
     )
     ranker = registry.parse(chosen)
-    typed = [f"{ranker.epsilon:g}", str(ranker.clamp).lower()]  # type: ignore[attr-defined]
+    typed = [typed_value(ranker.value(name)) for name in ("epsilon", "clamp")]
     assert typed == marked[0][:2]
-    assert ranker.estimator == "exposure"  # type: ignore[attr-defined]
+    assert ranker.value("estimator") == "exposure"
 
 
 def test_what_it_says_to_use_can_be_run(tmp_path: Path) -> None:
@@ -124,7 +125,9 @@ def test_a_choice_at_the_edge_is_warned_of() -> None:
         ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1"), "give more sessions"),
     ],
 )
-def test_mistakes_are_told_without_traceback(arguments: tuple[str, ...], problem: str) -> None:
+def test_mistakes_end_in_one_line_without_traceback(
+    arguments: tuple[str, ...], problem: str
+) -> None:
     done = run(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert problem in done.stderr
@@ -137,6 +140,7 @@ def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "tuning.json").read_text() == '{"mine": 1}'
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_trials(tmp_path: Path) -> None:
     arguments = (*DATA, *EXPOSURE, "--trials", "500", "--out", str(tmp_path))
     with subprocess.Popen(

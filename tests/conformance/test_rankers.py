@@ -2,176 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+import pickle
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
-from ebrank.evidence import Sums
+from ebrank.evidence import Examination
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import ScoreModel
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial, simulate
+from ebrank.simulation.result import TrialResult
+from ebrank.simulation.users import PositionBased
 from ebrank.testing import check_ranker
-from ebrank.testing import rankers as checks
-from tests.simulation.tiny import tiny, variants
+from ebrank.testing.rankers import check_ranges, differences
+from tests.simulation.tiny import tiny, variants, watched
 
+CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
 SETTINGS = [text for text in variants() if ":" not in text or ":features=" in text]
-OTHERS = [text for text in variants() if text not in SETTINGS]
+
+every_setting = pytest.mark.parametrize("text", SETTINGS)
+every_variant = pytest.mark.parametrize("text", variants())
 
 
-@pytest.mark.parametrize("text", SETTINGS)
-def test_rankers_keep_the_rules(text: str) -> None:
+def run(text: str, data: Dataset, seed: int = 1, threads: int | None = 1) -> TrialResult:
+    return run_trial(data, registry.parse(text), CONFIG, seed, trial=0, threads=threads)
+
+
+@every_variant
+def test_rankers_conform(text: str) -> None:
     check_ranker(registry.parse(text))
 
 
-@pytest.mark.parametrize("text", OTHERS)
-def test_variants_keep_the_rules(text: str) -> None:
-    ranker = registry.parse(text)
-    checks.check_declaration(ranker)
-    checks.check_repeats(ranker, tiny())
-    if "learn_from=all" not in text:
-        checks.check_test_labels_teach_nothing(ranker, tiny())
+# --- a run is a pure function of dataset, ranker, config and seed --------------------------------
 
 
-@pytest.mark.parametrize("name", registry.known())
-def test_a_ranker_can_be_had_in_each_of_its_settings(name: str) -> None:
-    settings = registry.known()[name].settings
-    if len(settings) > 1:
-        declared = {parameter.name: parameter for parameter in registry.parse(name).parameters()}
-        assert declared["features"].choices == settings
-        for setting in settings:
-            assert registry.parse(f"{name}:features={setting}").setting == setting
+@every_setting
+def test_a_trial_does_not_depend_on_the_others(text: str) -> None:
+    data, ranker = tiny(), registry.parse(text)
+    trials = simulate(data, ranker, CONFIG, seed=1, trials=3).trials
+    assert "test_ndcg" in differences(trials[0], trials[1])
+    assert differences(trials[2], run_trial(data, ranker, CONFIG, seed=1, trial=2)) == []
+    assert differences(trials[0], simulate(data, ranker, CONFIG, seed=1).trials[0]) == []
+
+
+@every_setting
+def test_all_rankers_meet_the_same_users(text: str) -> None:
+    """Where all items are shown and all are looked at, order is nothing and clicks are the same."""
+    data = tiny(seed=2)
+    config = replace(
+        CONFIG,
+        list_length=20,
+        initial_candidates=(20, 20),
+        users=PositionBased(Examination(severity=0.0)),
+    )
+    stats = []
+    for name in ("bm25", text):
+        ranker, watch = watched(name)
+        run_trial(data, ranker, config, seed=7, trial=1)
+        assert watch.trial is not None
+        stats.append(watch.trial.stats)
+    assert stats[0].clicks.tolist() == stats[1].clicks.tolist()
+    assert stats[0].shown.tolist() == stats[1].shown.tolist()
+    assert stats[0].clicks.sum() > 100
+
+
+# --- the caller's data ---------------------------------------------------------------------------
+
+
+@every_setting
+def test_the_dataset_is_only_read_and_may_be_mapped_from_disk(text: str, tmp_path: Path) -> None:
+    data = tiny()
+    arrays = {
+        f.name: v for f in fields(Dataset) if isinstance(v := getattr(data, f.name), np.ndarray)
+    }
+    mapped = {}
+    for name, values in arrays.items():
+        np.save(tmp_path / f"{name}.npy", values)
+        mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+    before = {name: values.copy() for name, values in arrays.items()}
+    result = run(text, data)
+    for name, values in before.items():
+        np.testing.assert_array_equal(getattr(data, name), values)
+        assert getattr(data, name).flags.writeable
+    assert differences(result, run(text, replace(data, **mapped))) == []
+
+
+def odd_datasets() -> dict[str, Dataset]:
+    data = tiny()
+    rows, rng = data.n_rows, np.random.default_rng(1)
+    odd = np.array([3e38, -3e38, 1e-45, -1e-40, 0.0, -0.0, 1.0, 1.17549435e-38], np.float32)
+    nothing, same = np.zeros(rows), np.full((rows, 3), 0.5, np.float32)
+    return {
+        "one item per query": tiny(sizes=[1] * 60),
+        "a query per split": tiny(sizes=(8, 9, 7)),
+        "splits end to end": tiny(interleaved=False),
+        "one feature": tiny(n_features=1),
+        "more features than rows": tiny(sizes=(6, 7, 8), n_features=40),
+        "equal features": tiny(features=same, baseline=nothing.astype(np.float32)),
+        "zero features": tiny(features=np.zeros((rows, 3), np.float32)),
+        "collinear features": tiny(features=np.repeat(data.features[:, :1], 3, axis=1)),
+        "extreme features": tiny(features=rng.choice(odd, (rows, 3))),
+        "large features": tiny(features=data.features * np.float32(1e30)),
+        "extreme BM25": tiny(baseline=rng.choice(odd, rows)),
+        "nothing relevant": tiny(labels=nothing.astype(np.int8)),
+        "all relevant": tiny(labels=np.full(rows, 2, np.int8)),
+        "many labels": tiny(max_label=4),
+    }
+
+
+ODD = odd_datasets()
+
+
+@pytest.mark.parametrize("name", ODD)
+@every_setting
+def test_odd_data(text: str, name: str) -> None:
+    result = run(text, ODD[name])
+    check_ranges(result, CONFIG)
+    if name == "one item per query":
+        assert np.all(result.test_ndcg == 1.0)
+    if name in ("nothing relevant", "all relevant"):
+        full = ODD[name].candidates[result.test_queries] <= 5
+        np.testing.assert_allclose(result.test_ndcg[full], 1.0)
 
 
 def test_a_query_without_items_is_no_data() -> None:
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match=r"query_pointers\[1\] is 0, not above the one before it"):
         tiny(query_pointers=np.array([0, 0, *tiny().query_pointers[2:]]))
 
 
-# --- the checks notice ---------------------------------------------------------------------------
+# --- declarations --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Odd(Ranker):
-    """Ranks by whatever a test wants."""
-
-    name = "odd"
-    help = "A ranker that breaks a rule."
-    settings = ("none",)
-
-    scores: Callable[[Trial], Any] = field(default=lambda trial: None)
-
-    def __post_init__(self) -> None: ...
-
-    def learner(self, trial: Trial) -> TrialLearner:
-        return OddLearner(self, trial)
+@every_variant
+def test_text_and_pickle_give_the_ranker_back(text: str) -> None:
+    ranker = registry.parse(text)
+    assert registry.parse(str(ranker)) == ranker
+    assert str(registry.parse(str(ranker))) == str(ranker)
+    assert pickle.loads(pickle.dumps(ranker)) == ranker
+    assert hash(ranker) == hash(registry.parse(text))
 
 
-@dataclass
-class OddLearner:
-    ranker: Odd
-    trial: Trial
-
-    def update(self) -> ScoreModel:
-        return fixed_model(np.asarray(self.ranker.scores(self.trial), np.float64))
-
-
-def rates(sums: Sums) -> np.ndarray:
-    return (sums.clicks + 1.0) / (sums.exposure + 6.0)
+@every_setting
+def test_results_pickle(text: str) -> None:
+    result = simulate(tiny(), registry.parse(text), CONFIG, seed=1)
+    copy = pickle.loads(pickle.dumps(result))
+    assert differences(result.trials[0], copy.trials[0]) == []
+    assert (copy.ranker, copy.config, copy.seed) == (result.ranker, CONFIG, 1)
 
 
-DICE = np.random.default_rng(1)
-
-
-def by_dice(trial: Trial) -> np.ndarray:
-    return DICE.random(trial.dataset.n_rows)
-
-
-def by_seed_of_its_own(trial: Trial) -> np.ndarray:
-    return np.random.default_rng(1).random(trial.dataset.n_rows)
-
-
-def by_cores(trial: Trial) -> np.ndarray:
-    turned = -1.0 if (trial.threads or 0) > 1 else 1.0
-    return turned * trial.dataset.baseline
-
-
-def by_overwriting(trial: Trial) -> np.ndarray:
-    trial.dataset.baseline[0] += 1.0
-    return trial.dataset.baseline
-
-
-def by_locking(trial: Trial) -> np.ndarray:
-    trial.dataset.features.flags.writeable = False
-    return trial.dataset.baseline
-
-
-def by_mean_of_all_clicks(trial: Trial) -> np.ndarray:
-    return trial.dataset.baseline + rates(trial.sums()).mean()
-
-
-def by_division(trial: Trial) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return trial.dataset.features[:, 0] / trial.dataset.features[:, 0]
-
-
-@pytest.mark.parametrize(
-    ("check", "scores", "problem"),
-    [
-        (checks.check_repeats, by_dice, "a run with the same seed is another: .*test_ndcg"),
-        (checks.check_threads, by_cores, "a run on 2 threads is another than on one"),
-        (checks.check_trials, by_dice, "the third trial depends on those before it"),
-        (checks.check_reads_only, by_overwriting, "it changes the dataset's baseline"),
-        (checks.check_reads_only, by_locking, "it locks the dataset's features"),
-        (
-            checks.check_test_labels_teach_nothing,
-            by_mean_of_all_clicks,
-            "a at update 0 depends on the labels of test queries",
-        ),
-    ],
-)
-def test_a_ranker_that_breaks_a_rule_is_found_out(
-    check: Callable[..., None], scores: Callable[[Trial], Any], problem: str
-) -> None:
-    with pytest.raises(AssertionError, match=problem):
-        check(Odd(scores), tiny(sizes=[3 + i % 8 for i in range(150)]))
-
-
-def test_what_is_learned_from_clicks_is_no_leak() -> None:
-    train = tiny().rows_in("train")
-    checks.check_test_labels_teach_nothing(
-        Odd(lambda trial: trial.dataset.baseline + rates(trial.sums().rows(train)).mean()), tiny()
-    )
-    checks.check_repeats(Odd(by_seed_of_its_own), tiny())
-
-
-def test_odd_data_are_named() -> None:
-    with pytest.raises(Exception, match="is nan, not a finite number") as caught:
-        checks.check_odd_data(Odd(by_division))
-    assert caught.value.__notes__ == ["on a dataset with zero features"]
-
-
-@dataclass(frozen=True)
-class Muddled(Ranker):
-    """Its text does not say all that it is."""
-
-    name = "muddled"
-    help = "A ranker whose text lies."
-    settings = ("none",)
-
-    speed: float = param(1.0, "how fast", at_least=0)
-
-    def __str__(self) -> str:
-        return "bm25"
-
-    def learner(self, trial: Trial) -> TrialLearner:
-        return OddLearner(Odd(by_seed_of_its_own), trial)
-
-
-def test_declarations_that_mislead_are_found_out() -> None:
-    with pytest.raises(AssertionError, match="its text 'bm25' reads back as another ranker, bm25"):
-        checks.check_declaration(Muddled(speed=2.0))
+@pytest.mark.parametrize("name", registry.known())
+def test_declares_what_it_is(name: str) -> None:
+    ranker = registry.known()[name]
+    assert ranker.name == name == name.lower()
+    assert ranker.help[0].isupper()
+    assert ranker.help.endswith(".")
+    assert ranker.settings
+    assert set(ranker.settings) <= {"none", "concate", "non-concate"}
+    declared = {parameter.name: parameter for parameter in ranker().parameters()}
+    assert all(parameter.help for parameter in declared.values())
+    if len(ranker.settings) > 1:
+        assert declared["features"].choices == ranker.settings
+        for setting in ranker.settings:
+            assert registry.parse(f"{name}:features={setting}").setting == setting

@@ -15,7 +15,7 @@ import pytest
 
 from ebrank.data import assembly, cache, letor
 from ebrank.data.dataset import Dataset
-from ebrank.data.sources import content_hash
+from ebrank.data.text_reader import content_hash
 from ebrank.errors import DataError
 
 TEXT = "".join(f"{i % 3} qid:{i // 4} 1:{i} 3:{i / 7}\n" for i in range(40))
@@ -260,6 +260,7 @@ def test_several_writers_all_end_well(root: Path, file: Path) -> None:
     entry(root)  # and nothing else is left
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_at_once(root: Path, file: Path) -> None:
     code = (
         "import sys; from ebrank.data import letor; print(letor.read(sys.argv[1]).features.sum())"

@@ -1,4 +1,4 @@
-"""The catalogue: recognition, names, and counts that are checked."""
+"""The catalog: recognition, names, and counts that are checked."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from ebrank.data.catalog import (
-    ENTRIES,
-    FAMILIES,
-    Entry,
+    FEATURE_SETS,
+    PUBLISHED,
+    PublishedDataset,
     Size,
     differences,
-    entry_of,
     find,
     fold_of,
+    named_by,
     recognize,
 )
 
@@ -23,13 +23,13 @@ from ebrank.data.catalog import (
     ("features", "name", "baseline", "behavior", "max_label"),
     [(46, "LETOR 4.0", 25, (), 2), (136, "MSLR-WEB", 110, (134, 135, 136), 4)],
 )
-def test_a_family_is_recognized_by_its_features(
+def test_a_feature_set_is_recognized_by_its_features(
     features: int, name: str, baseline: int, behavior: tuple[int, ...], max_label: int
 ) -> None:
-    family = recognize(features)
-    assert family is not None
-    assert (family.name, family.baseline_feature) == (name, baseline)
-    assert (family.behavior_features, family.max_label) == (behavior, max_label)
+    known = recognize(features)
+    assert known is not None
+    assert (known.name, known.baseline_feature) == (name, baseline)
+    assert (known.behavior_features, known.max_label) == (behavior, max_label)
 
 
 @pytest.mark.parametrize("features", [0, 45, 47, 133, 137])
@@ -47,26 +47,28 @@ def test_other_numbers_of_features_are_not_recognized(features: int) -> None:
     ],
 )
 def test_published_counts(name: str, queries: int, rows: int) -> None:
-    entry = find(name)
-    assert entry is not None
-    assert (entry.queries, entry.rows) == (queries, rows)
+    published = find(name)
+    assert published is not None
+    assert (published.queries, published.rows) == (queries, rows)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_an_entry_is_consistent(entry: Entry) -> None:
-    assert entry.family in FAMILIES
-    assert list(entry.first_fold) == ["train", "vali", "test"]
-    assert sum(size.queries for size in entry.first_fold.values()) == entry.queries
-    assert sum(size.rows for size in entry.first_fold.values()) == entry.rows
-    assert entry.paper_queries is None or entry.paper_queries < entry.queries
+@pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.name)
+def test_a_published_dataset_is_consistent(published: PublishedDataset) -> None:
+    assert published.feature_set in FEATURE_SETS
+    assert list(published.first_fold) == ["train", "vali", "test"]
+    assert sum(size.queries for size in published.first_fold.values()) == published.queries
+    assert sum(size.rows for size in published.first_fold.values()) == published.rows
+    assert published.paper_queries is None or published.paper_queries < published.queries
 
 
 def test_names_and_aliases_are_found_in_any_case_and_are_unambiguous() -> None:
-    names = [name.casefold() for entry in ENTRIES for name in (entry.name, *entry.aliases)]
+    names = [
+        name.casefold() for published in PUBLISHED for name in (published.name, *published.aliases)
+    ]
     assert len(names) == len(set(names))
-    for entry in ENTRIES:
-        for name in (entry.name, *entry.aliases):
-            assert find(name.upper()) is find(name.lower()) is entry
+    for published in PUBLISHED:
+        for name in (published.name, *published.aliases):
+            assert find(name.upper()) is find(name.lower()) is published
     assert find("MSLR-WEB30K-sample") is None
 
 
@@ -80,20 +82,20 @@ def test_names_and_aliases_are_found_in_any_case_and_are_unambiguous() -> None:
     ],
 )
 def test_a_path_tells_dataset_and_fold(path: str, name: str | None, fold: int | None) -> None:
-    entry = entry_of(Path(path))
-    assert (entry.name if entry else None) == name
+    published = named_by(Path(path))
+    assert (published.name if published else None) == name
     assert fold_of(Path(path)) == fold
 
 
 def test_differences_say_what_differs() -> None:
-    entry = find("MQ2008")
-    assert entry is not None
+    published = find("MQ2008")
+    assert published is not None
     sizes = [
         ("train", Size(queries=470, rows=9_630)),
         ("vali", Size(queries=157, rows=2_707)),
         ("all", Size(queries=785, rows=15_210)),
     ]
-    assert differences(entry, sizes) == [
+    assert differences(published, sizes) == [
         "MQ2008 (train): 470 queries, expected 471",
         "MQ2008 (all): 785 queries, expected 784",
         "MQ2008 (all): 15,210 rows, expected 15,211",

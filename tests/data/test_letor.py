@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,16 @@ import numpy as np
 import pytest
 
 from ebrank.data.assembly import parse_files
-from ebrank.data.catalog import Size
+from ebrank.data.catalog import DatasetNote, Size
+from ebrank.data.dataset import SPLITS
+from ebrank.data.interpretation import AUTO, Auto, Choices
 from ebrank.data.letor import parse, read, sizes, totals
 from ebrank.errors import DataError, ParameterError
 
 GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
 
 
-def refusal(path: Path, data: bytes, max_label: int | None = None) -> DataError:
+def refusal(path: Path, data: bytes, max_label: int | Auto = AUTO) -> DataError:
     path.write_bytes(data)
     with pytest.raises(DataError) as error:
         read(path, max_label=max_label)
@@ -35,7 +38,12 @@ def file(tmp_path: Path) -> Path:
     [
         (b"qid:2 1:1", "label is missing"),
         (b"x qid:2 1:1", "label 'x' is not a whole number from 0"),
-        (b"1.0 qid:2 1:1", "label '1.0' is not a whole number from 0"),
+        (b"1.5 qid:2 1:1", "label '1.5' is not a whole number from 0"),
+        (b"1.05 qid:2 1:1", "label '1.05' is not a whole number from 0"),
+        (b"1.0.0 qid:2 1:1", "label '1.0.0' is not a whole number from 0"),
+        (b".0 qid:2 1:1", "label '.0' is not a whole number from 0"),
+        (b"-1.0 qid:2 1:1", "label '-1.0' is not a whole number from 0"),
+        (b"31.0 qid:2 1:1", "label '31.0' is over 30"),
         (b"-1 qid:2 1:1", "label '-1' is not a whole number from 0"),
         (b"31 qid:2 1:1", "label '31' is over 30"),
         (b"99999999999999999999999 qid:2 1:1", "label '99999999999999999999999' is over 30"),
@@ -121,10 +129,26 @@ def test_labels_over_the_maximum(file: Path) -> None:
         read(file, max_label=31)
 
 
-def test_labels_over_the_maximum_of_the_family(file: Path) -> None:
+def test_labels_may_be_written_as_decimals(file: Path) -> None:
+    file.write_bytes(b"1.0 qid:1 1:1\n2. qid:1 1:2\n0.000 qid:1 1:3\n3 qid:1 1:4\n")
+    data = read(file)
+    assert data.labels.tolist() == [1, 2, 0, 3]
+    assert data.max_label == 3
+
+
+def test_a_file_without_relevant_items_has_a_scale(file: Path) -> None:
+    file.write_bytes(b"0 qid:1 1:1\n0 qid:1 1:2\n")
+    assert read(file).max_label == 1
+
+
+def test_labels_over_the_maximum_that_was_assumed(file: Path) -> None:
     error = refusal(file, b"2 qid:1 1:1\n3 qid:1 46:1\n")
-    assert (error.line, error.problem) == (2, "label 3 is over the maximum, 2")
-    assert read(file, max_label=3).max_label == 3
+    assert error.line == 2
+    assert error.problem == (
+        "label 3 is over the maximum, 2 (that of LETOR 4.0, which has as many features)"
+    )
+    with pytest.warns(DatasetNote, match="feature 25 is the baseline"):
+        assert read(file, max_label=3).max_label == 3
 
 
 def test_the_baseline_is_a_feature(file: Path) -> None:
@@ -134,7 +158,19 @@ def test_the_baseline_is_a_feature(file: Path) -> None:
     with pytest.raises(ParameterError, match="baseline_feature must be from 1 to 2"):
         read(file, baseline_feature=3)
     file.write_bytes(b"2 qid:1 25:3 46:1\n")
-    assert read(file).baseline.tolist() == [3], "the family's"
+    with pytest.warns(DatasetNote, match="46 features, like LETOR 4.0") as notes:
+        assert read(file).baseline.tolist() == [3]
+    assert notes[0].filename == __file__
+    assert read(file, baseline_feature=None, max_label=2).baseline.tolist() == [0]
+
+
+def test_features_made_from_clicks_are_kept_for_prepare_to_drop(file: Path) -> None:
+    file.write_bytes(b"2 qid:1 1:1 136:1\n")
+    with pytest.warns(DatasetNote, match="134-136, made from clicks, are dropped"):
+        data = read(file)
+    assert (data.n_features, data.behavior_features) == (136, (134, 135, 136))
+    chosen = read(file, baseline_feature=None, drop_features=(), max_label=2)
+    assert chosen.behavior_features == ()
 
 
 @pytest.mark.parametrize(
@@ -142,7 +178,7 @@ def test_the_baseline_is_a_feature(file: Path) -> None:
     [
         *(("threads", value) for value in (0, -3, 1.5, "2")),
         *(("baseline_feature", value) for value in (0, 1.5, "a")),
-        *(("max_label", value) for value in (-1, 1.5, "a", True)),
+        *(("max_label", value) for value in (0, -1, 1.5, "a", True)),
     ],
 )
 def test_options_are_whole_numbers(option: str, wrong: object, file: Path) -> None:
@@ -226,11 +262,57 @@ def test_a_query_in_two_splits_is_named_with_both_places(tmp_path: Path) -> None
 
 def test_a_folder_without_its_files_is_refused(tmp_path: Path) -> None:
     fold = write_fold(tmp_path / "Fold1", GOOD, GOOD, GOOD)
-    (fold / "vali.txt.gz").unlink()
-    with pytest.raises(DataError, match=r"no vali\.txt in this folder.*plain or as \.txt\.gz"):
+    (fold / "test.txt").unlink()
+    with pytest.raises(DataError, match=r"no test\.txt in this folder.*plain or as \.txt\.gz"):
         read(fold)
     with pytest.raises(DataError, match=rf"Name one of its folds, such as {fold}"):
         read(tmp_path)
+
+
+def without_validation(folder: Path, order: Iterable[int] = range(50)) -> Path:
+    """Write a folder of 50 training queries, in some order, and a test query."""
+    train = "".join(f"1 qid:q{i} 1:{i}\n" for i in order).encode()
+    write_fold(folder, train, b"1 qid:none 1:1\n", b"1 qid:t 1:1\n")
+    (folder / "vali.txt.gz").unlink()
+    return folder
+
+
+def test_validation_is_carved_out_of_training_where_there_is_none(tmp_path: Path) -> None:
+    with pytest.warns(DatasetNote) as notes:
+        data = read(without_validation(tmp_path / "a"))
+    assert [str(note.message) for note in notes] == [
+        "a has no vali.txt. 10 of its 50 training queries, chosen by a hash of their ids, are its "
+        "validation queries."
+    ]
+    assert [len(data.queries_in(split)) for split in SPLITS] == [40, 10, 1]
+    assert data.query_ids[data.queries_in("test")].tolist() == ["t"]
+    carved = set(data.query_ids[data.queries_in("vali")].tolist())
+    assert carved != {f"q{i}" for i in range(10)}
+    with pytest.warns(DatasetNote, match="no vali"):
+        other = read(without_validation(tmp_path / "b", reversed(range(50))), cache=False)
+    assert set(other.query_ids[other.queries_in("vali")].tolist()) == carved
+
+
+def test_validation_that_is_added_later_is_used(tmp_path: Path) -> None:
+    folder = without_validation(tmp_path / "a")
+    with pytest.warns(DatasetNote, match="no vali"):
+        read(folder)
+    (folder / "vali.txt").write_bytes(b"1 qid:v 1:1\n")
+    data = read(folder)
+    assert data.query_ids[data.queries_in("vali")].tolist() == ["v"]
+    assert len(data.queries_in("train")) == 50
+
+
+def test_a_single_training_query_stays_one(tmp_path: Path) -> None:
+    folder = without_validation(tmp_path / "a", range(1))
+    with pytest.warns(DatasetNote, match="0 of its 1 training queries"):
+        assert read(folder).query_splits.tolist() == [0, 2]
+
+
+def test_published_folders_need_all_files(tmp_path: Path) -> None:
+    folder = without_validation(tmp_path / "MQ2008" / "Fold1")
+    with pytest.raises(DataError, match=r"no vali\.txt in this folder\. Each fold of MQ2008 has"):
+        read(folder)
 
 
 def test_progress_counts_bytes_of_all_files(tmp_path: Path) -> None:
@@ -278,7 +360,8 @@ def test_real_data(
     assert tuple(file.queries for file in files) == queries
     assert tuple(file.rows for file in files) == rows
     assert {(file.features, file.max_label) for file in files} == {(features, max_label)}
-    data = read(folder)
+    choices = Choices() if features == 46 else Choices(110, (134, 135, 136), 4)
+    data = read(folder, **asdict(choices))
     assert (data.n_queries, data.n_rows, data.n_features) == (sum(queries), sum(rows), features)
     assert data.max_label == max_label
     test = data.rows_in("test")

@@ -1,4 +1,4 @@
-"""Loading by preset, by catalogue name and by path; and what is said when that fails."""
+"""Loading by preset, by catalog name and by path; and what is said when that fails."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ import pytest
 
 import ebrank.data
 from ebrank.data import catalog, load, prepare
-from ebrank.data.catalog import DatasetWarning, Size
-from ebrank.data.dataset import SPLITS
-from ebrank.data.origin import Origin
+from ebrank.data.catalog import DatasetNote, DatasetWarning, Size
+from ebrank.data.dataset import SPLITS, Origin
 from ebrank.errors import DataError, ParameterError
 from ebrank.settings import SettingsError
+
+SILENT: dict[str, Any] = {"baseline_feature": 1, "drop_features": (), "max_label": 2}
+"""All that a note could be on."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,25 +56,70 @@ def test_a_preset_is_generated_and_prepared() -> None:
     assert dataset.features.max() == 1
 
 
-def test_a_path_is_recognized_without_flags(tmp_path: Path) -> None:
-    dataset = load(write_fold(tmp_path / "mine", 46))
-    raw = ebrank.data.read(tmp_path / "mine")
-    assert (dataset.n_queries, dataset.n_rows, dataset.max_label) == (6, 42, 2)
-    np.testing.assert_array_equal(dataset.baseline, raw.features[:, 24])
+@pytest.mark.parametrize(("features", "baseline", "kept"), [(46, 25, 46), (136, 110, 133)])
+def test_a_path_is_recognized_by_its_features_and_says_so(
+    features: int, baseline: int, kept: int, tmp_path: Path
+) -> None:
+    write_fold(tmp_path / "mine", features)
+    with pytest.warns(DatasetNote, match=f"mine has {features} features, like ") as notes:
+        dataset = load(tmp_path / "mine")
+    assert [note.filename for note in notes] == [__file__]
+    raw = ebrank.data.read(tmp_path / "mine", **SILENT)
+    assert (dataset.n_queries, dataset.n_rows, dataset.n_features) == (6, 42, kept)
+    np.testing.assert_array_equal(dataset.baseline, raw.features[:, baseline - 1])
+
+
+def test_what_a_recognized_dataset_means_can_be_chosen(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine", 136)
+    dataset = load(folder, baseline_feature=7, drop_features=(), max_label=3)
+    raw = ebrank.data.read(folder, **SILENT)
+    assert (dataset.n_features, dataset.max_label) == (136, 3)
+    np.testing.assert_array_equal(dataset.baseline, raw.features[:, 6])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_fold(tmp_path / "MSLR-WEB10K", 136)
+    known = replace(catalog.PUBLISHED[2], queries=6, rows=42)
+    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
+    dataset = load("MSLR-WEB10K", data_dir=tmp_path)
+    assert (dataset.n_features, dataset.max_label) == (133, 4)
+    dataset = load("MSLR-WEB10K", data_dir=tmp_path, drop_features=())
+    assert dataset.n_features == 136
+    assert dataset.origin == Origin("MSLR-WEB10K", options=(("drop_features", "none"),))
+
+
+def test_the_cache_serves_every_choice(tmp_path: Path) -> None:
+    folder = write_fold(tmp_path / "mine", 136)
+    for baseline, dropped, max_label in ((1, (), 2), (2, (136,), 3), (None, (1, 2), 4)):
+        dataset = load(
+            folder, baseline_feature=baseline, drop_features=dropped, max_label=max_label
+        )
+        assert dataset.max_label == max_label
+        assert set(dataset.feature_ids.tolist()) == set(range(1, 137)) - set(dropped)
+        raw = ebrank.data.read(folder, **SILENT, cache=False)
+        expected = np.zeros(42) if baseline is None else raw.features[:, baseline - 1]
+        np.testing.assert_array_equal(dataset.baseline, expected)
 
 
 def test_a_folder_of_folds_stands_for_the_chosen_one(tmp_path: Path) -> None:
-    write_fold(tmp_path / "mine" / "fold2", 46)
-    assert load(tmp_path / "mine", fold=2).n_queries == 6
-    with pytest.raises(DataError, match=r"Name one of its folds, such as .*fold2"):
-        load(tmp_path / "mine")
+    for name in ("fold2", "Fold10"):
+        write_fold(tmp_path / "mine" / name, 46)
+    assert load(tmp_path / "mine", fold=2, **SILENT).n_queries == 6
+    for fold in (None, 1, 3):
+        with pytest.raises(DataError) as caught:
+            load(tmp_path / "mine", fold=fold)
+        assert caught.value.problem == f"no fold {fold or 1} here, only fold2, Fold10"
+        assert caught.value.path == str(tmp_path / "mine")
+        assert "--fold" in caught.value.remedy
 
 
 def test_the_first_fold_is_taken_unless_another_is_chosen(tmp_path: Path) -> None:
     for fold in ("Fold1", "Fold2"):
         write_fold(tmp_path / "mine" / fold, 46)
     (tmp_path / "mine" / "Fold2" / "train.txt").write_text("")
-    assert load(tmp_path / "mine").n_queries == load(tmp_path / "mine", fold=1).n_queries == 6
+    assert load(tmp_path / "mine", **SILENT).n_queries == 6
+    assert load(tmp_path / "mine", fold=1, **SILENT).n_queries == 6
     with pytest.raises(DataError, match="file is empty"):
         load(tmp_path / "mine", fold=2)
 
@@ -93,7 +140,7 @@ def test_a_fold_is_refused_where_there_is_no_choice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["MQ2007/Fold1", "mq2007", "mq-2007/fold1"])
 @pytest.mark.filterwarnings("ignore::ebrank.data.catalog.DatasetWarning")
-def test_a_catalogue_name_is_found_under_the_data_folder(
+def test_a_catalog_name_is_found_under_the_data_folder(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_fold(tmp_path / "data" / folder, 46)
@@ -106,8 +153,24 @@ def test_a_catalogue_name_is_found_under_the_data_folder(
 
 def test_an_unnumbered_fold_is_the_first_only(tmp_path: Path) -> None:
     write_fold(tmp_path / "MQ2007", 46)
-    with pytest.raises(DataError, match=r"not in .*MQ2007/Fold2"):
+    with pytest.raises(DataError, match=r"MQ2007: no fold 2 here: the files are not in folds"):
         load("MQ2007", data_dir=tmp_path, fold=2)
+
+
+def test_a_missing_fold_is_told_the_folds_that_exist(tmp_path: Path) -> None:
+    for fold in ("Fold1", "Fold2"):
+        write_fold(tmp_path / "MQ2007" / fold, 46)
+    with pytest.raises(DataError) as caught:
+        load("MQ2007", data_dir=tmp_path, fold=3)
+    assert caught.value.path == str(tmp_path / "MQ2007")
+    assert caught.value.problem == "no fold 3 here, only Fold1, Fold2"
+    assert "--fold" in caught.value.remedy
+
+
+def test_a_fold_of_a_published_dataset_needs_all_files(tmp_path: Path) -> None:
+    (write_fold(tmp_path / "MQ2007" / "Fold1", 46) / "vali.txt").unlink()
+    with pytest.raises(DataError, match=r"MQ2007/Fold1: no vali\.txt in this folder"):
+        load("MQ2007", data_dir=tmp_path)
 
 
 def test_counts_other_than_published_are_warned_of(tmp_path: Path) -> None:
@@ -141,17 +204,22 @@ def test_counts_in_all_are_compared_for_other_folds(tmp_path: Path) -> None:
     ]
 
 
-def test_another_family_than_the_name_says_is_warned_of(tmp_path: Path) -> None:
+def test_other_features_than_the_name_says_are_warned_of(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "MQ2008" / "Fold1", 136)
-    with pytest.warns(DatasetWarning, match="MQ2008: 136 features, expected 46"):
+    with (
+        pytest.warns(DatasetWarning, match="MQ2008: 136 features, expected 46"),
+        pytest.warns(DatasetNote, match="136 features, like MSLR-WEB"),
+    ):
         load(folder)
 
 
-def test_an_unknown_family_needs_to_be_told_its_baseline(tmp_path: Path) -> None:
+def test_a_baseline_is_optional_and_its_lack_is_said(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine", 5)
-    with pytest.raises(DataError, match=r"--baseline-feature .*--drop-features") as caught:
-        load(folder)
-    assert caught.value.path == str(folder)
+    with pytest.warns(DatasetNote, match=r"mine has no known baseline, .* --baseline-feature"):
+        dataset = load(folder)
+    assert dataset.n_features == 5
+    assert not dataset.baseline.any()
+    assert not load(folder, baseline_feature=None).baseline.any()
     dataset = load(folder, baseline_feature=2, drop_features=[5])
     assert dataset.feature_ids.tolist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(dataset.baseline, ebrank.data.read(folder).features[:, 1])
@@ -192,9 +260,13 @@ def test_a_file_is_not_a_fold(tmp_path: Path) -> None:
 
 
 def test_a_fold_that_lacks_a_file(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", 46)
+    folder = write_fold(tmp_path / "mine", 5)
     (folder / "vali.txt").unlink()
-    with pytest.raises(DataError, match=r"no vali\.txt"):
+    with pytest.warns(DatasetNote, match="1 of its 2 training queries"):
+        dataset = load(folder, baseline_feature=1)
+    assert [len(dataset.queries_in(split)) for split in SPLITS] == [1, 1, 2]
+    (folder / "test.txt").unlink()
+    with pytest.raises(DataError, match=r"no test\.txt"):
         load(folder)
 
 
@@ -267,7 +339,10 @@ def test_public_names_are_there() -> None:
 
 def test_the_origin_of_a_preset_and_of_other_files(tmp_path: Path) -> None:
     assert load("MQ2007-like", scale=0.02).origin == Origin("mq2007-like", preset=True, scale=0.02)
-    assert load(write_fold(tmp_path / "mq2007-like", 46)).origin is None
+    assert load(write_fold(tmp_path / "mq2007-like", 46), **SILENT).origin is None
+    dropped = load("mq2007-like", scale=0.02, drop_features=[1]).origin
+    assert dropped is not None
+    assert dropped.options == (("drop_features", "1"),)
 
 
 @pytest.mark.parametrize(
@@ -283,8 +358,9 @@ def test_the_origin_of_published_files_is_told_by_their_content(
     assert (other.name, other.published) == ("MQ2007", False)
     assert "expected" in other.differences[0]
     tiny = Size(queries=2, rows=14)
-    known = replace(catalog.ENTRIES[0], queries=6, rows=42, first_fold=dict.fromkeys(SPLITS, tiny))
-    monkeypatch.setattr(catalog, "ENTRIES", (known,))
+    first_fold = dict.fromkeys(SPLITS, tiny)
+    known = replace(catalog.PUBLISHED[0], queries=6, rows=42, first_fold=first_fold)
+    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
     expected = Origin("MQ2007", fold=fold, options=(("max_label", "3"),))
     assert load(tmp_path / folder, max_label=3).origin == expected
     assert expected.published
@@ -294,6 +370,6 @@ def test_a_whole_dataset_split_otherwise_has_no_known_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_fold(tmp_path / "MQ2007", 46)
-    known = replace(catalog.ENTRIES[0], queries=6, rows=42)
-    monkeypatch.setattr(catalog, "ENTRIES", (known,))
+    known = replace(catalog.PUBLISHED[0], queries=6, rows=42)
+    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
     assert load(tmp_path / "MQ2007").origin == Origin("MQ2007")

@@ -154,6 +154,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_texts())
 
 
+@pytest.mark.slow
 @given(data=anything, chunk_size=st.integers(1, 80), threads=st.sampled_from([1, 3]))
 @example(data=b"", chunk_size=9, threads=1)
 @example(data=b"\xef\xbb\xbf0 qid:1 1:1", chunk_size=1, threads=1)
@@ -177,10 +178,10 @@ def test_values_are_rounded_as_python_rounds_them(tokens: list[str]) -> None:
         expected = np.array([float(token) for token in tokens]).astype(np.float32)
     chunk = parse(text.encode())
     if np.isinf(expected).any():
-        assert chunk.flaw is not None
-        assert "too large for a 32-bit float" in chunk.flaw.problem
+        assert chunk.bad_line is not None
+        assert "too large for a 32-bit float" in chunk.bad_line.problem
     else:
-        assert chunk.flaw is None
+        assert chunk.bad_line is None
         assert chunk.values.tobytes() == expected.tobytes()
 
 
@@ -188,7 +189,7 @@ def test_values_are_rounded_as_python_rounds_them(tokens: list[str]) -> None:
 @settings(deadline=None)
 def test_every_float32_comes_back(value: float) -> None:
     chunk = parse(f"0 qid:1 1:{value!r} 2:{value:.8e}".encode())
-    assert chunk.flaw is None
+    assert chunk.bad_line is None
     assert chunk.values.tobytes() == np.array([value, value], np.float32).tobytes()
 
 

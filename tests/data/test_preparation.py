@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank.data.dataset import SPLITS, Dataset
+from ebrank.data.interpretation import Choices
 from ebrank.data.preparation import MIN_CANDIDATES, prepare
 from ebrank.errors import DataError, ParameterError
 
@@ -80,14 +82,20 @@ def test_a_feature_constant_in_one_query_becomes_zero_there() -> None:
     assert prepared.features[:6, 2].max() == 1
 
 
-def test_behavior_features_of_a_recognized_family_are_dropped() -> None:
+def test_the_number_of_features_alone_drops_nothing() -> None:
     prepared = prepare(dataset_of([6, 6], ["train", "test"], n_features=136, max_label=4))
-    assert prepared.feature_ids.tolist() == list(range(1, 134))
+    assert prepared.feature_ids.tolist() == list(range(1, 137))
 
 
-def test_given_features_are_dropped_instead() -> None:
+def test_behavior_features_are_dropped_unless_others_are_given() -> None:
     raw = dataset_of([6, 6], ["train", "test"], n_features=136)
-    assert prepare(raw, drop_features=()).n_features == 136
+    raw = replace(raw, behavior_features=(134, 135, 136))
+    prepared = prepare(raw)
+    assert prepared.feature_ids.tolist() == list(range(1, 134))
+    assert prepared.behavior_features == ()
+    assert prepare(prepared).n_features == 133
+    for nothing in ((), None):
+        assert prepare(raw, drop_features=nothing).n_features == 136
     kept = prepare(raw, drop_features=(1, 136)).feature_ids.tolist()
     assert kept == list(range(2, 136))
 
@@ -114,8 +122,6 @@ def test_threads_are_counted_from_one() -> None:
 
 
 def test_feature_names_follow_their_features() -> None:
-    from dataclasses import replace
-
     raw = replace(dataset_of([6], ["train"]), feature_names=("a", "b", "c"))
     assert prepare(raw, drop_features=[2]).feature_names == ("a", "c")
 
@@ -182,7 +188,8 @@ def test_real_data_gives_the_figures_of_the_protocol(
     from ebrank.data import letor
 
     folder: Path = request.getfixturevalue(fixture)
-    raw = letor.read(folder)
+    choices = {46: Choices(), 136: Choices(110, (134, 135, 136), 4)}
+    raw = letor.read(folder, **asdict(choices[46 if features == 40 else 136]))
     prepared = prepare(raw)
     assert splits_of(prepared) == splits
     assert prepared.n_rows == rows

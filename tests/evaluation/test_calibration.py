@@ -119,6 +119,6 @@ def test_few_items() -> None:
         ([[1, 1, 0, 1.0, 0.5]], {"level": 1.0}, "level between 0 and 1"),
     ],
 )
-def test_mistakes_are_told(promised: Any, options: dict[str, Any], said: str) -> None:  # noqa: ANN401
+def test_mistakes_are_refused(promised: Any, options: dict[str, Any], said: str) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError, match=said):
         calibration(promised, **options)

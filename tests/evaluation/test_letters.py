@@ -25,7 +25,7 @@ def cases(draw: st.DrawFn) -> Case:
     return means, [pair[::-1] if draw(st.booleans()) else pair for pair in different]
 
 
-def not_told_apart(given: list[str]) -> set[tuple[int, int]]:
+def sharing(given: list[str]) -> set[tuple[int, int]]:
     pairs = itertools.combinations(range(len(given)), 2)
     return {(i, j) for i, j in pairs if set(given[i]) & set(given[j])}
 
@@ -34,8 +34,8 @@ def not_told_apart(given: list[str]) -> set[tuple[int, int]]:
 def test_two_share_a_letter_if_and_only_if_they_do_not_differ(case: Case) -> None:
     means, different = case
     given = letters(means, different)
-    told = {(min(pair), max(pair)) for pair in different}
-    assert not_told_apart(given) == set(itertools.combinations(range(len(means)), 2)) - told
+    significant = {(min(pair), max(pair)) for pair in different}
+    assert sharing(given) == set(itertools.combinations(range(len(means)), 2)) - significant
     assert all(own and list(own) == sorted(set(own)) for own in given)
 
 
@@ -46,7 +46,7 @@ def test_no_letter_can_be_left_out(case: Case) -> None:
     assert used == list("abcdefghijklmnopqrstuvwxyz"[: len(used)])
     for letter in used:
         rest = [own.replace(letter, "") for own in given]
-        assert "" in rest or not_told_apart(rest) != not_told_apart(given)
+        assert "" in rest or sharing(rest) != sharing(given)
 
 
 @given(cases())
@@ -109,8 +109,8 @@ def test_many_rankers_take_no_time() -> None:
 
 
 @pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 0)])
-def test_mistakes_are_told(pair: tuple[int, int]) -> None:
-    with pytest.raises(ParameterError, match="is no pair of two of 3 rankers"):
+def test_mistakes_are_refused_with_a_reason(pair: tuple[int, int]) -> None:
+    with pytest.raises(ParameterError, match="is not a pair of two of 3 rankers"):
         letters([1, 2, 3], [pair])
     with pytest.raises(ParameterError, match="finite"):
         letters([1, math.nan], [])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
 from ebrank.errors import ParameterError
-from ebrank.evaluation.cumulative import cum_ndcg
+from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.evaluation.significance import compare, fisher_randomization, holm, query_differences
 
 Floats = npt.NDArray[np.float64]

@@ -110,6 +110,8 @@ def test_nothing_to_see() -> None:
         ([0], [[1]], "watched must be a list of whole numbers"),
     ],
 )
-def test_mistakes_are_told(waits: list[int], watched: list[int], said: str) -> None:
+def test_mistakes_are_refused_with_a_reason(
+    waits: list[int], watched: list[int], said: str
+) -> None:
     with pytest.raises(ParameterError, match=said):
         kaplan_meier(waits, watched)

@@ -1,55 +1,62 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ebrank import ParameterError
 from ebrank.evidence import CLICKS, Behavior, Behaviors
 
-
-def test_users_click_or_pass_unless_more_is_declared() -> None:
-    assert CLICKS.names == ("click",)
-    assert CLICKS.weights == (1.0,)
-    assert CLICKS.outcomes == 2
-    assert CLICKS.outcome("click") == 1
+SHOP = Behaviors.of({"purchase": 1.0, "click": 0.25, "cart": 0.5})
 
 
-@given(st.dictionaries(st.text(min_size=1).filter(lambda t: t != "impression"), st.floats(1e-6, 1)))
-def test_the_more_valuable_outcome_has_the_higher_number(weights: dict[str, float]) -> None:
-    if not weights:
-        return
-    behaviors = Behaviors.of(weights)
-    assert sorted(behaviors.weights) == list(behaviors.weights)
-    assert {name: behaviors.weights[behaviors.outcome(name) - 1] for name in weights} == weights
-    assert behaviors == Behaviors.of(dict(reversed(weights.items())))
-    for name in weights:
-        for other in weights:
-            better = behaviors.better(behaviors.outcome(name), behaviors.outcome(other))
-            assert behaviors.weights[better - 1] == max(weights[name], weights[other])
-        assert behaviors.better(0, behaviors.outcome(name)) == behaviors.outcome(name)
+def test_behaviors_are_sorted_by_worth() -> None:
+    assert SHOP.names == ("click", "cart", "purchase")
+    assert SHOP.weights == (0.25, 0.5, 1.0)
+    assert [SHOP.outcome(name) for name in SHOP.names] == [1, 2, 3]
+    assert SHOP.outcomes == 4
+    assert Behaviors.of({"cart": 0.5, "purchase": 1.0, "click": 0.25}) == SHOP
+
+
+def test_equal_weights_are_sorted_by_name() -> None:
+    assert Behaviors.of({"b": 1, "a": 1}).names == ("a", "b")
+
+
+def test_an_impression_keeps_its_most_valuable_outcome_in_any_order() -> None:
+    for events in itertools.permutations([0, SHOP.outcome("purchase"), SHOP.outcome("click")]):
+        outcome = 0
+        for event in events:
+            outcome = SHOP.better(outcome, event)
+        assert outcome == SHOP.outcome("purchase")
+
+
+def test_clicks_alone_are_the_default() -> None:
+    assert (CLICKS.names, CLICKS.weights, CLICKS.outcomes) == (("click",), (1.0,), 2)
 
 
 @pytest.mark.parametrize(
-    ("weights", "problem"),
+    ("name", "weight", "problem"),
     [
-        ({}, "at least one"),
-        ({"": 1.0}, "cannot name"),
-        ({"impression": 1.0}, "cannot name"),
-        ({3: 1.0}, "cannot name"),
-        ({"click": 0.0}, "the weight of click must be a number above 0"),
-        ({"click": 1.5}, "at most 1"),
-        ({"click": float("nan")}, "the weight of click"),
-        ({"click": "1"}, "the weight of click"),
+        ("", 1.0, "cannot name"),
+        ("impression", 1.0, "cannot name"),
+        (3, 1.0, "cannot name"),
+        ("click", 0.0, "above 0"),
+        ("click", -1.0, "above 0"),
+        ("click", 1.5, "at most 1"),
+        ("click", float("nan"), "above 0"),
+        ("click", True, "above 0"),
+        ("click", "1", "above 0"),
     ],
 )
-def test_what_is_no_declaration_is_refused(weights: dict[str, float], problem: str) -> None:
+def test_a_behavior_needs_a_name_and_a_weight(name: str, weight: float, problem: str) -> None:
     with pytest.raises(ParameterError, match=problem):
-        Behaviors.of(weights)
+        Behavior(name, weight)
 
 
-def test_names_are_unique_and_known() -> None:
-    with pytest.raises(ParameterError, match="declared twice"):
+def test_empty_ambiguous_and_unknown_declarations_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at least one"):
+        Behaviors(())
+    with pytest.raises(ParameterError, match="twice"):
         Behaviors((Behavior("click"), Behavior("click", 0.5)))
-    with pytest.raises(ParameterError, match="no behavior is called 'like'; known: click"):
-        CLICKS.outcome("like")
+    with pytest.raises(ParameterError, match="'like'; known: click, cart, purchase"):
+        SHOP.outcome("like")

@@ -4,50 +4,42 @@ import numpy as np
 import pytest
 
 from ebrank import BehaviorStats, Examination
-from ebrank.evidence import Sums
-from ebrank.evidence.estimators import ESTIMATORS, EXACT, EXPOSURE, IPS, Estimator
+from ebrank.evidence.estimators import ESTIMATORS
 
-STATS = BehaviorStats.zeros(2)
-SUMS = Sums(
-    shown=np.array([2.0, 4.0]),
-    clicks=np.array([2.0, 1.0]),
-    weighted_clicks=np.array([4.6, 1.0]),
-    exposure=np.array([0.9, 3.0]),
-)
+CURVE = Examination(curve=(1.0, 0.5))
+STATS = BehaviorStats.of(shown=[[0, 2], [2, 2], [0, 0]], clicks=[[0, 2], [1, 0], [0, 0]])
+# n, c, C, E: 2, 2, 4, 1 and 4, 1, 1, 3
 
 
 @pytest.mark.parametrize(
-    ("estimator", "clamp", "expected"),
+    ("name", "clamp", "expected"),
     [
-        (IPS, False, [[4.6, 2], [1.0, 4]]),
-        (IPS, True, [[2.0, 2], [1.0, 4]]),
-        (EXPOSURE, False, [[2, 0.9], [1, 3.0]]),
-        (EXPOSURE, True, [[2, 2.0], [1, 3.0]]),
+        ("ips", False, [[4, 2], [1, 4], [0, 0]]),
+        ("ips", True, [[2, 2], [1, 4], [0, 0]]),
+        ("exposure", False, [[2, 1], [1, 3], [0, 0]]),
+        ("exposure", True, [[2, 2], [1, 3], [0, 0]]),
+        ("exact", False, [[0, 2, 0, 2], [2, 2, 1, 0], [0, 0, 0, 0]]),
+        ("exact", True, [[0, 2, 0, 2], [2, 2, 1, 0], [0, 0, 0, 0]]),
     ],
 )
-def test_evidence_of_hits_and_trials_and_its_clamp(
-    estimator: Estimator, clamp: bool, expected: list[list[float]]
+def test_evidence_and_its_clamp(name: str, clamp: bool, expected: list[list[float]]) -> None:
+    matrix = ESTIMATORS[name].matrix(STATS, STATS.sums(CURVE), clamp=clamp)
+    assert matrix.dtype == np.float64
+    np.testing.assert_array_equal(matrix, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("ips", [2, 0.25, 0]), ("exposure", [2, 1 / 3, 0]), ("exact", [2, 1 / 3, 0])],
+)
+def test_the_rate_is_hits_over_trials_and_0_for_what_nobody_saw(
+    name: str, expected: list[float]
 ) -> None:
-    np.testing.assert_allclose(estimator.matrix(STATS, SUMS, clamp=clamp), expected)
+    np.testing.assert_allclose(ESTIMATORS[name].rate(STATS.sums(CURVE)), expected)
 
 
-def test_exact_evidence_is_the_counts_themselves() -> None:
-    stats = BehaviorStats.of(shown=[[5, 2], [0, 3]], clicks=[[1, 0], [0, 3]])
-    rows = EXACT.matrix(stats, stats.sums(Examination()))
-    assert rows.dtype == np.float64
-    np.testing.assert_array_equal(rows, [[5, 2, 1, 0], [0, 3, 0, 3]])
-
-
-def test_the_rate_is_hits_over_trials_and_0_where_nobody_looked() -> None:
-    unseen = Sums(*(np.append(values, 0.0) for values in SUMS))
-    np.testing.assert_allclose(IPS.rate(unseen), [2.3, 0.25, 0.0])
-    for estimator in (EXPOSURE, EXACT):
-        np.testing.assert_allclose(estimator.rate(unseen), [2 / 0.9, 1 / 3, 0.0])
-
-
-def test_estimators_go_by_their_names() -> None:
-    assert {name: estimator.name for name, estimator in ESTIMATORS.items()} == {
-        "ips": "ips",
-        "exposure": "exposure",
-        "exact": "exact",
-    }
+def test_formulas_read_the_same_sums() -> None:
+    assert ESTIMATORS["ips"].quantities == {"hits": "weighted_clicks", "trials": "shown"}
+    for name in ("exposure", "exact"):
+        assert ESTIMATORS[name].quantities == {"hits": "clicks", "trials": "exposure"}
+    assert [name for name, estimator in ESTIMATORS.items() if estimator.by_rank] == ["exact"]

@@ -1,36 +1,47 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ebrank import ParameterError
-from ebrank.evidence.slots import SLOTS, ranks_of, slot_name, slot_of, slots_for
+from ebrank.evidence.slots import (
+    DEEPEST,
+    FIRST_RANKS,
+    SLOTS,
+    ranks_of,
+    slot_name,
+    slot_of,
+    slots_for,
+)
 
 
-def test_the_slots_share_out_the_ranks_without_gaps() -> None:
+def test_slots_cover_every_rank_once() -> None:
     ranks = [rank for slot in range(SLOTS) for rank in ranks_of(slot)]
-    assert ranks == list(range(1, 1001))
-    assert all(slot_of(rank) == slot for slot in range(SLOTS) for rank in ranks_of(slot))
+    assert ranks == list(range(1, DEEPEST + 1))
+    for slot in range(SLOTS):
+        assert {slot_of(rank) for rank in ranks_of(slot)} == {slot}
 
 
-@given(st.integers(1, 10**9))
-def test_every_rank_has_a_slot_and_deeper_ones_no_lower(rank: int) -> None:
-    assert 0 <= slot_of(rank) <= slot_of(rank + 1) < SLOTS
-    assert slots_for(rank) == slot_of(rank) + 1
-    assert rank > 10 or slot_of(rank) == rank - 1
+def test_the_first_ten_ranks_have_slots_of_their_own() -> None:
+    assert [slot_of(rank) for rank in range(1, 12)] == list(range(11))
+    assert all(len(ranks_of(slot)) == 1 for slot in range(10))
+    assert len(FIRST_RANKS) == SLOTS == 16
 
 
-def test_ranks_are_counted_from_one() -> None:
-    for rank in (0, -3):
-        with pytest.raises(ParameterError, match=f"from 1, not {rank}"):
-            slot_of(rank)
+def test_ranks_below_the_deepest_belong_to_the_last_slot() -> None:
+    assert slot_of(DEEPEST + 1) == slot_of(10**9) == SLOTS - 1
 
 
-def test_slots_are_named_by_their_ranks() -> None:
-    assert [slot_name(slot) for slot in (0, 9, 10, SLOTS - 1)] == [
-        "rank 1",
-        "rank 10",
-        "ranks 11 to 15",
-        "ranks 301 to 1000",
-    ]
+@pytest.mark.parametrize(("length", "slots"), [(1, 1), (10, 10), (11, 11), (15, 11), (16, 12)])
+def test_a_list_needs_the_slots_of_its_last_rank(length: int, slots: int) -> None:
+    assert slots_for(length) == slots
+
+
+def test_names_say_which_ranks() -> None:
+    assert slot_name(9) == "rank 10"
+    assert slot_name(SLOTS - 1) == "ranks 301 to 1000"
+
+
+@pytest.mark.parametrize("rank", [0, -3])
+def test_ranks_are_counted_from_one(rank: int) -> None:
+    with pytest.raises(ParameterError, match=f"from 1, not {rank}"):
+        slot_of(rank)

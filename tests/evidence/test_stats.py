@@ -1,155 +1,135 @@
 from __future__ import annotations
 
-import itertools
+import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.evidence import CLICKS, Behaviors
-from tests.evidence.logs import (
-    SHOP,
-    Session,
-    bits,
-    curves,
-    formula_curves,
-    logs,
-    long_log,
-    recorded,
-    slow_sums,
+from ebrank.evidence import Behaviors, Sums
+from ebrank.evidence.slots import SLOTS
+from ebrank.evidence.stats import BLOCK, packed
+
+N_ITEMS = 12
+SHOP = Behaviors.of({"click": 0.25, "cart": 0.6, "purchase": 1.0})
+curves = st.one_of(
+    st.builds(Examination, st.floats(0, 3), st.one_of(st.none(), st.integers(1, 10))),
+    st.builds(Examination, curve=st.lists(st.floats(0.01, 1), min_size=1, max_size=10).map(tuple)),
 )
-
-N_ITEMS = 6
-
-
-# --- sums ----------------------------------------------------------------------------------------
+Session = tuple[list[int], list[int]]
+Log = list[Session]
 
 
-def check_against_slow(
-    stats: BehaviorStats,
-    log: list[Session],
-    curve: Examination,
+@st.composite
+def sessions(draw: st.DrawFn) -> Session:
+    ranking = draw(st.permutations(range(N_ITEMS)))[: draw(st.integers(0, 10))]
+    outcomes = st.lists(st.integers(0, 3), min_size=len(ranking), max_size=len(ranking))
+    return ranking, draw(outcomes)
+
+
+logs = st.lists(sessions(), max_size=8)
+
+
+def recorded(log: Log) -> BehaviorStats:
+    stats = BehaviorStats.zeros(N_ITEMS, behaviors=SHOP)
+    for ranking, outcomes in log:
+        stats.record(ranking, outcomes)
+    return stats
+
+
+def same_bits(sums: Sums, others: Sums) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(sums, others, strict=True))
+
+
+# --- a log becomes counts, and counts become sums ------------------------------------------------
+
+
+@given(logs, curves)
+def test_sums_are_those_of_a_slow_log_reader(log: Log, curve: Examination) -> None:
+    expected = np.zeros((4, N_ITEMS))
+    for ranking, outcomes in log:
+        for position, (item, outcome) in enumerate(zip(ranking, outcomes, strict=True)):
+            if curve.curve is not None:
+                p = curve.curve[position] if position < len(curve.curve) else 0.0
+            else:
+                examined = curve.cutoff is None or position + 1 <= curve.cutoff
+                p = (1 / math.log2(position + 2)) ** curve.severity if examined else 0.0
+            if p > 0:
+                weight = [0.0, *SHOP.weights][outcome]
+                expected[:, item] += [1, weight, weight / p, p]
+    sums = recorded(log).sums(curve)
+    for values, slow in zip(sums, expected, strict=True):
+        np.testing.assert_allclose(values, slow, rtol=1e-8, atol=1e-8)
+        assert np.all(np.isfinite(values) & (values >= 0))
+
+
+@given(logs, curves, st.data())
+def test_any_partition_and_order_of_a_log_gives_the_same_bits(
+    log: Log, curve: Examination, data: st.DataObject
 ) -> None:
-    """Compare n, c, C and E with a calculation in plain numbers."""
-    expected = slow_sums(log, curve, len(stats), stats.behaviors)
-    for name, ours, slow in zip(expected._fields, stats.sums(curve), expected, strict=True):
-        np.testing.assert_allclose(ours, slow, rtol=1e-8, atol=1e-8, err_msg=name)
-
-
-@given(logs(N_ITEMS), curves)
-def test_sums_are_those_of_a_slow_log_reader(log: list[Session], curve: Examination) -> None:
-    check_against_slow(recorded(log), log, curve)
-
-
-@given(logs(N_ITEMS, SHOP), curves)
-def test_behaviors_count_by_their_weight(log: list[Session], curve: Examination) -> None:
-    check_against_slow(recorded(log, behaviors=SHOP), log, curve)
-
-
-@settings(max_examples=40)
-@given(
-    st.integers(0, 10**6),
-    st.sampled_from([40, 300, 1000]),
-    st.sampled_from([CLICKS, SHOP]),
-    formula_curves,
-)
-def test_sums_of_lists_of_any_length(
-    seed: int, n_items: int, behaviors: Behaviors, curve: Examination
-) -> None:
-    log = long_log(seed, n_items, behaviors)
-    check_against_slow(recorded(log, n_items, behaviors), log, curve)
-
-
-@given(logs(N_ITEMS), st.data())
-def test_any_partition_in_any_order_gives_the_same_bits(
-    log: list[Session], data: st.DataObject
-) -> None:
-    curve = data.draw(curves)
-    parts: list[list[Session]] = [[] for _ in range(data.draw(st.integers(1, 4)))]
-    for session in data.draw(st.permutations(log)):
-        data.draw(st.sampled_from(parts)).append(session)
-    merged = BehaviorStats.zeros(N_ITEMS, slots=1)
-    for part in data.draw(st.permutations(parts)):
-        longest = max((len(ranking) for ranking, _ in part), default=1)
-        narrow = BehaviorStats.zeros(N_ITEMS, slots=max(longest, 1))
-        for session in part:
-            narrow.record(*session)
-        merged = data.draw(st.sampled_from([merged.merge(narrow), narrow.merge(merged)]))
     whole = recorded(log)
-    assert merged.widened(whole.slots).counts.tobytes() == whole.counts.tobytes()
-    assert bits(merged.sums(curve)) == bits(whole.sums(curve))
-    assert bits(merged.widened(whole.slots).sums(curve)) == bits(whole.sums(curve))
+    shuffled = data.draw(st.permutations(log))
+    shards = data.draw(st.lists(st.integers(0, 2), min_size=len(log), max_size=len(log)))
+    parts = [
+        recorded([session for session, own in zip(shuffled, shards, strict=True) if own == shard])
+        for shard in range(3)
+    ]
+    first, second, third = data.draw(st.permutations(parts))
+    for merged in (first.merge(second).merge(third), first.merge(second.merge(third))):
+        assert merged.counts.tobytes() == whole.counts.tobytes()
+        assert same_bits(merged.sums(curve), whole.sums(curve))
 
 
-def test_long_logs_merge_exactly_too() -> None:
-    curve = Examination(severity=1.7)
-    log = [session for seed in range(20) for session in long_log(seed, 400)]
-    whole = recorded(log, 400)
-    order = np.random.default_rng(0).permutation(len(log)).tolist()
-    parts = [recorded([log[i] for i in order[start::7]], 400) for start in range(7)]
-    total = parts[0]
-    for part in parts[1:]:
-        total = part.merge(total)
-    np.testing.assert_array_equal(total.counts, whole.counts)
-    assert bits(total.sums(curve)) == bits(whole.sums(curve))
-
-
-@given(logs(N_ITEMS), curves, curves)
+@given(logs, curves, curves)
 def test_the_curve_may_change_after_the_fact(
-    log: list[Session], before: Examination, after: Examination
+    log: Log, curve: Examination, other: Examination
 ) -> None:
     stats = recorded(log)
-    first, second = stats.sums(before), stats.sums(after)
-    for curve, sums in ((before, first), (after, second)):
-        assert bits(sums) == bits(recorded(log).sums(curve))
-        check_against_slow(stats, log, curve)
+    before = stats.counts.copy()
+    first = stats.sums(curve)
+    assert same_bits(stats.sums(other), recorded(log).sums(other))
+    assert same_bits(stats.sums(curve), first)
+    np.testing.assert_array_equal(stats.counts, before)
 
 
 def test_any_number_of_threads_gives_the_same_bits() -> None:
-    rng = np.random.default_rng(1)
-    shown = rng.integers(0, 9, (200_000, 5))
-    stats = BehaviorStats.of(shown, rng.binomial(shown, 0.3))
-    sums = {bits(stats.sums(Examination(), threads=threads)) for threads in (1, 2, 5)}
-    assert len(sums) == 1
+    rng = np.random.default_rng(0)
+    counts = np.zeros((BLOCK + 9, 2, 5), np.int32)
+    counts[:, 0] = rng.integers(0, 50, (BLOCK + 9, 5))
+    counts[:, 1] = rng.binomial(counts[:, 0], 0.3)
+    stats = BehaviorStats(counts)
+    alone = stats.sums(Examination(), threads=1)
+    assert same_bits(stats.sums(Examination(), threads=3), alone)
+    np.testing.assert_array_equal(alone.shown, stats.shown)
+    np.testing.assert_array_equal(alone.clicks, stats.clicks)
 
 
-def test_sums_of_a_view_are_those_of_its_items() -> None:
-    stats = recorded(long_log(3, 30), 30)
-    curve = Examination()
-    views: list[slice | npt.NDArray[np.integer] | npt.NDArray[np.bool_]] = [
-        slice(3, 20, 4),
-        slice(None, None, -1),
-        np.array([5, 1, 1]),
-        np.arange(30) % 3 == 0,
-    ]
-    for chosen in views:
-        assert bits(stats[chosen].sums(curve)) == bits(stats.sums(curve).rows(chosen))
-    apart = BehaviorStats(np.asfortranarray(stats.counts))
-    assert bits(apart.sums(curve)) == bits(stats.sums(curve))
-    assert stats[:0].sums(curve).shown.shape == (0,)
+def test_large_counts_sum_exactly() -> None:
+    most = 2**31 - 1
+    stats = BehaviorStats.of(shown=[[most] * 3], clicks=[[most, 0, most]])
+    sums = stats.sums(Examination(curve=(1.0, 0.5, 0.5)))
+    assert sums.shown[0] == 3 * most
+    assert sums.clicks[0] == 2 * most
+    assert sums.weighted_clicks[0] == 3 * most
+    assert sums.exposure[0] == 2 * most
 
 
 def test_slots_that_nobody_examines_count_nothing() -> None:
-    stats = BehaviorStats.zeros(2)
-    stats.record([0, 1], [False, True])
+    stats = BehaviorStats.of(shown=[[2, 3]], clicks=[[1, 3]])
     sums = stats.sums(Examination(cutoff=1))
-    assert [values.tolist() for values in sums] == [[1, 0], [0, 0], [0, 0], [1, 0]]
-    assert stats.shown.tolist() == [1, 1]
-    assert stats.clicks.tolist() == [0, 1]
+    assert [float(values[0]) for values in sums] == [2.0, 1.0, 1.0, 2.0]
+    assert (stats.shown[0], stats.clicks[0]) == (5, 4)  # the counts keep them
 
 
-# --- recording -----------------------------------------------------------------------------------
+def test_rows_of_sums() -> None:
+    sums = BehaviorStats.of(shown=[4, 5, 6], clicks=[1, 2, 3]).sums(Examination())
+    assert sums.rows(np.array([2, 0])).clicks.tolist() == [3.0, 1.0]
+    assert sums.rows(slice(1, None)).shown.tolist() == [5.0, 6.0]
 
 
-def test_a_session_may_hold_several_behaviors() -> None:
-    stats = BehaviorStats.zeros(3, behaviors=SHOP)
-    stats.record([2, 0, 1], [SHOP.outcome("click"), 0, SHOP.outcome("purchase")])
-    assert stats.shown.tolist() == [1, 1, 1]
-    assert stats.clicks.tolist() == [0, 1, 1]
-    assert stats.sums(Examination(severity=0.0)).clicks.round(6).tolist() == [0, 1, 0.3]
+# --- items, slots, merging ----------------------------------------------------------------------
 
 
 def test_a_slice_shares_memory_with_the_whole() -> None:
@@ -157,8 +137,48 @@ def test_a_slice_shares_memory_with_the_whole() -> None:
     stats[2:4].record([1], [True])
     assert stats.clicks.tolist() == [0, 0, 0, 1, 0]
     assert stats[np.array([3, 0])].clicks.tolist() == [1, 0]
-    with pytest.raises(ParameterError, match="by a slice or by an array"):
+    assert stats[np.array([False, False, False, True, True])].clicks.tolist() == [1, 0]
+    assert len(stats[2:4]) == 2
+    with pytest.raises(ParameterError, match="slice or by an array"):
         stats[3]  # type: ignore[index]
+
+
+def test_every_other_item_and_fewer_slots_sum_like_a_copy() -> None:
+    stats = BehaviorStats.of(
+        shown=np.arange(20).reshape(5, 4), clicks=np.arange(20).reshape(5, 4) // 2
+    )
+    strided = stats[::2]
+    assert packed(strided.counts) is strided.counts  # no copy where items are whole
+    copied = BehaviorStats(strided.counts.copy())
+    assert same_bits(strided.sums(Examination()), copied.sums(Examination()))
+    narrow = BehaviorStats(stats.counts[:, :, :2])
+    assert same_bits(
+        narrow.sums(Examination()), BehaviorStats(narrow.counts.copy()).sums(Examination())
+    )
+
+
+def test_widened_statistics_are_the_same_with_room_for_more() -> None:
+    stats = BehaviorStats.of(shown=[[3, 2]], clicks=[[1, 1]])
+    wide = stats.widened(SLOTS)
+    assert wide.slots == SLOTS
+    assert same_bits(wide.sums(Examination()), stats.sums(Examination()))
+    assert stats.widened(2) is stats
+    assert stats.merge(wide).shown.tolist() == [10]
+    for slots in (1, SLOTS + 1):
+        with pytest.raises(ParameterError, match="cannot be widened"):
+            stats.widened(slots)
+
+
+def test_long_lists_are_recorded_in_bands() -> None:
+    stats = BehaviorStats.zeros(60)
+    stats.record(np.arange(60), np.arange(60) == 12)
+    assert stats.counts[12, :, 10].tolist() == [1, 1]  # ranks 11 to 15
+    assert stats.counts[59, :, 13].tolist() == [1, 0]  # ranks 51 to 100
+    with pytest.raises(ParameterError, match="a list of 6 items needs 6 slots"):
+        BehaviorStats.zeros(9, slots=5).record(range(6), [0] * 6)
+
+
+# --- refusals -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -171,108 +191,78 @@ def test_a_slice_shares_memory_with_the_whole() -> None:
         ([[0]], [[0]], "one outcome for each"),
         ([0.5], [0], "item numbers"),
         ([0], [2], r"0 \(nothing\) or 1 \(click\)"),
-        ([0], [0.5], r"0 \(nothing\) or 1 \(click\)"),
-        ([0], [-1], r"0 \(nothing\) or 1 \(click\)"),
-        ([0], [float("nan")], r"0 \(nothing\) or 1 \(click\)"),
-        ([0, 1, 2], [0, 0, 1], "needs 3 slots, these statistics have 2"),
+        ([0], [-1], "an outcome is"),
+        ([0], [0.5], "an outcome is"),
+        ([0], [float("nan")], "an outcome is"),
     ],
 )
 def test_a_bad_session_is_refused_and_changes_nothing(
     ranking: list[int], outcomes: list[int], problem: str
 ) -> None:
-    stats = BehaviorStats.zeros(3, slots=2)
+    stats = BehaviorStats.zeros(3)
     with pytest.raises(ParameterError, match=problem):
         stats.record(ranking, outcomes)
     assert not stats.counts.any()
 
 
 def test_counts_never_overflow() -> None:
-    full = np.iinfo(np.int32).max
-    stats = BehaviorStats.of(shown=[full, 1], clicks=[full, 0])
-    with pytest.raises(ParameterError, match="2³¹ − 1"):
-        stats.record([0], [True])
-    with pytest.raises(ParameterError, match="2³¹ − 1"):
-        stats.merge(stats)
-    assert stats.shown.tolist() == [full, 1]
-
-
-# --- making and merging --------------------------------------------------------------------------
-
-
-def test_impressions_and_clicks_come_by_item_or_by_item_and_rank() -> None:
-    by_rank = BehaviorStats.of(shown=[[5, 2], [0, 3]], clicks=[[1, 0], [0, 3]])
-    assert by_rank.counts.tolist() == [[[5, 2], [1, 0]], [[0, 3], [0, 3]]]
-    on_top = BehaviorStats.of(shown=np.array([5, 2]), clicks=(1.0, 0.0))
-    assert on_top.counts.tolist() == [[[5], [1]], [[2], [0]]]
-    assert on_top.sums(Examination()).exposure.tolist() == [5, 2]
-    assert len(BehaviorStats.of([], [])) == 0
+    full = BehaviorStats.of(shown=[[2**31 - 1, 0]], clicks=[[0, 0]])
+    with pytest.raises(ParameterError, match="2³¹"):
+        full.record([0], [1])
+    assert full.clicks[0] == 0
+    with pytest.raises(ParameterError, match="2³¹"):
+        full.merge(BehaviorStats.of(shown=[[1, 0]], clicks=[[0, 0]]))
 
 
 @pytest.mark.parametrize(
     ("shown", "clicks", "problem"),
     [
+        ([0], [5], "item 0 has more clicks than impressions at rank 1"),
+        ([[9, 0]], [[0, 1]], "more clicks than impressions at rank 2"),
         ([-1], [0], "negative"),
-        ([1], [-1], "negative"),
-        ([float("nan")], [0], "whole number"),
-        ([0.5], [0], "whole number"),
-        ([2.0**31], [0], "whole number"),
-        ([1], [1, 2], "shape"),
-        ([[1, 2]], [[1], [2]], "shape"),
+        ([0.5], [0], "not a whole number"),
+        ([float("nan")], [0], "not a whole number"),
+        ([float("inf")], [0], "not a whole number"),
+        ([2**31], [0], "not a whole number below"),
+        (["a"], [0], "not a number"),
+        ([1, 2], [1], "shape"),
         ([[[1]]], [[[1]]], "one row per item"),
-        (["a"], [0], "shown holds something that is not a number"),
-        ([0], [None], "clicks holds a number that is not a whole number"),
-        ([3, 3], [0, 5], "item 1 has more clicks than impressions at rank 1"),
-        ([[9] * 12], [[0] * 11 + [10]], "item 0 .* at ranks 16 to 25"),
+        (5, 1, "one row per item"),
+        ([[1] * (SLOTS + 1)], [[0] * (SLOTS + 1)], "slots"),
     ],
 )
-def test_numbers_that_no_log_can_give_are_refused(
+def test_counts_that_no_log_can_give_are_refused(
     shown: list[float], clicks: list[float], problem: str
 ) -> None:
     with pytest.raises(ParameterError, match=problem):
         BehaviorStats.of(shown, clicks)
 
 
-@pytest.mark.parametrize(
-    "counts",
-    [
-        [[[0], [0]]],
-        np.zeros((2, 2, 3), np.int64),
-        np.zeros((2, 2), np.int32),
-        np.zeros((2, 3, 3), np.int32),
-        np.zeros((2, 2, 0), np.int32),
-        np.zeros((2, 2, 17), np.int32),
-    ],
-)
-def test_counts_of_another_type_or_shape_are_refused(counts: npt.NDArray[np.int32]) -> None:
-    with pytest.raises(ParameterError, match=r"int32 of shape \(items, 2, slots\)"):
-        BehaviorStats(counts)
-
-
-def test_more_outcomes_than_impressions_are_refused_whatever_they_are() -> None:
-    counts = np.array([[[3], [1], [1], [1]], [[3], [2], [1], [1]]], np.int32)
-    BehaviorStats(counts[:1], SHOP)
-    with pytest.raises(ParameterError, match="item 1 has more clicks than impressions"):
+def test_several_behaviors_together_never_exceed_the_impressions() -> None:
+    counts = np.array([[[2], [1], [1], [1]]], np.int32)
+    with pytest.raises(ParameterError, match="more clicks"):
         BehaviorStats(counts, SHOP)
 
 
-def test_merging_what_does_not_fit_is_refused() -> None:
-    for other in (BehaviorStats.zeros(3), BehaviorStats.zeros(2, behaviors=SHOP)):
-        with pytest.raises(ParameterError, match="cannot merge"):
-            BehaviorStats.zeros(2).merge(other)
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[[1], [0]]],
+        np.zeros((1, 2, 5)),
+        np.zeros((1, 2, 5), np.int64),
+        np.zeros((2, 5), np.int32),
+        np.zeros((1, 3, 5), np.int32),
+        np.zeros((1, 2, 0), np.int32),
+        np.zeros((1, 2, SLOTS + 1), np.int32),
+    ],
+)
+def test_arrays_of_another_type_or_shape_are_refused(counts: object) -> None:
+    with pytest.raises(ParameterError, match=r"BehaviorStats\.of converts"):
+        BehaviorStats(counts)  # type: ignore[arg-type]
 
 
-def test_room_can_only_grow() -> None:
-    stats = BehaviorStats.of(shown=[[5, 2]], clicks=[[1, 0]])
-    assert stats.widened(2) is stats
-    assert stats.widened(4).counts.tolist() == [[[5, 2, 0, 0], [1, 0, 0, 0]]]
-    for slots in (1, 17):
-        with pytest.raises(ParameterError, match="2 slots cannot be widened"):
-            stats.widened(slots)
-
-
-def test_merging_leaves_both_as_they_were() -> None:
-    parts = [recorded(long_log(seed, 5), 5) for seed in (1, 2)]
-    before = [part.counts.copy() for part in parts]
-    parts[0].merge(parts[1]).record([0], [True])
-    for part, counts in itertools.zip_longest(parts, before):
-        np.testing.assert_array_equal(part.counts, counts)
+def test_statistics_that_do_not_match_are_not_merged() -> None:
+    with pytest.raises(ParameterError, match="2 and 3 items"):
+        BehaviorStats.zeros(2).merge(BehaviorStats.zeros(3))
+    with pytest.raises(ParameterError, match="different behaviors"):
+        BehaviorStats.zeros(2).merge(BehaviorStats.zeros(2, behaviors=SHOP))

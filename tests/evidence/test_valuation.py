@@ -1,64 +1,60 @@
-"""What counts are worth: whole numbers, close to the plain ones, for every curve."""
-
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ebrank import Examination, ParameterError
-from ebrank.evidence import CLICKS, Behaviors, Valuation
+from ebrank.evidence import Behaviors, Valuation
 from ebrank.evidence.slots import SLOTS, ranks_of
 from ebrank.evidence.valuation import UNIT
-from tests.evidence.logs import SHOP, curves, slow_p
+
+SHOP = Behaviors.of({"click": 0.25, "purchase": 1.0})
 
 
-@given(curves, st.sampled_from([CLICKS, SHOP]), st.integers(1, SLOTS))
-def test_the_table_holds_the_plain_weights_in_units(
-    curve: Examination, behaviors: Behaviors, slots: int
-) -> None:
-    valuation = Valuation.of(curve, behaviors, slots=slots)
-    p = np.array([slow_p(curve, ranks_of(slot)[0]) for slot in range(slots)])
-    seen, exposure, *rest = valuation.table.reshape(-1, slots)
-    np.testing.assert_array_equal(seen, p > 0)
-    np.testing.assert_allclose(exposure * UNIT, p, rtol=0, atol=UNIT)
-    k = len(behaviors.all)
-    assert len(rest) == 2 * k
-    for weight, clicks, weighted in zip(behaviors.weights, rest[:k], rest[k:], strict=True):
-        np.testing.assert_allclose(clicks * UNIT, weight * (p > 0), rtol=0, atol=UNIT)
-        expected = [weight / x if x else 0.0 for x in p]
-        np.testing.assert_allclose(weighted * UNIT, expected, rtol=1e-12, atol=UNIT)
-    np.testing.assert_array_equal(valuation.exposure, exposure)
+def parts(valuation: Valuation) -> tuple[list[float], ...]:
+    """Return seen, p, and for each behavior w, then for each behavior w/p."""
+    table = valuation.table.reshape(-1, valuation.slots).astype(float)
+    table[1:] *= UNIT
+    return tuple(row.tolist() for row in table)
 
 
-@pytest.mark.parametrize("cutoff", [11, 12, 15, 16, 20, 25, 40, 70, 150, 800])
-def test_a_cutoff_within_a_band_leaves_the_ranks_above_it_seen(cutoff: int) -> None:
-    p = Valuation.of(Examination(cutoff=cutoff), slots=SLOTS).exposure * UNIT
-    curve = Examination()
+def test_the_table_holds_seen_p_w_and_w_over_p() -> None:
+    curve = Examination(curve=(1.0, 0.5, 0.25, 0.0))
+    seen, p, click, purchase, click_over_p, purchase_over_p = parts(
+        Valuation.of(curve, SHOP, slots=4)
+    )
+    assert seen == [1, 1, 1, 0]
+    assert p == [1, 0.5, 0.25, 0]
+    assert click == [0.25, 0.25, 0.25, 0]
+    assert purchase == [1, 1, 1, 0]
+    assert click_over_p == [0.25, 0.5, 1, 0]
+    assert purchase_over_p == [1, 2, 4, 0]
+
+
+def test_a_band_has_the_mean_p_of_its_examined_ranks() -> None:
+    valuation = Valuation.of(Examination(), slots=SLOTS)
     for slot in range(SLOTS):
-        seen = [float(curve([k])[0]) for k in ranks_of(slot) if k <= cutoff]
-        assert p[slot] == pytest.approx(np.mean(seen) if seen else 0.0, abs=UNIT)
+        mean = np.mean([1 / np.log2(rank + 1) for rank in ranks_of(slot)])
+        assert valuation.exposure[slot] * UNIT == pytest.approx(mean, abs=1e-9)
+    cut = Valuation.of(Examination(cutoff=13), slots=SLOTS).exposure * UNIT
+    assert cut[10] == pytest.approx(np.mean([1 / np.log2(rank + 1) for rank in (11, 12, 13)]))
+    assert not cut[11:].any()
 
 
-def test_clicks_of_impressions_spread_over_a_band_are_unbiased() -> None:
-    curve, relevance = Examination(curve=tuple(np.linspace(1, 0.1, 15))), 0.4
-    valuation = Valuation.of(curve, slots=11)
-    clicks = sum(float(curve([k])[0]) * relevance for k in ranks_of(10))
-    weighted = clicks * valuation.table[-1] * UNIT
-    assert weighted / len(ranks_of(10)) == pytest.approx(relevance)
-
-
-def test_a_table_is_made_once_and_cannot_be_changed() -> None:
-    valuation = Valuation.of(Examination(cutoff=5), slots=5)
-    assert Valuation.of(Examination(cutoff=5), slots=5) is valuation
+def test_it_is_made_once_and_cannot_be_changed() -> None:
+    valuation = Valuation.of(Examination(cutoff=7), slots=5)
+    assert Valuation.of(Examination(cutoff=7), slots=5) is valuation
     with pytest.raises(ValueError, match="read-only"):
-        valuation.table[0] = 0
+        valuation.table[0] = 2
 
 
-def test_ranks_that_hardly_anyone_examines_are_refused_by_name() -> None:
-    with pytest.raises(ParameterError, match="rank 2 with probability 1e-05, too rarely"):
-        Valuation.of(Examination(curve=(1.0, 1e-5)), slots=3)
-    with pytest.raises(ParameterError, match="ranks 101 to 300 with probability"):
-        Valuation.of(Examination(severity=4.6), slots=SLOTS)
-    Valuation.of(Examination(severity=4.6, cutoff=50), slots=SLOTS)
+@pytest.mark.parametrize(
+    ("curve", "where"),
+    [
+        (Examination(curve=(1.0, 1e-5)), "rank 2"),
+        (Examination(severity=5.0), "ranks 101 to 300"),
+    ],
+)
+def test_a_rank_that_users_hardly_examine_is_refused(curve: Examination, where: str) -> None:
+    with pytest.raises(ParameterError, match=f"{where} with probability .* too rarely"):
+        Valuation.of(curve, slots=SLOTS)

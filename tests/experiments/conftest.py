@@ -6,8 +6,9 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Dataset
-from ebrank.experiments import catalog, choice
-from ebrank.experiments.runner import Order, Report, carry_out
+from ebrank.experiments import catalog
+from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_plan
 from ebrank.simulation.config import SimulationConfig
 
 
@@ -17,13 +18,15 @@ def dataset() -> Dataset:
 
 
 @pytest.fixture(scope="session")
-def order() -> Order:
+def plan() -> ReproductionPlan:
     """Return an order for everything; to save time, UCBRank alone is tuned."""
-    given = choice.read_given(["ebrank:epsilon=30", "ebrank:estimator=exposure,epsilon=20"])
+    given = tuning.read_given(["ebrank:epsilon=30", "ebrank:estimator=exposure,epsilon=20"])
     config = SimulationConfig(sessions=400, updates=4)
-    return Order(catalog.selected(), config, seed=5, trials=2, given=given)
+    return ReproductionPlan(catalog.selected(), config, seed=5, trials=2, given=given)
 
 
 @pytest.fixture(scope="session")
-def report(order: Order, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    return carry_out(order, dataset, tmp_path_factory.mktemp("trials"), jobs=2)
+def finished(
+    plan: ReproductionPlan, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory
+) -> FinishedDataset:
+    return run_plan(plan, dataset, tmp_path_factory.mktemp("trials"), jobs=2)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from ebrank.experiments import assembly
-from ebrank.experiments.lineup import ENTRANTS
-from ebrank.experiments.outcome import Cell, Column, Row, Table
-from ebrank.experiments.runner import Order, Report
-from ebrank.simulation.storage import fingerprint
+from ebrank.experiments.framework.entrants import ENTRANTS
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
+from ebrank.provenance import fingerprint
 
 
 def half(dataset: str, *values: float) -> Table:
@@ -19,9 +19,11 @@ def test_tables_of_several_datasets_stand_side_by_side() -> None:
     assert assembly.side_by_side([half("A", 0.1)]) == half("A", 0.1)
 
 
-def test_several_datasets_share_two_tables_and_name_their_own(order: Order, report: Report) -> None:
-    chapter = assembly.chapter(order, report, several=True)
-    document = assembly.document("x", order, [chapter, chapter])
+def test_several_datasets_share_two_tables_and_name_their_own(
+    plan: ReproductionPlan, finished: FinishedDataset
+) -> None:
+    part = assembly.dataset_part(plan, finished, several=True)
+    document = assembly.document("x", plan, [part, part])
     first, second = document.tables
     assert (first.name, len(first.rows)) == ("table1", 2)
     assert (second.name, len(second.columns), len(second.rows)) == ("table2", 7, 20)
@@ -31,33 +33,35 @@ def test_several_datasets_share_two_tables_and_name_their_own(order: Order, repo
     assert "time-mq2007-like-0.02" in [figure.name for figure in document.datasets[0].figures]
 
 
-def test_one_dataset_needs_no_name(order: Order, report: Report) -> None:
-    record = assembly.chapter(order, report, several=False).record
+def test_one_dataset_needs_no_name(plan: ReproductionPlan, finished: FinishedDataset) -> None:
+    record = assembly.dataset_part(plan, finished, several=False).record
     names = [table.name for table in record.tables]
     assert names[0] == "table3"
     assert names[-1] == "tuning"
-    assert record.fingerprint == fingerprint(report.setup.dataset)
+    assert record.fingerprint == fingerprint(finished.setup.dataset)
     assert record.stands_in_for == "MQ2007"
     assert record.ledger
 
 
-def test_every_run_is_recorded_entrants_by_their_key(report: Report) -> None:
-    records = list(assembly.run_records(report.setup, report.results))
-    assert len(records) == len(report.results)
+def test_every_run_is_recorded_entrants_by_their_key(finished: FinishedDataset) -> None:
+    records = list(assembly.run_records(finished.setup, finished.results))
+    assert len(records) == len(finished.results)
     usual = [r for r in records if r.entering_probability == 1.0 and r.believed is None]
     assert {record.key for record in usual} == {"", *(one.key for one in ENTRANTS)}
     (ours,) = [record for record in usual if record.key == "ebrank"]
-    result = report.results[report.setup.run("ebrank")]
+    result = finished.results[finished.setup.run("ebrank")]
     assert ours.warm == tuple(result.warm_ndcg)
     assert ours.cum == tuple(result.cum_ndcg)
     assert (ours.ranker, ours.sessions) == (result.ranker, 400)
     assert "severity=0.5" in " ".join(record.believed or "" for record in records)
 
 
-def test_times_are_of_the_runs_each_experiment_rests_on(order: Order, report: Report) -> None:
-    times = assembly.times([assembly.chapter(order, report, several=False)], jobs=3)
+def test_times_are_of_the_runs_each_experiment_rests_on(
+    plan: ReproductionPlan, finished: FinishedDataset
+) -> None:
+    times = assembly.times([assembly.dataset_part(plan, finished, several=False)], jobs=3)
     (data,) = times["datasets"]
     table3 = next(one for one in data["experiments"] if one["name"] == "table3")
-    runs = next(one for one in order.experiments if one.name == "table3").runs(report.setup)
+    runs = next(one for one in plan.experiments if one.name == "table3").runs(finished.setup)
     assert table3["runs"] == len(runs) == 7
-    assert table3["trial_seconds"] == sum(report.results[run].seconds for run in runs)
+    assert table3["trial_seconds"] == sum(finished.results[run].seconds for run in runs)

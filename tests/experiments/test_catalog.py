@@ -18,14 +18,14 @@ def test_extras_are_all_that_the_paper_does_not_have() -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "told"),
+    ("only", "message"),
     [
         ("tabel2", "no experiment is called 'tabel2'; did you mean table2? Known: table1, "),
         ("time,", "no experiment is called ''. Known: table1, "),
         ("Extra", "no experiment is called 'Extra'; did you mean extras?"),
     ],
 )
-def test_an_unknown_name_is_told_with_the_nearest(only: str, told: str) -> None:
+def test_an_unknown_name_is_answered_with_the_nearest(only: str, message: str) -> None:
     with pytest.raises(ParameterError) as caught:
         selected(only)
-    assert told in str(caught.value)
+    assert message in str(caught.value)

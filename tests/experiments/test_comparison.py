@@ -13,8 +13,8 @@ import ebrank
 from ebrank.errors import ParameterError
 from ebrank.evaluation.significance import fisher_randomization, query_differences
 from ebrank.experiments.comparison import Comparison, compared, figure, plain, table
-from ebrank.experiments.measures import MEASURES
-from ebrank.experiments.outcome import Cell
+from ebrank.experiments.framework.measures import MEASURES
+from ebrank.experiments.framework.outcome import Cell
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
@@ -39,24 +39,24 @@ def test_sharing_a_letter_means_no_significant_difference(
     results: list[Result], found: Comparison
 ) -> None:
     several = 0
-    for measure, told in zip(MEASURES, found.letters, strict=True):
+    for measure, letters in zip(MEASURES, found.letters, strict=True):
         pairs = list(combinations(range(len(results)), 2))
         p_values = [
             fisher_randomization(query_differences(results[i], results[j], measure.metric))
             for i, j in pairs
         ]
-        order = np.argsort(p_values, kind="stable")
+        plan = np.argsort(p_values, kind="stable")
         largest, adjusted = 0.0, {}
-        for place, index in enumerate(order):  # Holm, step by step
+        for place, index in enumerate(plan):  # Holm, step by step
             largest = max(largest, min(1.0, p_values[index] * (len(pairs) - place)))
             adjusted[pairs[index]] = largest
         own = [pair.p_value for pair in found.pairs if pair.metric == measure.metric]
         assert own == pytest.approx([adjusted[pair] for pair in pairs])
         for i, j in pairs:
-            assert bool(set(told[i]) & set(told[j])) == (adjusted[i, j] >= 0.05)
+            assert bool(set(letters[i]) & set(letters[j])) == (adjusted[i, j] >= 0.05)
             several += adjusted[i, j] < 0.05
         best = max(range(len(results)), key=lambda i: measure.mean(results[i]))
-        assert "a" in told[best]
+        assert "a" in letters[best]
     assert 0 < several < 30, "the test has seen both"
 
 
@@ -69,12 +69,12 @@ def test_pairs_tell_the_differences_of_the_means(found: Comparison) -> None:
 
 
 def test_the_table(found: Comparison) -> None:
-    told = table(found)
-    assert [row.cells[0] for row in told.rows] == [result.ranker for result in found.results]
-    assert "mq2007-like×0.05" in told.title
+    shown = table(found)
+    assert [row.cells[0] for row in shown.rows] == [result.ranker for result in found.results]
+    assert "mq2007-like×0.05" in shown.title
     for column, measure in enumerate(MEASURES, start=1):
-        cells = [row.cells[column] for row in told.rows]
-        values = [measure.of(result) for result in found.results]
+        cells = [row.cells[column] for row in shown.rows]
+        values = [measure.values(result) for result in found.results]
         for cell, own, letters in zip(cells, values, found.letters[column - 1], strict=True):
             assert isinstance(cell, Cell)
             assert cell.value == own.mean()
@@ -96,18 +96,18 @@ def test_the_figure_has_a_line_for_each_ranker_in_its_own_colors(found: Comparis
 
 def test_captions_of_one_trial_speak_of_no_spread(found: Comparison) -> None:
     one = compared([replace(each, trials=each.trials[:1]) for each in found.results])
-    for told, several in ((figure(one), figure(found)), (table(one), table(found))):
+    for alone, several in ((figure(one), figure(found)), (table(one), table(found))):
         assert several.caption.startswith("Mean of the trials")
         assert "standard deviation" in several.caption
-        assert told.caption.startswith("One trial")
-        assert "deviation" not in told.caption
+        assert alone.caption.startswith("One trial")
+        assert "deviation" not in alone.caption
 
 
 def test_plain_objects_are_json(found: Comparison) -> None:
-    told = json.loads(json.dumps(plain(found), allow_nan=False))
-    assert (told["dataset"], told["seed"], told["trials"]) == ("mq2007-like×0.05", 1, 2)
-    assert told["rankers"][1]["letters"]["warm_ndcg"] == found.letters[1][1]
-    assert set(told["pairs"][0]) == {"metric", "a", "b", "difference", "p_value"}
+    document = json.loads(json.dumps(plain(found), allow_nan=False))
+    assert (document["dataset"], document["seed"], document["trials"]) == ("mq2007-like×0.05", 1, 2)
+    assert document["rankers"][1]["letters"]["warm_ndcg"] == found.letters[1][1]
+    assert set(document["pairs"][0]) == {"metric", "a", "b", "difference", "p_value"}
 
 
 def test_one_ranker_is_no_comparison(results: list[Result]) -> None:

@@ -15,13 +15,13 @@ from ebrank.experiments.document import (
     write_document,
     write_times,
 )
-from ebrank.experiments.runner import Order, Report
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 
 
 @pytest.fixture(scope="session")
-def document(order: Order, report: Report) -> Document:
-    chapter = assembly.chapter(order, report, several=False)
-    return assembly.document("ebrank reproduce", order, [chapter])
+def document(plan: ReproductionPlan, finished: FinishedDataset) -> Document:
+    part = assembly.dataset_part(plan, finished, several=False)
+    return assembly.document("ebrank reproduce", plan, [part])
 
 
 def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> None:
@@ -33,20 +33,20 @@ def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (None, "results.json: no such file"),
-        ("", "no results of a reproduction"),
-        ("[]", "no results of a reproduction"),
-        ('{"kind": "ebrank simulate"}', "no results of a reproduction"),
+        ("", "not the results of a reproduction"),
+        ("[]", "not the results of a reproduction"),
+        ('{"kind": "ebrank simulate"}', "not the results of a reproduction"),
         ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99, not 1"),
         ('{"kind": "ebrank reproduce", "format": 1, "seed": "x"}', "not a Document"),
     ],
 )
-def test_what_is_none_is_refused(tmp_path: Path, content: str | None, told: str) -> None:
+def test_what_is_none_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
     if content is not None:
         (tmp_path / RESULTS).write_text(content)
-    with pytest.raises(DataError, match=told) as caught:
+    with pytest.raises(DataError, match=message) as caught:
         read_document(tmp_path)
     assert str(caught.value).startswith(str(tmp_path / RESULTS))
 
@@ -56,7 +56,9 @@ def test_a_document_that_lacks_something_is_refused(document: Document, tmp_path
     plain = json.loads(path.read_text())
     del plain["datasets"][0]["runs"][0]["warm"]
     path.write_text(json.dumps(plain))
-    with pytest.raises(DataError, match=r"datasets\[0\].runs\[0\].warm is missing"):
+    with pytest.raises(
+        DataError, match=r"missing required field `warm` - at `\$.datasets\[0\].runs"
+    ):
         read_document(tmp_path)
     path.write_text(json.dumps(plain | {"datasets": []}))
     with pytest.raises(DataError, match=r"results.json: datasets is empty"):

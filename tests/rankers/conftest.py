@@ -32,7 +32,7 @@ def make_trial() -> Callable[..., Trial]:
             query_ids=np.arange(queries).astype(str),
             query_splits=np.resize(np.array(SPLITS_IN_TURN, np.int8), queries),
             baseline=rng.random(rows, dtype=np.float32),
-            feature_ids=np.arange(features, dtype=np.int32),
+            feature_ids=np.arange(1, features + 1, dtype=np.int32),
             max_label=2,
         )
         relevance = 0.1 + 0.3 * labels.astype(np.float64)

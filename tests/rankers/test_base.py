@@ -97,13 +97,13 @@ def test_parameters_out_of_range_are_refused(made_up: type[Any], values: dict[st
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("rate=much", "rate takes a number of 0 or more, not 'much'"),
+        ("rate=much", "madeup: rate takes a number of 0 or more, not 'much'"),
         ("rate=-1", "madeup: rate takes a number of 0 or more, not -1.0"),
         ("rate=1e999", "madeup: rate takes a number of 0 or more, not inf"),
         ("shift=nan", "madeup: shift takes a number, not nan"),
-        ("times=2.5", "times takes a whole number of 1 or more, not '2.5'"),
+        ("times=2.5", "madeup: times takes a whole number of 1 or more, not '2.5'"),
         ("share=2", "madeup: share takes a number from 0 to 1, not 2.0"),
-        ("fast=maybe", "fast takes true or false, not 'maybe'"),
+        ("fast=maybe", "madeup: fast takes true or false, not 'maybe'"),
         ("features=all", "madeup: features takes none or concate, not 'all'"),
     ],
 )

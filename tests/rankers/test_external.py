@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from ebrank.errors import ParameterError
+from ebrank.provenance import stamp
 from ebrank.rankers import external, registry
 from ebrank.rankers.bm25 import BM25
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
-from ebrank.simulation.storage import engine_stamp
 from tests.simulation.tiny import tiny
 
 MINE = """
@@ -128,10 +128,10 @@ def test_the_path_of_a_built_in_ranker_gives_that_ranker() -> None:
 def test_a_stored_trial_depends_on_the_file(write: Write, tmp_path: Path) -> None:
     write("my_rankers.py", MINE)
     ranker = registry.parse("my_rankers:Mine")
-    before = engine_stamp(ranker)
-    assert engine_stamp(ranker) == before
+    before = stamp(ranker)
+    assert stamp(ranker) == before
     write("my_rankers.py", MINE + "\n    # changed")
-    assert engine_stamp(ranker) != before
+    assert stamp(ranker) != before
 
 
 @pytest.mark.usefixtures("mine")
@@ -161,7 +161,7 @@ def test_a_stored_trial_depends_on_the_file(write: Write, tmp_path: Path) -> Non
         ("my_rankers:epsilon=2", "no ranker is called 'my_rankers'"),
     ],
 )
-def test_mistakes_are_told(text: str, said: str) -> None:
+def test_mistakes_are_refused_with_a_reason(text: str, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
         registry.parse(text)
 

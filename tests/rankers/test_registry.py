@@ -32,7 +32,7 @@ def test_parses_names_and_parameters() -> None:
 
 
 def test_a_ranker_is_printed_as_it_is_typed() -> None:
-    text = "ebrank:clamp=true,epsilon=3,early_stopping=false"
+    text = "ebrank:epsilon=3,clamp=true,early_stopping=false"
     assert str(registry.parse(text)) == text
 
 

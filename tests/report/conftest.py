@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.report.page import page
-from ebrank.report.plots import svg_file
+from ebrank.report.figures.render import svg_file
+from ebrank.report.page.html import page
 from tests.report.sample import FIGURE, OTHERS, TIMES, document
 
 

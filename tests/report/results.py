@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ebrank.experiments.document import DatasetRecord, Document
-from ebrank.experiments.lineup import ENTRANTS, FIGURES, Entrant
-from ebrank.experiments.outcome import Cell, Column, Figure, Finding, Panel, Row, Series, Table
+from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
+from ebrank.experiments.framework.outcome import (
+    Cell,
+    Column,
+    Figure,
+    Finding,
+    Panel,
+    Row,
+    Series,
+    Table,
+)
 from tests.report.sample import dataset, document
 
 NAME = "data"
@@ -20,6 +29,9 @@ SCORES = {
     "ucbrank": (0.5, 0.8, 150.0),
     "ebrank": (0.51, 0.79, 160.0),
     "ebrank:estimator=exposure": (0.52, 0.85, 170.0),
+    "thompson": (0.5, 0.75, 145.0),
+    "random": (0.35, 0.35, 70.0),
+    "oracle": (1.0, 1.0, 190.0),
 }
 """Cold-, Warm- and Cum-NDCG by key."""
 MARKS = {("ebrank", 2): "*†", ("ucbrank", 1): "*"}
@@ -43,7 +55,7 @@ def table2(*, without: str = "") -> Table:
             Cell(score, 0.01, 1 if place == 2 else 3, marks=MARKS.get((one.key, place), ""))
             for place, score in enumerate(SCORES[one.key])
         )
-        rows.append(Row((one.label, *cells), one.setting, one.apart))
+        rows.append(Row((one.label, *cells), one.heading, one.apart))
     columns = (Column("ranker"), *(Column(title, NAME) for title in titles))
     return Table("table2", "Ranking performance", "", columns, tuple(rows))
 
@@ -57,7 +69,7 @@ def waiting() -> Table:
         if one.key in MEDIANS:
             first, top = MEDIANS[one.key]
             cells = (Cell(first, digits=0), Cell(0.9), Cell(top, digits=0), Cell(0.8))
-            rows.append(Row((one.label, Cell(50.0, digits=0), *cells), one.setting, one.apart))
+            rows.append(Row((one.label, Cell(50.0, digits=0), *cells), one.heading, one.apart))
     return Table("waiting", "Waiting", "", tuple(columns), tuple(rows))
 
 

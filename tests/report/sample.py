@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ebrank.experiments.document import DatasetRecord, Document, RunRecord
-from ebrank.experiments.ledger import Entry, Section
-from ebrank.experiments.lineup import FIGURES
-from ebrank.experiments.outcome import (
+from ebrank.experiments.framework.entrants import FIGURES
+from ebrank.experiments.framework.outcome import (
     Cell,
     Column,
     Figure,
@@ -17,6 +16,7 @@ from ebrank.experiments.outcome import (
     Series,
     Table,
 )
+from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 
 NASTY = "<script>document.title='hit'</script> & \"q\" 'a' | \\x{y} `c` $z$ %_^~#*[1]"
 """What a folder, and so a dataset, might be called."""
@@ -95,19 +95,19 @@ FINDINGS = (
     Finding("three", "UCBRank is first", False, "−.1", "Someone is first", "UCBRank"),
 )
 LEDGER = (
-    Section("What the paper finds", "1 of 3 hold.", findings=FINDINGS),
-    Section(
+    LedgerSection("What the paper finds", "1 of 3 hold.", findings=FINDINGS),
+    LedgerSection(
         "Table 2",
         "Reference: the paper.",
         (
-            Entry("EBRank", "Warm", 0.849, 0.852, 0.004, group="with"),
-            Entry("EBRank", "Cum", 171.3, 100.0, 3.0, digits=1, group="with", remark="odd"),
-            Entry(NASTY, "Warm", 0.5, None, group="with", remark="not run"),
+            LedgerEntry("EBRank", "Warm", 0.849, 0.852, 0.004, group="with"),
+            LedgerEntry("EBRank", "Cum", 171.3, 100.0, 3.0, digits=1, group="with", remark="odd"),
+            LedgerEntry(NASTY, "Warm", 0.5, None, group="with", remark="not run"),
         ),
     ),
-    Section("Table 1", "", (Entry("data", "queries", 1643.0, 164.0, digits=0),)),
+    LedgerSection("Table 1", "", (LedgerEntry("data", "queries", 1643.0, 164.0, digits=0),)),
 )
-MISSING = (Section("MSLR: not at hand", f"Fill it by `ebrank reproduce --dataset {NASTY}`."),)
+MISSING = (LedgerSection("MSLR: not at hand", f"Fill it by `ebrank reproduce --dataset {NASTY}`."),)
 
 
 def dataset(name: str = NASTY) -> DatasetRecord:
@@ -133,7 +133,7 @@ def dataset(name: str = NASTY) -> DatasetRecord:
 
 
 def document(**changes: Any) -> Document:  # noqa: ANN401
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "command": f"ebrank reproduce --dataset '{NASTY}'",
         "seed": 1,
         "trials": 2,
@@ -144,7 +144,7 @@ def document(**changes: Any) -> Document:  # noqa: ANN401
         "datasets": (dataset(),),
         "missing": MISSING,
     }
-    return Document(**(told | changes))
+    return Document(**(fields | changes))
 
 
 TIMES = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ebrank.experiments.ledger import Entry, Section
-from ebrank.experiments.outcome import Cell
+from ebrank.experiments.framework.outcome import Cell
+from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 from ebrank.report.ledger import ledger_markdown, ledger_table, remarks
 from ebrank.report.tables.markdown import escaped
 from tests.report.sample import LEDGER, NASTY, document
@@ -23,14 +23,14 @@ def test_a_row_for_each_ranker_with_all_its_figures() -> None:
 
 
 def test_their_deviations_stand_beside_their_figures() -> None:
-    entries = tuple(Entry(name, "x^b", 0.5, 0.4, reference_sd=0.1) for name in "ab")
-    assert ledger_table(Section("", entries=entries)).rows[0].cells[1] == Cell(0.5, sd=0.1)
+    entries = tuple(LedgerEntry(name, "x^b", 0.5, 0.4, reference_sd=0.1) for name in "ab")
+    assert ledger_table(LedgerSection("", entries=entries)).rows[0].cells[1] == Cell(0.5, sd=0.1)
 
 
 def test_a_remark_stands_once() -> None:
     assert remarks(TABLE2) == {"odd": "a", "not run": "b"}
-    same = tuple(Entry(str(number), "Warm", 1.0, 2.0, remark="odd") for number in range(30))
-    assert remarks(Section("", entries=same)) == {"odd": "a"}
+    same = tuple(LedgerEntry(str(number), "Warm", 1.0, 2.0, remark="odd") for number in range(30))
+    assert remarks(LedgerSection("", entries=same)) == {"odd": "a"}
 
 
 def test_one_name_has_its_figures_below_each_other() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ebrank.errors import DataError
 from ebrank.experiments.document import Document
-from ebrank.experiments.outcome import Figure
+from ebrank.experiments.framework.outcome import Figure
 from ebrank.files import write_whole
 from ebrank.report.write import LIST, write_report
 from tests.report.sample import GRID, PERFORMANCE, TIMES, dataset, document
@@ -57,7 +57,7 @@ def test_what_is_no_longer_part_of_it_goes_and_what_is_not_ours_stays(tmp_path: 
 def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(DataError, match="no file of an earlier report") as caught:
+    with pytest.raises(DataError, match="not a file of an earlier report") as caught:
         write_report(small("time"), None, tmp_path)
     assert str(caught.value).startswith(str(tmp_path / name))
     assert files_in(tmp_path) == {name}
@@ -100,6 +100,6 @@ def test_no_list_makes_it_remove_what_no_report_has(tmp_path: Path, listed: str)
 @pytest.mark.parametrize("name", ["../out", "a/b", "", ".hidden", "a\\b"])
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     tables = (replace(PERFORMANCE, name=name),)
-    with pytest.raises(DataError, match="no name of a file"):
+    with pytest.raises(DataError, match="cannot be the name of a file"):
         write_report(document(tables=tables, datasets=()), None, tmp_path / "r")
     assert files_in(tmp_path) == set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import re
 import subprocess
 import sys
 import time
@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-import httpx
-
 PATIENCE = 60.0  # seconds: the machine may be busy
+ADDRESS = re.compile(r"http://[\d.]+:(\d+)[ /]")  # printed once it serves
 
 
 class Running:
@@ -27,8 +26,7 @@ class Running:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
-        self.port = _free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.port = 0
         self._file = folder / "ebrank.toml"
         self._file.write_text(config, encoding="utf-8")
         self._options = options
@@ -43,12 +41,13 @@ class Running:
         self.stop()
 
     def start(self) -> None:
-        """Start it and wait until it serves."""
+        """Start it and wait until it serves; where it did before, if it is not the first time."""
         where = ["--port", str(self.port)]
         if "--demo" not in self._options:  # whose store is its own
             where += ["--store", str(self.folder / "store")]
         options = [*where, "--config", str(self._file), *self._options]
         with (self.folder / "server.log").open("ab") as log:
+            before = len(self.log())
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "ebrank", "serve", *options],
                 stdout=log,
@@ -56,16 +55,16 @@ class Running:
                 env=self._environment,
             )
         deadline = time.monotonic() + PATIENCE
-        while not self._ready():
+        while not (told := ADDRESS.search(self.log(), before)):
             assert self._process.poll() is None, self.log()
             assert time.monotonic() < deadline, self.log()
-            time.sleep(0.05)
+            time.sleep(0.02)
+        self.port = int(told[1])
 
-    def _ready(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/readyz").is_success
-        except httpx.TransportError:
-            return False
+    @property
+    def url(self) -> str:
+        """Where it serves."""
+        return f"http://127.0.0.1:{self.port}"
 
     def stop(self) -> None:
         """Ask it to leave, and wait until it has."""
@@ -77,9 +76,3 @@ class Running:
     def log(self) -> str:
         """Return what it printed."""
         return (self.folder / "server.log").read_text(encoding="utf-8")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

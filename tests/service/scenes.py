@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ebrank import EBRanker, LinearPrior, model_file
-from ebrank.service import configuration
+from ebrank import EBRanker, model_file
+from ebrank.priors.base import State
 from ebrank.service.api import EventIn, ItemIn
-from ebrank.service.engine import Engine
-from ebrank.service.fitting import Fitted
+from ebrank.service.core.engine import Engine
+from ebrank.service.learning.fitting import TrainingResult
+from ebrank.service.ops import configuration
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
@@ -48,7 +49,9 @@ def play(
 
     async def whole() -> T:
         now = clock or Clock()
-        engine = Engine(store or MemoryStore(), chosen or Settings(), clock=now, timer=timer or now)
+        engine = await Engine.open(
+            store or MemoryStore(), chosen or Settings(), clock=now, timer=timer or now
+        )
         try:
             return await scene(engine)
         finally:
@@ -63,12 +66,21 @@ def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:
     return [ItemIn(f"i{at}", rng.random(width).tolist()) for at in range(count)]
 
 
-def better() -> Fitted:
+def linear_state(*weights: float, intercept: float = 0.0) -> State:
+    """Return what a linear learner could have learned."""
+    return {
+        "weights": np.array(weights),
+        "intercept": np.array([intercept]),
+        "ridge": np.array([1e-3]),
+    }
+
+
+def better() -> TrainingResult:
     """Return what a run makes that is better than the version it was judged against."""
     ranker = EBRanker()
-    ranker.prior_ = LinearPrior.from_state({"parameters": {}, "weights": [1.0], "intercept": 0.0})
+    ranker.state_ = linear_state(1.0)
     document = model_file.to_bytes(ranker).decode()
-    return Fitted(9, True, "it is better", 0.1, 0.2, document)
+    return TrainingResult(9, True, "it is better", 0.1, 0.2, document)
 
 
 def click(event_id: str, ranking_id: str, item: str, kind: str = "click") -> EventIn:

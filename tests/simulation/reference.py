@@ -23,7 +23,7 @@ from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
-from ebrank.testing import plain
+from tests.simulation import plain
 from tests.simulation.state import (
     Checkpoint,
     Item,
@@ -307,15 +307,16 @@ def slot(rank: int) -> int:
     return rank - 1 if rank <= 10 else 9 + sum(rank > last for last in BANDS)
 
 
-def mean_examination(curve: Examination, rank: int) -> float:
-    """Return the p that a rank counts with: its band's mean, down to the last that is examined."""
+def mean_examination(examination: Examination, rank: int) -> float:
+    """Return the p that stands for all of a rank's band: the mean down to the last examined."""
     if rank <= 10:
-        return float(curve([rank])[0])
+        return float(examination([rank])[0])
     last = next(last for last in BANDS if last >= rank)
-    band = curve(range(BANDS[BANDS.index(last) - 1] + 1, last + 1)).tolist()
-    while band and band[-1] == 0.0:
-        band.pop()
-    return sum(band) / len(band) if band else 0.0
+    first = BANDS[BANDS.index(last) - 1] + 1
+    p = examination(range(first, last + 1)).tolist()
+    while p and p[-1] == 0.0:
+        p.pop()
+    return sum(p) / len(p) if p else 0.0
 
 
 def rounded(x: float) -> float:

@@ -75,7 +75,6 @@ CONFIGS = {
         sessions=70,
         list_length=27,
         users=PositionBased(Examination(severity=0.5)),
-        believed=Examination(severity=0.5, cutoff=13),
     ),
 }
 
@@ -117,7 +116,10 @@ def test_session_by_session(text: str) -> None:
             model = engine.learner.update()
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize(
+    "config",
+    ["the paper's", *(pytest.param(name, marks=pytest.mark.slow) for name in list(CONFIGS)[1:])],
+)
 @pytest.mark.parametrize("text", VARIANTS)
 def test_whole_run(text: str, config: str) -> None:
     trial = len(text) % 3

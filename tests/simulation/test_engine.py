@@ -6,6 +6,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers import registry
@@ -13,7 +14,7 @@ from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation import scored
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial, simulate
+from ebrank.simulation.engine import _Run, run_trial, simulate
 from tests.simulation.tiny import tiny
 
 CONFIG = SimulationConfig(updates=4, sessions=130, warmup_sessions=2)
@@ -48,6 +49,25 @@ def test_shapes_of_a_trial() -> None:
     assert trial.wait_shown.dtype == trial.wait_top.dtype == trial.watched.dtype == np.int64
     assert trial.calibration is not None
     assert trial.calibration.shape[1] == 5
+
+
+def first_shown(data: Dataset, trial: int) -> list[int]:
+    """Return the rows that the initial log shows."""
+    config = replace(CONFIG, initial_candidates=(10, 10))
+    run = _Run(data, config, streams.trial_key(1, trial), threads=1)
+    run.warm_up()
+    return [int(row) for row in np.flatnonzero(run.trial.stats.shown)]
+
+
+def test_without_a_baseline_the_initial_log_is_in_an_order_drawn_for_the_trial() -> None:
+    data = tiny(sizes=(10, 10, 10))
+    distinct = replace(data, baseline=np.arange(data.n_rows, dtype=np.float32))
+    assert len({tuple(first_shown(distinct, trial)) for trial in range(9)}) == 1
+    unknown = replace(data, baseline=np.zeros(data.n_rows, np.float32))
+    orders = [first_shown(unknown, trial) for trial in range(400)]
+    assert orders[:9] == [first_shown(unknown, trial) for trial in range(9)]
+    counts = np.bincount(np.concatenate(orders), minlength=data.n_rows)
+    assert np.abs(counts - 200).max() < 50, "each of ten is among the five in half of all trials"
 
 
 def test_nothing_but_the_cutoffs_depends_on_the_cutoffs() -> None:

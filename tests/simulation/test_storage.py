@@ -16,20 +16,23 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import ebrank
+from ebrank import provenance
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
 from ebrank.rankers import registry
-from ebrank.simulation import storage
+from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.storage import (
     StorageWarning,
     Store,
-    fingerprint,
     read_trial,
     write_trial,
 )
+from tests.importing import Folder, folder
+
+__all__ = ["folder"]
 
 BM25 = registry.parse("bm25")
 EBRANK = registry.parse("ebrank")
@@ -123,7 +126,7 @@ def test_the_name_holds_all_that_matters(
     }
     usual = path()
     assert path() == usual
-    monkeypatch.setattr(storage, "_package_stamp", lambda: "another engine")
+    monkeypatch.setattr(provenance, "package_stamp", lambda: "another engine")
     assert len(others | {usual, path()}) == 8
 
 
@@ -132,6 +135,93 @@ def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) ->
     given = dataclasses.replace(formula, sessions=formula.session_count(dataset))
     paths = {Store(tmp_path, dataset, config, 0).path(BM25, 0) for config in (formula, given)}
     assert len(paths) == 1
+
+
+USERS = """
+from dataclasses import dataclass, field
+from ebrank.compiled import FirstClass
+from ebrank.evidence import Examination
+from ebrank.simulation.users import BROWSE
+from patience import PATIENCE
+
+def rule(relevance, examination, minds, length, key, outcomes):
+    clicks = 0
+    for rank in range(length):
+        clicked = clicks < PATIENCE and minds[rank] < examination[rank] * relevance[rank]
+        outcomes[rank] = clicked
+        clicks += clicked
+
+RULE = FirstClass(rule, BROWSE)
+
+@dataclass(frozen=True)
+class Patient:
+    examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
+    @property
+    def browse(self):
+        return RULE
+"""
+
+
+def test_a_click_rule_that_is_edited_is_run_again(
+    tmp_path: Path, dataset: Dataset, folder: Folder
+) -> None:
+    def outcome() -> list[float]:
+        """Return what the users make of it, stored or not."""
+        config = dataclasses.replace(SHORT, users=folder.load("own_users").Patient())
+        store = Store(tmp_path / "store", dataset, config, seed=1)
+        (result,) = parallel.run(dataset, [EBRANK], config, 1, trials=1, store=store)
+        expected = run_trial(dataset, EBRANK, config, seed=1, trial=0)
+        assert result.trials[0].test_ndcg.tolist() == expected.test_ndcg.tolist()
+        return [float(number) for number in expected.test_ndcg]
+
+    folder.write({"own_users": USERS, "patience": "PATIENCE = 1"})
+    patient = outcome()
+    assert outcome() == patient
+    assert len(list((tmp_path / "store").glob("*.npz"))) == 1
+    folder.write({"own_users": USERS.replace("* relevance[rank]", "* relevance[rank] / 2")})
+    lazy = outcome()
+    folder.write({"own_users": USERS, "patience": "PATIENCE = 5"})
+    assert len({tuple(patient), tuple(lazy), tuple(outcome())}) == 3
+    assert len(list((tmp_path / "store").glob("*.npz"))) == 3
+
+
+def test_code_changed_in_this_process_is_run_again(
+    tmp_path: Path, dataset: Dataset, folder: Folder
+) -> None:
+    folder.write({"own_users": USERS, "patience": "PATIENCE = 1"})
+    module: Any = folder.load("own_users")
+    config = dataclasses.replace(SHORT, users=module.Patient())
+    store = Store(tmp_path / "store", dataset, config, seed=1)
+    (before,) = parallel.run(dataset, [EBRANK], config, 1, trials=1, store=store)
+    module.PATIENCE = 5
+    (after,) = parallel.run(dataset, [EBRANK], config, 1, trials=1, store=store)
+    assert before.trials[0].test_ndcg.tolist() != after.trials[0].test_ndcg.tolist()
+
+
+def test_what_a_ranker_remembers_while_it_runs_does_not_matter(
+    tmp_path: Path, dataset: Dataset, folder: Folder, trial: TrialResult
+) -> None:
+    text = """
+from dataclasses import dataclass
+from ebrank.rankers.bm25 import BM25
+from ebrank.rankers.base import Ranker
+SEEN = []
+@dataclass(frozen=True)
+class Mine(Ranker):
+    name, help, settings = "mine", "A test's.", ("none",)
+    def learner(self, trial):
+        SEEN.append(len(SEEN))
+        return BM25().learner(trial)
+"""
+    folder.write({"remembering": text})
+    module: Any = folder.load("remembering")
+    store = Store(tmp_path / "store", dataset, SHORT, seed=1)
+    assert store.load(module.Mine(), 0) is None
+    module.SEEN.append(0)
+    store.save(module.Mine(), 0, trial)
+    assert store.path(module.Mine(), 0).is_file()
+    again = folder.load("remembering").Mine()
+    assert Store(tmp_path / "store", dataset, SHORT, seed=1).load(again, 0) is not None
 
 
 def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: TrialResult) -> None:
@@ -194,18 +284,3 @@ def test_another_format_is_not_taken(
     np.savez(path, allow_pickle=False, **arrays)
     with pytest.raises(DataError, match=str(path)):
         read_trial(path)
-
-
-# --- fingerprints ------------------------------------------------------------------------------
-
-
-def test_the_fingerprint_is_of_the_content(dataset: Dataset) -> None:
-    usual = fingerprint(dataset)
-    assert fingerprint(dataclasses.replace(dataset, name="other")) == usual
-    assert fingerprint(dataclasses.replace(dataset, features=dataset.features.copy())) == usual
-    seen = {usual, fingerprint(dataclasses.replace(dataset, max_label=dataset.max_label + 1))}
-    for name in ("features", "labels", "query_splits", "baseline", "feature_ids"):
-        changed = getattr(dataset, name).copy()
-        changed.flat[-1] += 1
-        seen.add(fingerprint(dataclasses.replace(dataset, **{name: changed})))
-    assert len(seen) == 7

@@ -27,6 +27,7 @@ from ebrank.simulation.supervision import check_model
 from tests.simulation.tiny import tiny
 
 SHORT = SimulationConfig(updates=2, sessions=60)
+LONG = SimulationConfig(updates=2, sessions=600)
 
 
 @pytest.fixture(scope="module")
@@ -178,34 +179,6 @@ def test_what_kernels_point_at_is_long_enough(parameters: Any) -> None:  # noqa:
         Score(SHIFTED, parameters)
 
 
-RATE = Formula(lambda a, clicks, shown: a + clicks / shown).bind()  # 0/0 for what is new
-
-
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("serve", {"serve": RATE}),
-        ("serve", {"serve": RATE, "noisy": True}),
-        ("offline", {"offline": RATE}),
-        ("cold", {"cold": RATE}),
-    ],
-)
-def test_a_score_that_is_not_a_number_is_refused(
-    dataset: Dataset, name: str, changes: dict[str, Any]
-) -> None:
-    model = replace(fixed_model(np.zeros(dataset.n_rows)), **changes)
-    said = f"^mine:Mine: its formula {name} gives a score that is not a number"
-    with pytest.raises(ParameterError, match=said):
-        simulate(dataset, Mine(lambda: model), SHORT)
-
-
-def test_infinity_is_a_number_to_sort_by(dataset: Dataset) -> None:
-    """Such as the bonus of what was never shown."""
-    endless = Formula(lambda a, shown: a + 1.0 / shown).bind()
-    served = replace(fixed_model(np.zeros(dataset.n_rows)), serve=endless)
-    simulate(dataset, Mine(lambda: served), SHORT)
-
-
 def test_b_may_be_one_for_all_or_one_each(dataset: Dataset, model: ScoreModel) -> None:
     check_model(replace(model, b=np.ones(dataset.n_rows)), dataset)
     check_model(replace(model, cold=FIXED, prior=None, weights=None), dataset)
@@ -224,6 +197,71 @@ def test_logging_models_are_checked(dataset: Dataset, name: str, value: Any, sai
     check_model(model, dataset)
     with pytest.raises(ParameterError, match=said):
         check_model(replace(model, linear=model.linear._replace(**{name: value})), dataset)
+
+
+# --- scores that are no numbers ------------------------------------------------------------------
+
+
+def ranking_by(serve: Score, offline: Score = FIXED, **changes: Any) -> Mine:  # noqa: ANN401
+    """Return a ranker whose second model ranks by a formula."""
+    n = tiny().n_rows
+    model = replace(fixed_model(np.linspace(0.0, 1.0, n)), serve=serve, offline=offline)
+    return Mine(lambda: replace(model, **changes))
+
+
+HALF, FIFTY, ONE = np.uint64(32), np.uint64(50), np.uint64(1)
+RATE = Formula(lambda clicks, shown: clicks / shown).bind()
+LOGARITHM = Formula(lambda a: np.log(a)).bind()
+LATE = Formula(lambda a, shown: a / (0.0 if 7 <= shown < 900 else 1.0)).bind()
+ONCE = Formula(lambda a, shown: a + 0.0 / (shown - 55.0)).bind()
+UNLUCKY = Formula(lambda a, clicks, shown: np.sqrt(clicks + 0.5 - (2 < shown < 900))).bind()
+DRAWN = Formula(lambda a, key: a / (1.0 if (key >> HALF) % FIFTY != ONE else 0.0)).bind()
+
+
+@pytest.mark.parametrize(
+    ("ranker", "said"),
+    [
+        (
+            ranking_by(RATE),
+            "its formula serve gives nan, not a finite score, to an item with "
+            "shown 0, clicks 0, weighted_clicks 0, exposure 0, a .*, b 0$",
+        ),
+        (ranking_by(FIXED, RATE), "its formula offline gives nan, .* with shown 0, clicks 0, "),
+        (ranking_by(FIXED, FIXED, cold=RATE), "its formula cold gives nan, .* with shown 0, "),
+        (ranking_by(LOGARITHM), "its formula serve gives -inf, .*, a 0, b 0$"),
+        (ranking_by(Formula(lambda a: a / 0.0).bind()), "its formula serve gives (nan|inf), .*"),
+        (
+            ranking_by(Formula(lambda exposure, clicks: np.sqrt(exposure - clicks)).bind()),
+            r"its formula serve gives nan, .* with shown \d+, clicks [1-9]",
+        ),
+        (
+            ranking_by(Formula(lambda shown: 1e308 * shown).bind()),
+            r"its formula serve gives inf, .* with shown \d+",
+        ),
+    ],
+)
+def test_a_formula_is_tried_before_it_is_used(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, ranker: Mine, said: str
+) -> None:
+    monkeypatch.setattr("ebrank.simulation.engine._Run.serve", lambda *_: None)
+    with pytest.raises(ParameterError, match=f"^mine:Mine: {said}"):
+        simulate(dataset, ranker, LONG)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "said"),
+    [
+        (ranking_by(LATE), r"its formula serve gives (nan|inf), .* with shown \d+, clicks \d+"),
+        (ranking_by(FIXED, LATE), r"its formula offline gives (nan|inf), .* with shown \d+, "),
+        (ranking_by(UNLUCKY), r"its formula serve gives nan, .* with shown \d+, clicks 0"),
+        (ranking_by(ONCE), "(its formula serve gives|a formula gave a score that is not a finite)"),
+        (ranking_by(DRAWN, noisy=True), "a formula gave a score that is not a finite number, to"),
+    ],
+)
+def test_every_score_that_is_used_is_a_number(dataset: Dataset, ranker: Mine, said: str) -> None:
+    with pytest.raises(ParameterError, match=f"^mine:Mine: {said}") as caught:
+        simulate(dataset, ranker, LONG)
+    assert isinstance(caught.value.__cause__, FloatingPointError | None)
 
 
 def test_somebody_must_duel(dataset: Dataset) -> None:

@@ -71,7 +71,7 @@ def test_the_best_has_the_highest_validation_score_and_of_equals_is_the_first(
 def test_the_choice_can_be_typed(tuning: Tuning) -> None:
     for point in tuning.points:
         assert registry.parse(point.text) == point.ranker
-    assert tuning.points[3].text == "ebrank:estimator=exposure,epsilon=20,beta=5"
+    assert tuning.points[3].text == "ebrank:epsilon=20,estimator=exposure,beta=5"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_grids_are_read_as_the_parameters_say() -> None:
 @pytest.mark.parametrize(
     ("names", "texts", "problem"),
     [
-        (["eps"], ["1"], "ebrank has no parameter 'eps'; it has estimator, "),
+        (["eps"], ["1"], "ebrank has no parameter 'eps'; it has epsilon, estimator, "),
         (["epsilon", "epsilon"], [], "given twice"),
         (["epsilon", "beta"], ["1,2"], "2 parameters but 1 grids"),
         ([], ["1,2"], "0 parameters but 1 grids"),
@@ -172,7 +172,8 @@ def test_declared_grids_are_in_range(ranker: Any, parameter: Any) -> None:  # no
 
 
 def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> None:
-    unvalidated = replace(dataset, query_splits=np.where(dataset.query_splits == 1, 0, 2))
+    splits = np.where(dataset.query_splits == 1, 0, 2).astype(np.int8)
+    unvalidated = replace(dataset, query_splits=splits)
     with pytest.raises(DataError, match="no validation queries"):
         tune(unvalidated, EBRANK, {"epsilon": (0.0,)}, SHORT)
     brief = replace(SHORT, sessions=2, updates=1)

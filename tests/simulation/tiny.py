@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker
-from ebrank.testing import watching
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.testing.datasets import tiny
-from ebrank.testing.watching import Watched
 
-__all__ = ["tiny", "variants", "watched"]
+__all__ = ["Watched", "tiny", "variants", "watched"]
 
 
 def variants() -> list[str]:
@@ -27,6 +26,22 @@ def _variants(ranker: Ranker) -> Iterator[str]:
                 yield f"{ranker.name}:{parameter.name}={other}"
 
 
+class Watched:
+    """A ranker whose trial can be looked at: what was shown and clicked, and each model."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self.ranker = ranker
+        self.trial: Trial | None = None
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        self.trial = trial
+        return self.ranker.learner(trial)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.ranker, name)
+
+
 def watched(text: str) -> tuple[Ranker, Watched]:
     """Return a ranker to simulate, and the same to look at its trial afterwards."""
-    return watching.watched(registry.parse(text))
+    watch = Watched(registry.parse(text))
+    return cast(Ranker, watch), watch

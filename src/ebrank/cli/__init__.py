@@ -52,8 +52,6 @@ def root() -> None:
 def main() -> None:
     """Run the command line and exit: 0 good, 2 bad input, 130 interrupted."""
     sys.path.append("")  # rankers may lie in the working folder; last, so that it hides nothing
-    # threads of its own make BLAS many times slower on matrices as small as a fit's
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = root.main(prog_name="ebrank", standalone_mode=False)
         sys.stdout.flush()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import click
 
 from ebrank.cli import console
@@ -26,12 +29,18 @@ def command(store: str, target: str, as_json: bool) -> None:
     The copy is the store at one moment, checked and on disk when this ends. An existing FOLDER with
     a backup in it is a store again: `ebrank serve --store FOLDER`.
     """
-    from ebrank.service.store.sqlite.backup import backup
-
-    with console.progress("copying") as progress:
-        path = backup(expanded(store), expanded(target), progress)
+    path = asyncio.run(copied(store, expanded(target)))
     size = path.stat().st_size
     if as_json:
         console.print_json({"path": str(path), "bytes": size})
     else:
         click.echo(f"{path}: {size / 1e6:,.1f} MB")
+
+
+async def copied(store: str, target: Path) -> Path:
+    """Copy a store as it is now; return the file."""
+    from ebrank.service.store import open
+
+    with console.progress("copying") as progress:
+        async with open(store, "read") as opened:
+            return await opened.backup(target, progress)

@@ -1,4 +1,4 @@
-"""`ebrank compare`: rankers side by side, run now or before, and who differs beyond luck."""
+"""`ebrank compare`: rankers side by side, run now or earlier, with significance letters."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._experiment import (
+from ebrank.cli._simulation import (
     OPTIONS,
     RANKER,
-    broken,
-    experiment,
     note_of_compilation,
     one_interrupt_at_a_time,
+    plan_simulation,
     say_stopped,
+    wrapped,
 )
-from ebrank.cli._stored import NOW, Entry, Meeting, check_same, meeting_of, read_folder
+from ebrank.cli._stored_runs import (
+    NOW,
+    ComparedRanker,
+    Conditions,
+    check_same,
+    conditions_of,
+    read_folder,
+)
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
 from ebrank.errors import MissingExtraError, ParameterError
@@ -82,83 +89,83 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     from ebrank.experiments.comparison import compared, plain
 
     with one_interrupt_at_a_time(), note_of_compilation():
-        found = compared(results_of(runs, options))
+        comparison = compared(results_of(runs, options))
     if as_json:
-        console.print_json(plain(found))
+        console.print_json(plain(comparison))
     else:
-        click.echo(printed(found, shutil.get_terminal_size().columns))
+        click.echo(printed(comparison, shutil.get_terminal_size().columns))
     if options["out"] is not None:
-        draw(found, Path(options["out"]))
+        draw(comparison, Path(options["out"]))
 
 
-def printed(found: Comparison, width: int) -> str:
-    """Return the table for a terminal, long texts of rankers broken between parameters."""
-    from ebrank.experiments.comparison import table
-    from ebrank.report.tables.text import text
+def printed(comparison: Comparison, width: int) -> str:
+    """Return the table for a terminal, long texts of rankers wrapped between parameters."""
+    from ebrank.experiments import comparison as experiment
+    from ebrank.report.tables.terminal import text
 
-    told = table(found)
+    table = experiment.table(comparison)
     rows = []
-    for row in told.rows:
-        ranker = broken(str(row.cells[0]), width - OTHER_COLUMNS)
+    for row in table.rows:
+        ranker = wrapped(str(row.cells[0]), width - OTHER_COLUMNS)
         rows.append(replace(row, cells=(ranker, *row.cells[1:])))
-    return text(replace(told, rows=tuple(rows)), width=width, color=sys.stdout.isatty())
+    return text(replace(table, rows=tuple(rows)), width=width, color=sys.stdout.isatty())
 
 
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     """Return the results of all runs, in their order, each ranker once.
 
-    Rankers of the same text whose code differs are different ones; each is then called by its text
-    and where it is from.
+    Rankers of the same text whose code differs are different rankers; the name of each then has its
+    folder too.
     """
-    from ebrank.simulation.storage import engine_stamp
+    from ebrank.provenance import stamp
 
-    meetings: list[Meeting] = []
-    found: dict[tuple[str, str], Entry] = {}
+    earlier: list[Conditions] = []
+    entries: dict[tuple[str, str], ComparedRanker] = {}
     rankers: dict[tuple[str, str], Ranker] = {}
-    words: dict[str, str] = {}
+    typed: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
-            meeting, stored = read_folder(Path(run))
-            meetings.append(meeting)
+            conditions, stored = read_folder(Path(run))
+            earlier.append(conditions)
             for entry in stored:
-                known = found.get(entry.identity)
+                known = entries.get(entry.identity)
                 if known is None or known.result is None:
-                    found[entry.identity] = entry
+                    entries[entry.identity] = entry
         else:
             ranker = parsed(run)
-            entry = Entry(str(ranker), engine_stamp(ranker), NOW)
+            entry = ComparedRanker(str(ranker), stamp(ranker), NOW)
             rankers[entry.identity] = ranker
-            words.setdefault(entry.ranker, run)
-            found.setdefault(entry.identity, entry)
-    for meeting in meetings[1:]:
-        check_same(meetings[0], meeting)
-    if len(found) < 2:
+            typed.setdefault(entry.ranker, run)
+            entries.setdefault(entry.identity, entry)
+    for conditions in earlier[1:]:
+        check_same(earlier[0], conditions)
+    if len(entries) < 2:
         raise ParameterError("a comparison needs two rankers or more")
-    new = [identity for identity, entry in found.items() if entry.result is None]
+    new = [identity for identity, entry in entries.items() if entry.result is None]
     if new:
-        results = run_now([rankers[identity] for identity in new], meetings, options)
+        results = run_now([rankers[identity] for identity in new], earlier, options)
         for identity, result in zip(new, results, strict=True):
-            found[identity] = replace(found[identity], result=result)
-    return called_apart(list(found.values()), words)
+            entries[identity] = replace(entries[identity], result=result)
+    return named_apart(list(entries.values()), typed)
 
 
-def called_apart(entries: Sequence[Entry], words: Mapping[str, str]) -> list[Result]:
-    """Return the results, called by the user's words for a ranker's text, where there are any.
+def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
+    """Return the results under the rankers' texts as the user typed them, if they did.
 
-    Those of the same text are called by where they are from as well.
+    If several have the same text, each has its folder added.
     """
     times = Counter(entry.ranker for entry in entries)
     results = []
     for entry in entries:
         if entry.result is not None:
-            name = words.get(entry.ranker, entry.ranker)
+            name = typed.get(entry.ranker, entry.ranker)
             where = f" ({entry.where})" if times[entry.ranker] > 1 else ""
             results.append(replace(entry.result, ranker=name + where))
     return results
 
 
 def is_folder(run: str) -> bool:
-    """Return whether a run is a folder; a ranker's name is a ranker even if there is one."""
+    """Return whether a run is a folder; a known ranker's name never is."""
     from ebrank.rankers import registry
 
     return run.partition(":")[0] not in registry.known() and Path(run).is_dir()
@@ -177,36 +184,36 @@ def parsed(run: str) -> Ranker:
 
 
 def run_now(
-    rankers: Sequence[Ranker], meetings: Sequence[Meeting], options: dict[str, Any]
+    rankers: Sequence[Ranker], earlier: Sequence[Conditions], options: dict[str, Any]
 ) -> list[Result]:
-    """Run what is not in a folder yet, if it will meet the users that those in folders met."""
+    """Run rankers that are in no folder yet, if they will meet the same users as the others."""
     from ebrank.cli.simulate import run
     from ebrank.simulation.parallel import Interrupted
 
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"--dataset is needed to run {names}; folders know their own")
-    told = experiment(**options)
-    for meeting in meetings[:1]:
-        check_same(meeting, meeting_of(told))
+    plan = plan_simulation(**options)
+    for conditions in earlier[:1]:
+        check_same(conditions, conditions_of(plan))
     try:
-        return run(told, rankers)
+        return run(plan, rankers)
     except Interrupted as interrupted:
-        say_stopped(told, interrupted.results)
+        say_stopped(plan, interrupted.results)
         raise click.exceptions.Exit(130) from None
 
 
-def draw(found: Comparison, folder: Path) -> None:
-    """Write the picture, or say what is missing for it; the figures are told in any case."""
+def draw(comparison: Comparison, folder: Path) -> None:
+    """Write the picture, or warn that what draws it is not installed."""
     from ebrank.experiments.comparison import figure
     from ebrank.files import write_whole
-    from ebrank.report.plots import png_file, svg_file
+    from ebrank.report.figures.render import FIGURE_FILES
 
-    picture = figure(found)
+    picture = figure(comparison)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        for suffix, drawn in ((".svg", svg_file), (".png", png_file)):
-            write_whole(folder / f"{PICTURE}{suffix}", drawn(picture))
+        for form, drawn in FIGURE_FILES.items():
+            write_whole(folder / f"{PICTURE}.{form}", drawn(picture))
     except MissingExtraError as problem:
         console.warn(f"no picture: {problem}")
         return

@@ -70,9 +70,14 @@ def print_facts(title: str, facts: Mapping[str, str]) -> None:
         click.echo(label + f"\n{' ' * margin}".join(lines))
 
 
+def note(message: str) -> None:
+    """Print to stderr what the user may want to know."""
+    _say(f"note: {message}")
+
+
 def warn(message: str) -> None:
     """Print a warning to stderr."""
-    click.echo(f"warning: {message}", err=True)
+    _say(f"warning: {message}")
 
 
 @contextmanager
@@ -102,6 +107,14 @@ def progress(label: str) -> Iterator[Callable[..., None] | None]:
         yield update
     finally:
         bar.stop()
+
+
+def _say(text: str) -> None:
+    """Print a line to stderr, wrapped between words where that is a terminal."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    click.echo(text, err=True)
 
 
 def _rendered(table: Table) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
 
 from ebrank.cli import console
@@ -26,13 +28,19 @@ def command(store: str, folder: str, as_json: bool) -> None:
     STORE may be in use: the export is the store as it was when the export began. FOLDER must be new
     or empty. The columns are described in docs/store.md; `ebrank import` reads them back.
     """
-    from ebrank.service.store.sqlite.view import SqliteView
-    from ebrank.service.transfer.exporting import export
-
-    with SqliteView(expanded(store)) as view, console.progress("exporting") as progress:
-        counts = export(view, expanded(folder), progress)
+    counts = asyncio.run(exported(store, folder))
     if as_json:
         console.print_json({"folder": folder, "rows": counts})
     else:
         told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         click.echo(f"{folder}: {told}")
+
+
+async def exported(store: str, folder: str) -> dict[str, int]:
+    """Export a store as it is now; return the rows of each table."""
+    from ebrank.service.ops.transfer.exporting import export
+    from ebrank.service.store import open
+
+    with console.progress("exporting") as progress:
+        async with open(store, "read") as opened:
+            return await export(opened, expanded(folder), progress)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
 
 from ebrank.cli import console
@@ -22,12 +24,12 @@ def command(folder: str, store: str, as_json: bool) -> None:
 
     STORE appears when it is complete and its counters are those that were exported, or not at all.
     """
-    from ebrank.service.transfer.exported import Exported
-    from ebrank.service.transfer.importing import import_store
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.importing import import_store
 
     exported = Exported(expanded(folder))
     with console.progress("importing") as progress:
-        import_store(exported, expanded(store), progress)
+        asyncio.run(import_store(exported, store, progress))
     counts = exported.manifest["rows"]
     if as_json:
         console.print_json({"store": store, "rows": counts})

@@ -108,4 +108,9 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    console.warn(str(message))
+    from ebrank.data.catalog import DatasetNote
+
+    if issubclass(category, DatasetNote):
+        console.note(str(message))
+    else:
+        console.warn(str(message))

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from ebrank.data.flaws import MAX_FEATURE, MAX_LABEL
+from ebrank.data.interpretation import AUTO, NONE
+from ebrank.data.limits import MAX_FEATURE, MAX_LABEL
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,33 +25,38 @@ def data_dir_option(function: F) -> F:
 
 
 def dataset_options(function: F) -> F:
-    """Add what `ebrank.load` must be told of files that are not of a known family."""
+    """Add the options of all verbs that read a dataset: where it is, and what its columns mean."""
     options = (
         data_dir_option,
         click.option(
             "--fold",
             type=click.IntRange(min=1),
-            metavar="NUMBER",
+            metavar="N",
             help="Which fold of a dataset that has several, 1 by default.",
         ),
         click.option(
             "--baseline-feature",
-            type=click.IntRange(min=1),
-            metavar="NUMBER",
-            help="Feature that is the production ranker's score (BM25); known where the number of "
-            "features is 46 (LETOR 4.0) or 136 (MSLR-WEB).",
+            callback=_baseline_feature,
+            default=AUTO,
+            metavar="N|none",
+            help="Feature that is the production ranker's score (BM25), which ranks the initial "
+            "log; none ranks it at random. Known for 46 (LETOR 4.0) and 136 (MSLR-WEB) features, "
+            "else none.",
         ),
         click.option(
             "--drop-features",
-            callback=_feature_numbers,
-            metavar="NUMBERS",
-            help="Features made from clicks, to be removed, such as 134-136; known as above.",
+            callback=_drop_features,
+            default=AUTO,
+            metavar="LIST|none",
+            help="Features to remove because they were made from clicks, such as 134-136. Known as "
+            "above, else none.",
         ),
         click.option(
             "--max-label",
-            type=click.IntRange(1, MAX_LABEL),
-            metavar="LABEL",
-            help="Largest label of the scale; known as above, else the largest there is.",
+            callback=_max_label,
+            default=AUTO,
+            metavar="N",
+            help="Largest label of the scale. Known as above, else the largest in the files.",
         ),
     )
     for option in reversed(options):
@@ -65,17 +71,33 @@ def json_option(function: F) -> F:
     )(function)
 
 
-def _feature_numbers(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
+def _baseline_feature(ctx: click.Context, param: click.Parameter, value: str) -> int | str | None:
+    if value in (AUTO, NONE):
+        return None if value == NONE else value
+    number = _whole(value)
+    if number is None or not 1 <= number <= MAX_FEATURE:
+        raise click.BadParameter(f"{value!r} is not a feature number from 1, nor none")
+    return number
+
+
+def _max_label(ctx: click.Context, param: click.Parameter, value: str) -> int | str:
+    if value == AUTO:
+        return value
+    number = _whole(value)
+    if number is None or not 1 <= number <= MAX_LABEL:
+        raise click.BadParameter(f"{value!r} is not a label from 1 to {MAX_LABEL}")
+    return number
+
+
+def _drop_features(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...] | str:
     """Return the numbers in order, each once."""
-    if value is None:
-        return None
+    if value in (AUTO, NONE):
+        return () if value == NONE else value
     try:
         return tuple(sorted({number for part in value.split(",") for number in _range_of(part)}))
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is not a list of feature numbers such as 1,7,134-136"
+            f"{value!r} is not a list of feature numbers such as 1,7,134-136, nor none"
         ) from None
 
 
@@ -90,3 +112,11 @@ def _range_of(part: str) -> range:
     if not numbers or numbers[0] < 1 or numbers[-1] > MAX_FEATURE:
         raise ValueError(part)
     return numbers
+
+
+def _whole(text: str) -> int | None:
+    """Return the whole number that a text is, or None."""
+    try:
+        return int(text)
+    except ValueError:
+        return None

@@ -26,8 +26,8 @@ SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Conca
 def command(name: str | None, as_json: bool) -> None:
     """List the rankers, or describe one.
 
-    NAME is a ranker; its parameters are told, with their defaults. A ranker is chosen elsewhere as
-    NAME:PARAM=VALUE,PARAM=VALUE. Your own goes by its class, MODULE:CLASS:PARAM=VALUE.
+    With NAME, shows that ranker's parameters and their defaults. Other commands take a ranker as
+    NAME:PARAM=VALUE,PARAM=VALUE, and your own as MODULE:CLASS:PARAM=VALUE.
     """
     from ebrank.rankers import registry
 
@@ -38,11 +38,11 @@ def command(name: str | None, as_json: bool) -> None:
         else:
             print_list(rankers, installed())
         return
-    one = about(registry.parse(name))
+    ranker = about(registry.parse(name))
     if as_json:
-        console.print_json(one)
+        console.print_json(ranker)
     else:
-        print_one(one)
+        print_one(ranker)
 
 
 def about(ranker: Ranker) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def installed() -> dict[str, str]:
     from ebrank.rankers import external, registry
 
     ours = registry.known()
-    return {name: external.origin(found, ours) for name, found in external.installed().items()}
+    return {name: external.origin(entry, ours) for name, entry in external.installed().items()}
 
 
 def print_list(rankers: list[dict[str, Any]], installed: dict[str, str]) -> None:
@@ -94,8 +94,8 @@ def print_one(ranker: dict[str, Any]) -> None:
         click.echo()
         columns = ("parameter", "default", "takes", "what it is")
         rows = [
-            (one["name"], typed(one["default"]), one["takes"], one["help"])
-            for one in ranker["parameters"]
+            (param["name"], typed(param["default"]), param["takes"], param["help"])
+            for param in ranker["parameters"]
         ]
         console.print_table(columns, rows)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +11,9 @@ import click
 from ebrank.cli import console
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
-from ebrank.paths import expanded
 
 if TYPE_CHECKING:
-    from ebrank.service.replay import Report
+    from ebrank.service.ops.replay import ReplayReport
 
 
 @click.command(
@@ -34,7 +33,7 @@ def command(path: str, as_json: bool) -> None:
     in use; a backup or the folder of an export will do too. Exit code 0 means equal, 1 not equal,
     2 that it cannot be read.
     """
-    report = replayed(expanded(path))
+    report = asyncio.run(replayed(path))
     if as_json:
         console.print_json({"path": path, "equal": report.equal, **asdict(report)})
     else:
@@ -47,15 +46,15 @@ def command(path: str, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def replayed(path: Path) -> Report:
+async def replayed(path: str) -> ReplayReport:
     """Return the report of a replay of a store, a backup or an export."""
-    from ebrank.service.replay import replay
-    from ebrank.service.store.sqlite.view import SqliteView
-    from ebrank.service.transfer.exported import Exported
-    from ebrank.service.transfer.tables import MANIFEST
+    from ebrank.service.ops.replay import replay
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.tables import is_export
+    from ebrank.service.store import open
 
     with console.progress("replaying") as progress:
-        if (path / MANIFEST).exists():
-            return replay(Exported(path), progress)
-        with SqliteView(path) as view:
-            return replay(view, progress)
+        if is_export(path):
+            return await replay(Exported(path), progress)
+        async with open(path, "read") as store:
+            return await replay(store, progress)

@@ -31,7 +31,7 @@ def command(folder: str, out: str | None, as_json: bool) -> None:
 
     DIR is a folder written by ebrank reproduce. From its results.json this makes report.html, the
     tables, the figures and LEDGER.md; nothing is run. Files of an earlier report that are no longer
-    part of it are removed, files of others are not.
+    part of it are removed; other files are left alone.
     """
     from ebrank.cli import console
     from ebrank.experiments.document import read_document, read_times

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli._experiment import (
+from ebrank.cli._simulation import (
     OPTIONS,
     RANKER,
     note_of_compilation,
@@ -25,23 +25,24 @@ from ebrank.cli._experiment import (
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import dataset_options, json_option
+from ebrank.data.interpretation import as_text
 from ebrank.errors import DataError, ParameterError
 from ebrank.extras import import_extra
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
-    from ebrank.experiments.assembly import Chapter
+    from ebrank.experiments.assembly import DatasetPart
     from ebrank.experiments.document import DatasetRecord, Document
-    from ebrank.experiments.runner import Order
+    from ebrank.experiments.framework.runner import ReproductionPlan
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
 MARKER = ".reproduction.json"
-"""Says that a folder is ours before it has any results."""
-NOT_OF_THE_RESULT = {"jobs", "out", "as_json"}
+"""Marks a folder as ours before it has any results."""
+NOT_IN_RESULTS = {"jobs", "out", "as_json"}
 """Options that the results do not depend on."""
 ANY_FOLDER = "FOLDER"
-"""Stands for where published data lie, which differs from reader to reader."""
+"""Stands for the folder of published data, which differs from reader to reader."""
 
 
 @click.command(
@@ -111,16 +112,16 @@ def command(
 
     Ctrl-C stops; the same command goes on where it was.
     """
-    for module in ("matplotlib", "jinja2"):  # told at once rather than when all is done
+    for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
-    order = ordered(only, given, options)
+    plan = make_plan(only, given, options)
     jobs = options.pop("jobs")
     with one_interrupt_at_a_time(), note_of_compilation():
-        loaded = load(datasets, order, options)
+        loaded = load(datasets, plan, options)
         folder = prepared_folder(out, loaded)
-        note_what_is_left_out(folder, order)
+        note_what_is_left_out(folder, plan)
         try:
-            document = run(order, loaded, folder, jobs)
+            document = run(plan, loaded, folder, jobs)
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {folder / TRIALS}"
             click.echo(f"stopped; {kept}; the same command goes on from there", err=True)
@@ -131,30 +132,31 @@ def command(
         print_summary(document, folder)
 
 
-def ordered(only: str | None, given: Sequence[str], options: dict[str, Any]) -> Order:
-    """Return what is to be done, and take the options that say so."""
-    from ebrank.experiments import catalog, choice
-    from ebrank.experiments.runner import Order
+def make_plan(only: str | None, given: Sequence[str], options: dict[str, Any]) -> ReproductionPlan:
+    """Return what to run, and take the options that say so."""
+    from ebrank.experiments import catalog
+    from ebrank.experiments.framework import tuning
+    from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.simulation.config import SimulationConfig
 
-    return Order(
+    return ReproductionPlan(
         catalog.selected(only),
         SimulationConfig(updates=options.pop("updates"), sessions=options.pop("sessions")),
         options.pop("seed"),
         options.pop("trials"),
-        choice.read_given(given),
+        tuning.read_given(given),
     )
 
 
-def load(sources: Sequence[str], order: Order, options: dict[str, Any]) -> list[Dataset]:
-    """Return the datasets; refuse what would go wrong later."""
+def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]) -> list[Dataset]:
+    """Return the datasets; raise now what would go wrong later."""
     import ebrank
 
     loaded: list[Dataset] = []
     for source in dict.fromkeys(sources):
         with console.progress(f"reading {source}") as progress:
             loaded.append(ebrank.load(source, progress=progress, **options))
-        order.config.session_count(loaded[-1])  # refuses what is too short
+        plan.config.session_count(loaded[-1])  # raises if it is too short
     names = [data.name for data in loaded]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -163,7 +165,7 @@ def load(sources: Sequence[str], order: Order, options: dict[str, Any]) -> list[
 
 
 def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
-    """Return the folder for the results, marked as ours; refuse one that holds something else."""
+    """Return the folder for the results, marked as ours; raise if it holds something else."""
     from ebrank.experiments.document import KIND, RESULTS
     from ebrank.files import write_whole
 
@@ -179,31 +181,34 @@ def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
     return folder
 
 
-def note_what_is_left_out(folder: Path, order: Order) -> None:
+def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
     """Say which experiments of an earlier report in the folder will not be in this one."""
     from ebrank.experiments.document import KIND, RESULTS
 
     earlier = read_own(folder / RESULTS, KIND).get("only", ())
-    now = [experiment.name for experiment in order.experiments]
+    now = [experiment.name for experiment in plan.experiments]
     gone = [str(name) for name in earlier if name not in now]
     if gone:
         click.echo(
-            f"note: {folder} has results of {', '.join(gone)} too, which this order leaves out of "
-            f"the report; their trials are kept: --only {','.join([*now, *gone])} shows them again",
+            f"note: {folder} also has results of {', '.join(gone)}, which this command leaves out "
+            f"of the report. --only {','.join([*now, *gone])} brings them back; their trials are "
+            "kept.",
             err=True,
         )
 
 
-def run(order: Order, loaded: Sequence[Dataset], folder: Path, jobs: int | None) -> Document:
-    """Carry the order out, write the results and the report, return the results."""
+def run(
+    plan: ReproductionPlan, loaded: Sequence[Dataset], folder: Path, jobs: int | None
+) -> Document:
+    """Run the plan, write the results and the report, return the results."""
     from ebrank.experiments import assembly
     from ebrank.experiments.document import write_document, write_times
-    from ebrank.experiments.runner import carry_out
+    from ebrank.experiments.framework.runner import run_plan
     from ebrank.report.write import write_report
     from ebrank.threads import available_threads
 
     jobs = jobs or available_threads()
-    chapters: list[Chapter] = []
+    parts: list[DatasetPart] = []
     with console.progress("starting") as progress:
 
         def watch(what: str, done: int, total: int) -> None:
@@ -211,11 +216,11 @@ def run(order: Order, loaded: Sequence[Dataset], folder: Path, jobs: int | None)
                 progress(done, total, what)
 
         for data in loaded:
-            report = carry_out(order, data, folder / TRIALS, jobs=jobs, watch=watch)
-            chapters.append(assembly.chapter(order, report, several=len(loaded) > 1))
-            del report  # the trials of a large dataset are large
-    document = assembly.document(as_typed(), order, chapters)
-    times = assembly.times(chapters, jobs)
+            finished = run_plan(plan, data, folder / TRIALS, jobs=jobs, watch=watch)
+            parts.append(assembly.dataset_part(plan, finished, several=len(loaded) > 1))
+            del finished  # the trials of a large dataset are large
+    document = assembly.document(as_typed(), plan, parts)
+    times = assembly.times(parts, jobs)
     write_document(document, folder)
     write_times(times, folder)
     write_report(document, times, folder)
@@ -228,28 +233,27 @@ def as_typed() -> str:
     words = ["ebrank", "reproduce"]
     for option in context.command.params:
         name = option.name or ""
-        told = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if told and name not in NOT_OF_THE_RESULT:
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name not in NOT_IN_RESULTS:
             value = context.params[name] if name != "data_dir" else ANY_FOLDER
             several = option.multiple if isinstance(option, click.Option) else False
             for each in value if several else (value,):
-                text = ",".join(map(str, each)) if isinstance(each, tuple) else str(each)
-                words += [option.opts[0], text]
+                words += [option.opts[0], as_text(each)]
     return shlex.join(words)
 
 
 def as_plain(document: Document, folder: Path) -> dict[str, Any]:
     """Return what scripts want to know; all of it is in results.json."""
-    from ebrank.experiments.outcome import written
+    from ebrank.experiments.framework.outcome import to_plain
 
     return {
         "out": str(folder),
         "datasets": [
             {
                 "name": data.name,
-                "tuning": written(data.tuning),
-                "runs": written(data.runs),
-                "findings": written(data.findings),
+                "tuning": to_plain(data.tuning),
+                "runs": to_plain(data.runs),
+                "findings": to_plain(data.findings),
             }
             for data in document.datasets
         ],
@@ -257,8 +261,8 @@ def as_plain(document: Document, folder: Path) -> dict[str, Any]:
 
 
 def print_summary(document: Document, folder: Path) -> None:
-    """Print Table 2, the findings by theme, and where the report lies."""
-    from ebrank.report.tables.text import text
+    """Print Table 2, the findings by theme, and where the report is."""
+    from ebrank.report.tables.terminal import text
 
     width = shutil.get_terminal_size().columns
     for table in document.tables:
@@ -272,13 +276,13 @@ def print_summary(document: Document, folder: Path) -> None:
 
 def print_findings(data: DatasetRecord, trials: int, width: int) -> None:
     """Print how many findings hold, theme by theme, and for whom they do not."""
-    from ebrank.report.chapters import verdict
+    from ebrank.report.page.chapters import verdict
 
-    told = verdict(data, trials)
-    click.echo(f"{told.name}: {told.count} findings hold")
-    if told.caution:
-        click.echo(textwrap.fill(told.caution, width))
-    for theme in told.themes:
+    summary = verdict(data, trials)
+    click.echo(f"{summary.name}: {summary.count} findings hold")
+    if summary.caution:
+        click.echo(textwrap.fill(summary.caution, width))
+    for theme in summary.themes:
         line = f"{theme.count:>8}  {theme.title}"
         if theme.holds_for and theme.not_for:
             line += f"; not for {'; '.join(theme.not_for)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 @click.option("--port", type=int, metavar="N", help="Port; default 8000, 0 takes a free one.")
 @click.option(
     "--store",
-    metavar="FOLDER",
-    help="Where everything is kept; default ebrank-store in the working folder.",
+    metavar="URL",
+    help="Where everything is kept: a folder, or a URL; default ebrank-store.",
 )
 @click.option("--config", metavar="FILE", help="Settings as TOML; see docs/service.md.")
 @click.option("--check", is_flag=True, help="Print the effective settings and exit.")
@@ -84,11 +83,11 @@ def read_settings(
     config: str | None, host: str | None, port: int | None, store: str | None
 ) -> Settings:
     """Return the effective settings, checked as a whole."""
-    from ebrank.service import configuration, server
+    from ebrank.service.ops import configuration, server
 
     given: dict[str, dict[str, object]] = {
         "server": {"host": host, "port": port},
-        "store": {"path": store},
+        "store": {"url": store},
     }
     flags = {
         section: {key: value for key, value in table.items() if value is not None}
@@ -101,34 +100,26 @@ def read_settings(
 
 def serve(settings: Settings) -> None:
     """Serve until a signal comes."""
-    from ebrank.service import server
-    from ebrank.service.store.sqlite import SqliteStore
+    from ebrank.service.ops import server
 
-    folder = Path(settings.store.path)
-    server.run(
-        lambda: SqliteStore(folder),
-        settings,
-        announce=lambda address: print_address(address, folder),
-    )
+    server.run(settings, announce=lambda address: print_address(address, settings.store.url))
 
 
 def serve_demo(settings: Settings) -> None:
     """Serve simulated users until a signal comes; leave nothing behind."""
-    from ebrank.service import demo, server
-    from ebrank.service.store.sqlite import SqliteStore
+    from ebrank.service.ops import demo, server
 
     with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
         server.run(
-            lambda: SqliteStore(folder),
-            demo.demo_settings(settings),
+            demo.demo_settings(settings, folder),
             announce=lambda address: click.echo(demo.guide(address)),
             companion=demo.users,
         )
 
 
-def print_address(address: str, folder: Path) -> None:
+def print_address(address: str, store: str) -> None:
     """Say where everything is."""
-    click.echo(f"EBRank serves at {address} and keeps everything in {folder}")
+    click.echo(f"EBRank serves at {address} and keeps everything in {store}")
     click.echo(f"  dashboard      {address}/")
     click.echo(f"  documentation  {address}/docs")
     click.echo("Ctrl-C stops it.")
@@ -136,7 +127,7 @@ def print_address(address: str, folder: Path) -> None:
 
 def print_token(name: str, scopes: list[str]) -> None:
     """Make a token, and print it with what belongs into the file."""
-    from ebrank.service.auth import new_token
+    from ebrank.service.http.auth import new_token
 
     secret, token = new_token(name, [scope.strip() for scope in scopes])
     click.echo("The token; it is not stored and cannot be shown again:\n")
@@ -149,7 +140,7 @@ def print_token(name: str, scopes: list[str]) -> None:
 
 def print_settings(settings: Settings) -> None:
     """Print the settings as a file could hold them; tokens by name and scopes."""
-    from ebrank.service.configuration import effective
+    from ebrank.service.ops.configuration import effective
 
     for section, table in effective(settings).items():
         click.echo(f"[{section}]")

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._experiment import (
+from ebrank.cli._simulation import (
     RANKER,
-    Experiment,
-    broken,
-    experiment,
-    experiment_options,
+    SimulationPlan,
     mean_and_spread,
     note_of_compilation,
     one_interrupt_at_a_time,
+    plan_simulation,
     read_own,
+    right_aligned,
     say_stopped,
-    to_the_right,
+    simulation_options,
+    wrapped,
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
@@ -55,7 +55,7 @@ OTHER_COLUMNS = 54
     metavar=RANKER,
     help="A ranker as `ebrank rankers` lists them; may be given several times.",
 )
-@experiment_options
+@simulation_options
 @json_option
 def command(rankers: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Run rankers on simulated users and measure them.
@@ -71,38 +71,38 @@ def command(rankers: tuple[str, ...], as_json: bool, **options: Any) -> None:  #
 
     chosen = list(dict.fromkeys(map(registry.parse, rankers)))
     with one_interrupt_at_a_time(), note_of_compilation():
-        told = experiment(**options)
+        plan = plan_simulation(**options)
         try:
-            print_results(told, run(told, chosen), as_json)
+            print_results(plan, run(plan, chosen), as_json)
         except Interrupted as interrupted:
-            print_results(told, interrupted.results, as_json)
-            say_stopped(told, interrupted.results)
+            print_results(plan, interrupted.results, as_json)
+            say_stopped(plan, interrupted.results)
             raise click.exceptions.Exit(130) from None
 
 
-def run(told: Experiment, rankers: Sequence[Ranker]) -> list[Result]:
+def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
     """Run the trials, keeping the results on disk if there is a folder for them."""
     from ebrank.simulation import parallel
     from ebrank.simulation.storage import Store
 
     store = None
-    if told.out is not None:
-        store = Store(told.out, told.dataset, told.config, told.seed)
-        read_own(Path(told.out) / RESULTS, KIND)  # refuses what is not ours before any work is done
+    if plan.out is not None:
+        store = Store(plan.out, plan.dataset, plan.config, plan.seed)
+        read_own(Path(plan.out) / RESULTS, KIND)  # raises now if the file is foreign
 
     def keep(results: list[Result]) -> None:
         if store is not None:
-            write_results(store, told, rankers, results)
+            write_results(store, plan, rankers, results)
 
     try:
         with console.progress("simulating") as progress:
             return parallel.run(
-                told.dataset,
+                plan.dataset,
                 rankers,
-                told.config,
-                told.seed,
-                trials=told.trials,
-                jobs=told.jobs,
+                plan.config,
+                plan.seed,
+                trials=plan.trials,
+                jobs=plan.jobs,
                 store=store,
                 progress=progress,
                 finished=keep,
@@ -113,27 +113,28 @@ def run(told: Experiment, rankers: Sequence[Ranker]) -> list[Result]:
 
 
 def write_results(
-    store: Store, told: Experiment, rankers: Sequence[Ranker], results: Sequence[Result]
+    store: Store, plan: SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
 ) -> None:
     """Write `results.json`: the results so far, and all that they depend on.
 
     Results of other rankers that it holds are kept if all else is the same.
     """
-    from ebrank.simulation.storage import versions, write_json
+    from ebrank.provenance import versions
+    from ebrank.simulation.storage import write_json
     from ebrank.simulation.summary import about_config, about_dataset, summary
 
     document: dict[str, Any] = {
         "kind": KIND,
-        "dataset": about_dataset(told.dataset) | {"fingerprint": store.fingerprint},
-        "config": about_config(told.config),
-        "seed": told.seed,
-        "trials": told.trials,
-        "complete": all(len(result.trials) == told.trials for result in results),
+        "dataset": about_dataset(plan.dataset) | {"fingerprint": store.fingerprint},
+        "config": about_config(plan.config),
+        "seed": plan.seed,
+        "trials": plan.trials,
+        "complete": all(len(result.trials) == plan.trials for result in results),
         "versions": versions(),
         "rankers": [
             {"ranker": result.ranker}
             | summary(result)
-            | {"files": [store.path(ranker, trial).name for trial in range(told.trials)]}
+            | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
             for ranker, result in zip(rankers, results, strict=True)
         ],
     }
@@ -159,7 +160,7 @@ def _compared(document: dict[str, Any]) -> str:
     return json.dumps(shared, sort_keys=True)
 
 
-def print_results(told: Experiment, results: Sequence[Result], as_json: bool) -> None:
+def print_results(plan: SimulationPlan, results: Sequence[Result], as_json: bool) -> None:
     """Print what has finished: a table, or one JSON document."""
     from ebrank.simulation.summary import summary
 
@@ -170,15 +171,15 @@ def print_results(told: Experiment, results: Sequence[Result], as_json: bool) ->
         rankers = [{"ranker": result.ranker} | summary(result) for result in results]
         console.print_json({"rankers": rankers})
     elif some:
-        click.echo(str(told))
+        click.echo(str(plan))
         room = shutil.get_terminal_size().columns - OTHER_COLUMNS
-        rows = to_the_right([_row(result, room) for result in some])
+        rows = right_aligned([_row(result, room) for result in some])
         console.print_table(("ranker", "cold", "warm", "cum", "seconds"), rows)
 
 
 def _row(result: Result, room: int) -> tuple[str, ...]:
     return (
-        broken(result.ranker, room),
+        wrapped(result.ranker, room),
         mean_and_spread(result.cold_ndcg, 3),
         mean_and_spread(result.warm_ndcg, 3),
         mean_and_spread(result.cum_ndcg, 1),

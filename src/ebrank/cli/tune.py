@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._experiment import (
+from ebrank.cli._simulation import (
     RANKER,
-    Experiment,
-    as_told,
-    experiment,
-    experiment_options,
+    SimulationPlan,
+    given_options,
     mean_and_spread,
     note_of_compilation,
     one_interrupt_at_a_time,
+    plan_simulation,
     read_own,
+    right_aligned,
     say_stopped,
-    to_the_right,
+    simulation_options,
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
@@ -55,7 +55,7 @@ KIND = "ebrank tune"
     metavar="VALUES",
     help="Values to try, such as 0,1,5: one --grid for each --param. By default its own grid.",
 )
-@experiment_options
+@simulation_options
 @json_option
 def command(
     ranker: str,
@@ -77,57 +77,57 @@ def command(
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
     with one_interrupt_at_a_time(), note_of_compilation():
-        told = experiment(**options)
+        plan = plan_simulation(**options)
         try:
-            tuning = run(told, chosen, grid)
+            tuning = run(plan, chosen, grid)
         except Interrupted as interrupted:
-            say_stopped(told, interrupted.results)
+            say_stopped(plan, interrupted.results)
             raise click.exceptions.Exit(130) from None
-    document = report(told, tuning)
-    if told.out is not None:
+    document = report(plan, tuning)
+    if plan.out is not None:
         from ebrank.simulation.storage import write_json
 
-        write_json(Path(told.out) / RESULTS, document)
+        write_json(Path(plan.out) / RESULTS, document)
     if as_json:
         console.print_json(document)
     else:
-        print_tuning(told, tuning)
+        print_tuning(plan, tuning)
 
 
-def run(told: Experiment, ranker: Ranker, grid: Grid) -> Tuning:
+def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
     """Run every point of the grid."""
     from ebrank.simulation.storage import Store
     from ebrank.simulation.tuning import tune, tuning_seed
 
     store = None
-    if told.out is not None:
-        store = Store(told.out, told.dataset, told.config, tuning_seed(told.seed))
-        read_own(Path(told.out) / RESULTS, KIND)  # refuses what is not ours before any work is done
+    if plan.out is not None:
+        store = Store(plan.out, plan.dataset, plan.config, tuning_seed(plan.seed))
+        read_own(Path(plan.out) / RESULTS, KIND)  # raises now if the file is foreign
     with console.progress("tuning") as progress:
         return tune(
-            told.dataset,
+            plan.dataset,
             ranker,
             grid,
-            told.config,
-            told.seed,
-            trials=told.trials,
-            jobs=told.jobs,
+            plan.config,
+            plan.seed,
+            trials=plan.trials,
+            jobs=plan.jobs,
             store=store,
             progress=progress,
         )
 
 
-def report(told: Experiment, tuning: Tuning) -> dict[str, Any]:
+def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     """Return the grid, its results and the choice, as an object for JSON."""
-    from ebrank.simulation.storage import versions
+    from ebrank.provenance import versions
     from ebrank.simulation.summary import about_config, about_dataset, spread
 
     best = tuning.best
     return {
         "kind": KIND,
-        "dataset": about_dataset(told.dataset),
-        "config": about_config(told.config),
-        "seed": told.seed,
+        "dataset": about_dataset(plan.dataset),
+        "config": about_config(plan.config),
+        "seed": plan.seed,
         "tuning_seed": tuning.seed,
         "versions": versions(),
         "best": {"ranker": best.text, "values": best.values},
@@ -148,7 +148,7 @@ def report(told: Experiment, tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def print_tuning(told: Experiment, tuning: Tuning) -> None:
+def print_tuning(plan: SimulationPlan, tuning: Tuning) -> None:
     """Print the grid as a table, the choice marked, and how to use it."""
     from ebrank.parameters import typed
 
@@ -162,8 +162,8 @@ def print_tuning(told: Experiment, tuning: Tuning) -> None:
         )
         for point in tuning.points
     ]
-    click.echo(f"{told} (tuning seed {tuning.seed})")
-    console.print_table((*names, "validation NDCG", ""), to_the_right(rows))
+    click.echo(f"{plan} (tuning seed {tuning.seed})")
+    console.print_table((*names, "validation NDCG", ""), right_aligned(rows))
     for name in tuning.at_the_edge:
         console.warn(f"the best {name} is at the edge of its grid; a wider one may do better")
-    click.echo(f"Use it: ebrank simulate {as_told()} --ranker {best.text}")
+    click.echo(f"Use it: ebrank simulate {given_options()} --ranker {best.text}")

@@ -15,17 +15,21 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ebrank.data.catalog import DatasetNote as DatasetNote
+    from ebrank.data.catalog import DatasetWarning as DatasetWarning
     from ebrank.data.dataset import Dataset as Dataset
     from ebrank.data.letor import read as read
     from ebrank.data.loading import load as load
     from ebrank.data.preparation import prepare as prepare
     from ebrank.data.synthetic import generate as generate
 
-__all__ = ["Dataset", "generate", "load", "prepare", "read"]
+__all__ = ["Dataset", "DatasetNote", "DatasetWarning", "generate", "load", "prepare", "read"]
 
-# On first use, since what they need is compiled: `import ebrank.data` stays cheap.
+# Imported on first use, since what they need is compiled: `import ebrank.data` stays cheap.
 _HOMES = {
     "Dataset": "ebrank.data.dataset",
+    "DatasetNote": "ebrank.data.catalog",
+    "DatasetWarning": "ebrank.data.catalog",
     "generate": "ebrank.data.synthetic",
     "load": "ebrank.data.loading",
     "prepare": "ebrank.data.preparation",

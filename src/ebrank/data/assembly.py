@@ -10,23 +10,19 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ebrank.data.dataset import Int8Array
-from ebrank.data.parsed import Parsed, Progress, SourceFile
+from ebrank.arrays import read_only
+from ebrank.data.feature_table import FeatureTable
+from ebrank.data.parsed import Parsed, ParsedFile, Progress
 from ebrank.data.parser import Chunk, parse
-from ebrank.data.sources import CHUNK, Source
-from ebrank.data.table import Table
+from ebrank.data.text_reader import CHUNK, TextReader
 from ebrank.errors import DataError
 from ebrank.threads import available_threads
-from ebrank.typing import Ints
+from ebrank.typing import Ints, Labels
 
 MAX_THREADS = 8  # more would wait for the one that assembles
-
-Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 def parse_files(
@@ -43,13 +39,13 @@ def parse_files(
         DataError: at the first bad line; or if a file cannot be read.
         OSError: if the table cannot be written.
     """
-    assembly = Assembly(Table(table_path))
+    assembly = Assembly(FeatureTable(table_path))
     threads = min(threads or available_threads(), MAX_THREADS)
     total = sum(path.stat().st_size for path in files if path.is_file())
     done = 0
     try:
         for path in files:
-            with Source(path) as source:
+            with TextReader(path) as source:
                 assembly.begin(source)
                 for chunk in in_order(source.chunks(chunk_size), threads):
                     assembly.add(chunk)
@@ -80,18 +76,18 @@ def in_order(texts: Iterator[bytes], threads: int) -> Iterator[Chunk]:
 class Assembly:
     """The growing whole."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: FeatureTable) -> None:
         self.table = table
-        self._files: list[SourceFile] = []
-        self._labels: list[Int8Array] = []
+        self._files: list[ParsedFile] = []
+        self._labels: list[Labels] = []
         self._query_rows: list[Ints] = []
         self._places: dict[str, tuple[int, int]] = {}  # where each query begins: file and line
         self._current = ""  # the query that a further row would continue
         self._lines = 0
 
-    def begin(self, source: Source) -> None:
+    def begin(self, source: TextReader) -> None:
         """Start a file."""
-        self._files.append(SourceFile(str(source.path), source.size, source.mtime_ns))
+        self._files.append(ParsedFile(str(source.path), source.size, source.mtime_ns))
         self._lines = 0
         self._current = ""
 
@@ -99,8 +95,8 @@ class Assembly:
         """Add the rows of the next chunk, or refuse its first bad line."""
         file = self._files[-1]
         first = self._add_queries(chunk)
-        if chunk.flaw is not None:
-            line, problem, remedy = chunk.flaw
+        if chunk.bad_line is not None:
+            line, problem, remedy = chunk.bad_line
             raise self._error(problem, line, remedy)
         file.queries += len(chunk.query_ids) - first
         self._query_rows.append(chunk.query_rows[first:] + self.table.rows)
@@ -117,7 +113,7 @@ class Assembly:
         except DataError as error:
             raise self._error(error.problem, 0, error.remedy) from None
 
-    def end(self, source: Source) -> None:
+    def end(self, source: TextReader) -> None:
         """Finish a file: refuse one that broke off or has no rows."""
         if source.problem:
             raise self._error(source.problem, 1, "Get the file again.")
@@ -130,15 +126,15 @@ class Assembly:
         """Return all of it."""
         return Parsed(
             features=self.table.finish(),
-            labels=_read_only(np.concatenate(self._labels)),
-            query_pointers=_read_only(np.append(np.concatenate(self._query_rows), self.table.rows)),
-            query_ids=_read_only(np.array(list(self._places))),
+            labels=read_only(np.concatenate(self._labels)),
+            query_pointers=read_only(np.append(np.concatenate(self._query_rows), self.table.rows)),
+            query_ids=read_only(np.array(list(self._places))),
             files=tuple(self._files),
         )
 
     def _add_queries(self, chunk: Chunk) -> int:
         """Note where the chunk's queries begin; return the first that is new (0 or 1)."""
-        last = chunk.flaw.line if chunk.flaw is not None else chunk.lines + 1
+        last = chunk.bad_line.line if chunk.bad_line is not None else chunk.lines + 1
         first = int(bool(chunk.query_ids) and chunk.query_ids[0] == self._current)
         runs = zip(chunk.query_ids[first:], chunk.query_lines[first:], strict=True)
         for query, line in runs:
@@ -162,9 +158,3 @@ class Assembly:
     def _error(self, problem: str, line: int, remedy: str) -> DataError:
         path = self._files[-1].path
         return DataError(problem, path=path, line=self._lines + line, remedy=remedy)
-
-
-def _read_only(array: Array) -> Array:
-    """Return the array, locked as a memory-mapped one would be."""
-    array.flags.writeable = False
-    return array

@@ -1,9 +1,12 @@
 """Parsed files, kept for the next time: `.npy` arrays that are memory-mapped, and a manifest.
 
+An entry holds the text and nothing else: what its columns mean (`interpretation`) is applied after
+it is read. So the same entry serves every choice of baseline, features to drop and largest label.
+
 An entry is a folder named by a hash of the files' paths. Its manifest says of each file its size,
 time of change and content hash, and of each array its checksums; it carries a checksum itself. An
-entry is used only if all of that holds, so a damaged one is merely made again. It is written under
-another name and moved into place when complete: nobody ever sees half of one.
+entry is used only if all of that holds, so a damaged one is made again. It is written under another
+name and moved into place when complete: no reader ever sees half of one.
 
 A file whose size and time are those of the manifest is taken as unchanged; if the time differs, its
 content decides. The arrays are always checked: that takes some 0.05 s per GB in the page cache.
@@ -29,8 +32,8 @@ import numpy.typing as npt
 import xxhash
 
 from ebrank import paths
-from ebrank.data.parsed import Parsed, SourceFile
-from ebrank.data.sources import content_hash
+from ebrank.data.parsed import Parsed, ParsedFile
+from ebrank.data.text_reader import content_hash
 from ebrank.threads import map_blocks
 
 FORMAT = 1
@@ -51,7 +54,7 @@ def load(files: Sequence[Path], *, threads: int | None = None) -> Parsed | None:
         statuses = [path.stat() for path in files]
         manifest = _read_manifest(folder / MANIFEST)
         sources = tuple(
-            SourceFile(**{**source, "path": str(path)})  # as the caller spells it
+            ParsedFile(**{**source, "path": str(path)})  # as the caller spells it
             for source, path in zip(manifest["sources"], files, strict=True)
         )
         if not _unchanged(files, statuses, sources):
@@ -132,7 +135,7 @@ def _text_checksum(content: object) -> str:
 
 
 def _unchanged(
-    files: Sequence[Path], statuses: Sequence[os.stat_result], sources: Sequence[SourceFile]
+    files: Sequence[Path], statuses: Sequence[os.stat_result], sources: Sequence[ParsedFile]
 ) -> bool:
     """Whether the files are those of the manifest: by size and time, else by content."""
     return all(

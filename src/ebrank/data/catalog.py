@@ -1,10 +1,10 @@
-"""The datasets ebrank knows: what is in them, what to leave out, where to get them.
+"""The catalog: published datasets, what is in them, what to leave out, where to get them.
 
-A `Family` is a feature set shared by several datasets, told by the number of features alone; an
-`Entry` is one dataset of a family. Counts are those of the unchanged downloads.
+A `PublishedDataset` has a `FeatureSet`, which it may share with others. Counts are those of the
+unchanged downloads.
 
->>> family = recognize(136)
->>> family.name, family.baseline_feature, family.behavior_features
+>>> features = recognize(136)
+>>> features.name, features.baseline_feature, features.behavior_features
 ('MSLR-WEB', 110, (134, 135, 136))
 >>> find("mslr-10k").rows
 1200192
@@ -24,16 +24,20 @@ MSLR_PAGE = "https://www.microsoft.com/en-us/research/project/mslr/"
 
 
 class DatasetWarning(UserWarning):
-    """A dataset that is readable but not what the catalogue says it should be."""
+    """A dataset is readable but not what the catalog says it should be."""
+
+
+class DatasetNote(UserWarning):
+    """Something was assumed about a dataset, which the caller can change."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
-    """A feature set: datasets with the same features, labels and production ranker.
+class FeatureSet:
+    """Features that several datasets share, with their labels and production ranker.
 
     Attributes:
         name: what its publisher calls it.
-        n_features: features in the files; the family is recognized by it.
+        n_features: features in the files.
         max_label: the largest relevance label of the scale.
         baseline_feature: number of the feature that is the BM25 score of the whole document.
         behavior_features: numbers of the features made from clicks, which preparation removes.
@@ -58,23 +62,23 @@ class Size:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One published dataset.
+class PublishedDataset:
+    """One dataset of the catalog.
 
     Attributes:
         name: the publisher's name, which is also the name of its folder.
         aliases: other spellings people use.
-        family: its feature set.
+        feature_set: its features.
         queries, rows: counts of one complete fold (every fold holds all queries).
         first_fold: sizes of the files of fold 1.
         paper_queries: queries the paper reports after filtering, or None if it does not use it.
         page: where its publisher offers it.
-        terms: what its publisher asks of those who use it.
+        terms: what its publisher asks of its users.
     """
 
     name: str
     aliases: tuple[str, ...]
-    family: Family
+    feature_set: FeatureSet
     queries: int
     rows: int
     first_fold: Mapping[str, Size] = field(default_factory=dict)
@@ -86,26 +90,26 @@ class Entry:
     )
 
 
-LETOR = Family(name="LETOR 4.0", n_features=46, max_label=2, baseline_feature=25)
-MSLR = Family(
+LETOR = FeatureSet(name="LETOR 4.0", n_features=46, max_label=2, baseline_feature=25)
+MSLR = FeatureSet(
     name="MSLR-WEB",
     n_features=136,
     max_label=4,
     baseline_feature=110,
     behavior_features=(134, 135, 136),
 )
-FAMILIES = (LETOR, MSLR)
+FEATURE_SETS = (LETOR, MSLR)
 
 
 def _first_fold(train: Size, vali: Size, test: Size) -> dict[str, Size]:
     return {"train": train, "vali": vali, "test": test}
 
 
-ENTRIES = (
-    Entry(
+PUBLISHED = (
+    PublishedDataset(
         name="MQ2007",
         aliases=("mq-2007",),
-        family=LETOR,
+        feature_set=LETOR,
         queries=1_692,
         rows=69_623,
         first_fold=_first_fold(
@@ -116,10 +120,10 @@ ENTRIES = (
         paper_queries=1_643,
         page=LETOR_PAGE,
     ),
-    Entry(
+    PublishedDataset(
         name="MQ2008",
         aliases=("mq-2008",),
-        family=LETOR,
+        feature_set=LETOR,
         queries=784,
         rows=15_211,
         first_fold=_first_fold(
@@ -130,10 +134,10 @@ ENTRIES = (
         paper_queries=None,
         page=LETOR_PAGE,
     ),
-    Entry(
+    PublishedDataset(
         name="MSLR-WEB10K",
         aliases=("mslr-10k", "mslr10k", "web10k"),
-        family=MSLR,
+        feature_set=MSLR,
         queries=10_000,
         rows=1_200_192,
         first_fold=_first_fold(
@@ -144,10 +148,10 @@ ENTRIES = (
         paper_queries=9_835,
         page=MSLR_PAGE,
     ),
-    Entry(
+    PublishedDataset(
         name="MSLR-WEB30K",
         aliases=("mslr-30k", "mslr30k", "web30k"),
-        family=MSLR,
+        feature_set=MSLR,
         queries=31_531,
         rows=3_771_125,
         first_fold=_first_fold(
@@ -161,27 +165,27 @@ ENTRIES = (
 )
 
 
-def recognize(n_features: int) -> Family | None:
-    """Return the family whose files have this many features, or None."""
-    return next((family for family in FAMILIES if family.n_features == n_features), None)
+def recognize(n_features: int) -> FeatureSet | None:
+    """Return the feature set with this many features, or None."""
+    return next((known for known in FEATURE_SETS if known.n_features == n_features), None)
 
 
-def find(name: str) -> Entry | None:
-    """Return the entry with this name or alias, whatever the letter case, or None."""
+def find(name: str) -> PublishedDataset | None:
+    """Return the dataset with this name or alias, whatever the letter case, or None."""
     wanted = name.casefold()
-    for entry in ENTRIES:
-        if wanted in (entry.name.casefold(), *entry.aliases):
-            return entry
+    for published in PUBLISHED:
+        if wanted in (published.name.casefold(), *published.aliases):
+            return published
     return None
 
 
-def entry_of(path: Path) -> Entry | None:
-    """Return the entry named by a component of `path`, the innermost first, or None.
+def named_by(path: Path) -> PublishedDataset | None:
+    """Return the dataset named by a component of `path`, the innermost first, or None.
 
-    >>> entry_of(Path("/data/MQ2008/Fold1")).name
+    >>> named_by(Path("/data/MQ2008/Fold1")).name
     'MQ2008'
     """
-    return next((entry for part in reversed(path.parts) if (entry := find(part))), None)
+    return next((named for part in reversed(path.parts) if (named := find(part))), None)
 
 
 def fold_of(path: Path) -> int | None:
@@ -196,17 +200,18 @@ def fold_of(path: Path) -> int | None:
     return None
 
 
-def differences(entry: Entry, sizes: Iterable[tuple[str, Size]]) -> list[str]:
-    """Return one sentence for each `(what, size)` that is not what the catalogue expects.
+def differences(published: PublishedDataset, sizes: Iterable[tuple[str, Size]]) -> list[str]:
+    """Return one sentence for each `(what, size)` that is not what the catalog expects.
 
     `what` is "train", "vali" or "test" for a file of fold 1, or "all" for a whole fold.
 
     >>> differences(find("mq2008"), [("all", Size(queries=784, rows=15_000))])
     ['MQ2008 (all): 15,000 rows, expected 15,211']
     """
-    expected = {**entry.first_fold, "all": Size(queries=entry.queries, rows=entry.rows)}
+    whole = Size(queries=published.queries, rows=published.rows)
+    expected = {**published.first_fold, "all": whole}
     return [
-        f"{entry.name} ({what}): {found:,} {unit}, expected {wanted:,}"
+        f"{published.name} ({what}): {found:,} {unit}, expected {wanted:,}"
         for what, size in sizes
         if what in expected
         for unit, found, wanted in (

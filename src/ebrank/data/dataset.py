@@ -1,26 +1,89 @@
 """A learning-to-rank dataset as flat arrays: rows are items, runs of rows are queries.
 
 Query `q` owns the rows `query_pointers[q] : query_pointers[q + 1]`. Nothing is padded, nothing is
-an object array, and every array may be memory-mapped: a set larger than memory is used like any
-other.
+an object array, and every array may be memory-mapped, so a dataset may be larger than memory.
+
+A `Dataset` that exists is valid: the constructor checks every array and names what is wrong.
+
+>>> arrays = dict(
+...     features=np.array([[0.5, 1.0], [0.1, 0.0]], np.float32),
+...     query_pointers=np.array([0, 2]),
+...     query_ids=np.array(["tea"]),
+...     query_splits=np.array([0], np.int8),
+...     baseline=np.array([0.5, 0.1], np.float32),
+...     feature_ids=np.array([1, 2], np.int32),
+... )
+>>> Dataset(name="mine", labels=np.array([2, 0], np.int8), max_label=2, **arrays)
+Dataset('mine', queries=1, rows=2, features=2, max_label=2)
+>>> try:
+...     Dataset(name="mine", labels=np.array([2, 5], np.int8), max_label=2, **arrays)
+... except DataError as error:
+...     print(error.problem)
+dataset 'mine': labels[1] is 5 (query 'tea'), but max_label is 2
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable
+from dataclasses import InitVar, dataclass
+from numbers import Integral
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.origin import Origin
+from ebrank.data.limits import MAX_LABEL
 from ebrank.errors import DataError
-from ebrank.typing import Features, Ints, SmallInts
-
-Int8Array: TypeAlias = npt.NDArray[np.int8]
-StrArray: TypeAlias = npt.NDArray[np.str_]
+from ebrank.typing import Features, Ints, Labels, SmallInts, Texts
 
 SPLITS = ("train", "vali", "test")
+
+ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
+    "features": (np.dtype(np.float32), 2),
+    "labels": (np.dtype(np.int8), 1),
+    "query_pointers": (np.dtype(np.int64), 1),
+    "query_ids": (np.dtype(np.str_), 1),
+    "query_splits": (np.dtype(np.int8), 1),
+    "baseline": (np.dtype(np.float32), 1),
+    "feature_ids": (np.dtype(np.int32), 1),
+}
+"""Type and dimensions of each array of a `Dataset`."""
+
+_BLOCK = 1 << 20  # values tested at a time, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which known dataset this is: a preset, or files that lie where a published one would.
+
+    A name proves nothing, since any folder may be called MQ2007. So the origin also records how
+    the files differ from the published ones.
+
+    >>> Origin("MQ2007", fold=1).published, Origin("mq2007-like", preset=True).published
+    (True, False)
+    >>> Origin("MQ2007", differences=("MQ2007 (train): 3 queries, expected 1,017",)).published
+    False
+
+    Attributes:
+        name: the preset's, or the catalog's.
+        preset: whether it is synthetic.
+        scale: share of the preset's queries.
+        fold: which fold of a published dataset; None where that is unknown.
+        differences: how the files differ from the catalog, a sentence each.
+        options: what the caller of `load` chose, as (option, value).
+    """
+
+    name: str
+    preset: bool = False
+    scale: float = 1.0
+    fold: int | None = None
+    differences: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def published(self) -> bool:
+        """Whether the content is that of the published dataset."""
+        return not self.preset and not self.differences
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,47 +92,50 @@ class Dataset:
 
     Attributes:
         name: what to call the dataset in tables.
-        features: non-behavior features, float32, shape (rows, features), row-major.
-        labels: relevance labels, int8, shape (rows,).
+        features: finite numbers, float32, shape (rows, features), row-major.
+        labels: relevance labels from 0 to `max_label`, int8, shape (rows,).
         query_pointers: first row of each query and the end, int64, shape (queries + 1,).
-        query_ids: the source's query ids, unicode, shape (queries,).
+        query_ids: the source's query ids, each once, unicode, shape (queries,).
         query_splits: index into `SPLITS` of each query, int8, shape (queries,).
-        baseline: score of the production ranker (BM25), float32, shape (rows,).
-        feature_ids: the source's feature numbers, int32, shape (features,).
+        baseline: score of the production ranker (BM25), finite, float32, shape (rows,). Where all
+            scores are equal, as where there is no such ranker, each trial of a simulation draws
+            a random order.
+        feature_ids: the source's feature numbers, each once, from 1, int32, shape (features,).
         max_label: the largest label the scale allows (not merely the largest seen).
         feature_names: names of the features, or () where the source has none.
+        behavior_features: numbers of the features made from clicks, which `prepare` removes.
         origin: which known dataset it is; None for any other.
+        check_values: an argument only. False skips the test that features and baseline are
+            finite, where the caller has made sure of it.
+
+    Raises:
+        DataError: if an array has the wrong type, does not fit the others, or holds a value that
+            it must not; names the dataset, the array and the place.
     """
 
     name: str
     features: Features
-    labels: Int8Array
+    labels: Labels
     query_pointers: Ints
-    query_ids: StrArray
-    query_splits: Int8Array
+    query_ids: Texts
+    query_splits: Labels
     baseline: Features
     feature_ids: SmallInts
     max_label: int
     feature_names: tuple[str, ...] = ()
+    behavior_features: tuple[int, ...] = ()
     origin: Origin | None = None
+    check_values: InitVar[bool] = True
 
-    def __post_init__(self) -> None:
-        """Refuse arrays whose shapes contradict each other."""
-        rows, features = self.features.shape
-        queries = len(self.query_ids)
-        consistent = (
-            self.labels.shape == (rows,)
-            and self.baseline.shape == (rows,)
-            and self.query_pointers.shape == (queries + 1,)
-            and self.query_splits.shape == (queries,)
-            and self.feature_ids.shape == (features,)
-            and len(self.feature_names) in (0, features)
-            and int(self.query_pointers[0]) == 0
-            and int(self.query_pointers[-1]) == rows
-            and bool(np.all(np.diff(self.query_pointers) > 0))
-        )
-        if not consistent:
-            raise DataError(f"the arrays of dataset {self.name!r} do not fit together")
+    def __post_init__(self, check_values: bool) -> None:
+        self._check_types()
+        self._check_lengths()
+        self._check_queries()
+        self._check_feature_ids()
+        self._check_labels()
+        if check_values:
+            self._check_finite("baseline")
+            self._check_finite("features")
 
     @property
     def n_rows(self) -> int:
@@ -112,8 +178,165 @@ class Dataset:
             [np.arange(self.query_pointers[q], self.query_pointers[q + 1]) for q in queries]
         )
 
+    def check_feature_numbers(self, numbers: Iterable[int]) -> None:
+        """Raise unless all of these are features of the dataset."""
+        absent = sorted(set(numbers) - set(self.feature_ids.tolist()))
+        if absent:
+            self._refuse(
+                f"there is no feature {', '.join(map(str, absent))} to drop",
+                f"Its features are numbered {self.feature_ids.min()} to {self.feature_ids.max()}.",
+            )
+
     def __repr__(self) -> str:
         return (
             f"Dataset({self.name!r}, queries={self.n_queries}, rows={self.n_rows}, "
             f"features={self.n_features}, max_label={self.max_label})"
         )
+
+    def _refuse(self, problem: str, remedy: str) -> NoReturn:
+        raise DataError(f"dataset {self.name!r}: {problem}", remedy=remedy)
+
+    def _check_types(self) -> None:
+        for name, (dtype, dimensions) in ARRAYS.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray):
+                self._refuse(
+                    f"{name} must be an array of {dtype.name}, not {type(array).__name__}",
+                    f"Make it one: np.array({name}, np.{dtype.type.__name__}).",
+                )
+            same = array.dtype.kind == "U" if dtype.kind == "U" else array.dtype == dtype
+            if not same:
+                self._refuse(
+                    f"{name} must be {dtype.name}, not {array.dtype}",
+                    f"Make sure that its values fit, then convert it: "
+                    f"{name}.astype(np.{dtype.type.__name__}).",
+                )
+            if array.ndim != dimensions:
+                self._refuse(
+                    f"{name} must have {dimensions} dimension{'s' * (dimensions > 1)}, "
+                    f"not {array.ndim}",
+                    "Give one row per item and one column per feature."
+                    if name == "features"
+                    else "Give a flat array.",
+                )
+
+    def _check_lengths(self) -> None:
+        rows, columns = self.features.shape
+        queries = len(self.query_ids)
+        if queries == 0:
+            self._refuse("there are no queries", "Give at least one.")
+        for name, length, reason in (
+            ("labels", rows, "one for each row of features"),
+            ("baseline", rows, "one for each row of features"),
+            ("query_splits", queries, "one for each of query_ids"),
+            ("query_pointers", queries + 1, "one for each of query_ids, and the end"),
+            ("feature_ids", columns, "one for each column of features"),
+        ):
+            if len(getattr(self, name)) != length:
+                self._refuse(
+                    f"{name} has length {len(getattr(self, name))}, not {length}",
+                    f"Give {reason}.",
+                )
+        if len(self.feature_names) not in (0, columns):
+            self._refuse(
+                f"feature_names has length {len(self.feature_names)}, not {columns}",
+                "Give one for each column of features, or none at all.",
+            )
+
+    def _check_queries(self) -> None:
+        pointers, rows = self.query_pointers, self.n_rows
+        remedy = "Give the first row of each query in order, then the number of rows."
+        if pointers[0] != 0 or pointers[-1] != rows:
+            ends = f"{pointers[0]} to {pointers[-1]}"
+            self._refuse(f"query_pointers run from {ends}, not from 0 to {rows}", remedy)
+        query = _first(pointers[1:] <= pointers[:-1])
+        if query is not None:
+            self._refuse(
+                f"query_pointers[{query + 1}] is {pointers[query + 1]}, not above the one before "
+                f"it, {pointers[query]} (query {str(self.query_ids[query])!r})",
+                remedy,
+            )
+        query = _first((self.query_splits < 0) | (self.query_splits >= len(SPLITS)))
+        if query is not None:
+            self._refuse(
+                f"query_splits[{query}] is {self.query_splits[query]} "
+                f"(query {str(self.query_ids[query])!r})",
+                f"Use {', '.join(f'{i} for {split}' for i, split in enumerate(SPLITS))}.",
+            )
+        repeated = _first_repeated(self.query_ids)
+        if repeated is not None:
+            self._refuse(
+                f"query_ids[{repeated}] is {str(self.query_ids[repeated])!r}, which an earlier "
+                "query is called, too",
+                "Keep the rows of a query together, and give each query an id of its own.",
+            )
+
+    def _check_feature_ids(self) -> None:
+        remedy = "Number the features from 1, each once."
+        column = _first(self.feature_ids < 1)
+        if column is not None:
+            self._refuse(f"feature_ids[{column}] is {self.feature_ids[column]}", remedy)
+        repeated = _first_repeated(self.feature_ids)
+        if repeated is not None:
+            number = self.feature_ids[repeated]
+            self._refuse(f"feature_ids[{repeated}] is {number}, as an earlier one", remedy)
+        self.check_feature_numbers(self.behavior_features)
+
+    def _check_labels(self) -> None:
+        whole = isinstance(self.max_label, Integral) and not isinstance(self.max_label, bool)
+        if not whole or not 1 <= self.max_label <= MAX_LABEL:
+            self._refuse(
+                f"max_label is {self.max_label!r}",
+                f"Give the largest label of the scale, a whole number from 1 to {MAX_LABEL}.",
+            )
+        row = _first(self.labels > self.max_label)
+        if row is not None:
+            self._refuse(
+                f"labels[{row}] is {self.labels[row]} (query {self._query_of(row)!r}), "
+                f"but max_label is {self.max_label}",
+                "Correct the label, or set max_label to the largest label of the scale.",
+            )
+        row = _first(self.labels < 0)
+        if row is not None:
+            self._refuse(
+                f"labels[{row}] is {self.labels[row]} (query {self._query_of(row)!r})",
+                "Labels are whole numbers from 0, which means not relevant, to max_label.",
+            )
+
+    def _check_finite(self, name: str) -> None:
+        array: npt.NDArray[Any] = getattr(self, name)
+        rows = max(1, _BLOCK // max(1, array[:1].size))
+        for start in range(0, len(array), rows):
+            finite = np.isfinite(array[start : start + rows])
+            if not finite.all():
+                row, *column = np.argwhere(~finite)[0].tolist()
+                place = ", ".join(map(str, (start + row, *column)))
+                value = array[start + row, *column]
+                self._refuse(
+                    f"{name}[{place}] is {value} (query {self._query_of(start + row)!r})",
+                    "Replace it by a finite number, such as 0.",
+                )
+
+    def _query_of(self, row: int) -> str:
+        """Return the id of the query that owns a row."""
+        query = int(np.searchsorted(self.query_pointers, row, side="right")) - 1
+        return str(self.query_ids[query])
+
+
+def _first(mask: npt.NDArray[np.bool_]) -> int | None:
+    """Return the first index that is set, or None."""
+    index = int(mask.argmax()) if len(mask) else 0
+    return index if len(mask) and mask[index] else None
+
+
+def _first_repeated(values: npt.NDArray[Any]) -> int | None:
+    """Return the index of the first value that occurs before, or None."""
+    listed = values.tolist()
+    if len(set(listed)) == len(listed):
+        return None
+    seen: set[object] = set()
+    for index, value in enumerate(listed):
+        if value in seen:
+            return index
+        seen.add(value)
+    return None

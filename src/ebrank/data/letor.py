@@ -1,9 +1,9 @@
 """Reader for LETOR text, the format of MQ2007, MQ2008, MSLR and of SVMlight files with query ids.
 
-One item per line: `label qid:ID feature:value ... # comment`. Labels are whole numbers from 0,
-query ids any text without spaces; feature ids ascend from 1 and may be left out where the value is
-0, except for one in each row. The rows of a query stand together. Blank lines
-and lines with only a comment are skipped.
+One item per line: `label qid:ID feature:value ... # comment`. Labels are whole numbers from 0, also
+written as 1.0; query ids are any text without spaces. Feature ids ascend from 1; those whose value
+is 0 may be left out, but each row needs at least one. The rows of a query stand together. Blank
+lines and lines with only a comment are skipped.
 
 A bad line is refused with its file and number: nothing is guessed, nothing skipped, nothing cached.
 
@@ -11,7 +11,7 @@ A bad line is refused with its file and number: nothing is guessed, nothing skip
 >>> from pathlib import Path
 >>> file = Path(tempfile.mkdtemp()) / "tiny.txt"
 >>> _ = file.write_text("2 qid:a 1:0.5 3:1 # best\\n0 qid:a 2:4\\n1 qid:b 1:1\\n")
->>> tiny = read(file, cache=False)
+>>> tiny = read(file, baseline_feature=1, cache=False)
 >>> tiny
 Dataset('tiny', queries=2, rows=3, features=3, max_label=2)
 >>> tiny.features
@@ -31,21 +31,27 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import xxhash
 
 from ebrank.data import cache as caching
-from ebrank.data.catalog import Size, recognize
+from ebrank.data.catalog import DatasetNote, PublishedDataset, Size, named_by
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.data.flaws import MAX_LABEL
-from ebrank.data.parsed import Parsed, Progress, SourceFile
-from ebrank.data.sources import unreadable
-from ebrank.errors import DataError, ParameterError
+from ebrank.data.interpretation import AUTO, Auto, Choices, Interpretation, interpret
+from ebrank.data.parsed import Parsed, ParsedFile, Progress
+from ebrank.data.text_reader import unreadable
+from ebrank.errors import DataError
 from ebrank.parameters import check_whole
 from ebrank.paths import expanded
+from ebrank.typing import Ints, Labels, Texts
+
+VALIDATION_SHARE = 0.2
+"""Share of the training queries that become validation queries where there is no vali.txt."""
 
 Result = TypeVar("Result")
 
@@ -53,8 +59,9 @@ Result = TypeVar("Result")
 def read(
     path: str | os.PathLike[str],
     *,
-    max_label: int | None = None,
-    baseline_feature: int | None = None,
+    baseline_feature: int | Auto | None = AUTO,
+    drop_features: Collection[int] | Auto | None = AUTO,
+    max_label: int | Auto = AUTO,
     cache: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -62,14 +69,17 @@ def read(
     """Return the raw dataset of one file, or of a folder with `train`, `vali` and `test`.
 
     Rows stay in file order; all features from 1 to the largest id are columns. A single file is one
-    split, "train". With the cache, arrays are memory-mapped and may exceed memory.
+    split, "train". With the cache, arrays are memory-mapped and may exceed memory. A `DatasetNote`
+    says what was assumed about the columns, or where validation queries come from.
 
     Args:
         path: a text file, plain or gzip; or a folder with `{train,vali,test}.txt` or `.txt.gz`.
-        max_label: largest label of the scale; by default that of the dataset family with this
-            number of features, else the largest seen.
-        baseline_feature: id of the feature that is the production ranker's score (BM25); by default
-            the family's, else the baseline is 0 everywhere.
+        baseline_feature: number of the feature that is the production ranker's score (BM25); None
+            if there is none. "auto" takes that of a known feature set, else none.
+        drop_features: numbers of the features made from clicks, which `prepare` will remove. "auto"
+            takes those of a known feature set, else none.
+        max_label: largest label of the scale. "auto" takes that of a known feature set, else the
+            largest in the files.
         cache: keep the parsed arrays and use those kept.
         threads: cores to parse with, by default all; the result is the same.
         progress: called with (bytes read, bytes in all) after each chunk of the text.
@@ -77,19 +87,43 @@ def read(
     Raises:
         DataError: if the text is not as above, or a label is over the maximum.
     """
-    check_whole("max_label", max_label, at_least=0, optional=True)
-    if max_label is not None and max_label > MAX_LABEL:
-        raise ParameterError(f"max_label must be at most {MAX_LABEL}, not {max_label}")
-    check_whole("baseline_feature", baseline_feature, at_least=1, optional=True)
     place = expanded(path)
-    files = text_files(place)
-    return _parsed(
-        files,
-        lambda parsed: dataset_of(parsed, place, max_label, baseline_feature),
+    dataset, interpretation = read_as(
+        place,
+        named_by(place.absolute()),
+        Choices(baseline_feature, drop_features, max_label),
         cache=cache,
         threads=threads,
         progress=progress,
     )
+    for note in interpretation.notes:
+        warnings.warn(note, DatasetNote, stacklevel=2)
+    return dataset
+
+
+def read_as(
+    path: Path,
+    named: PublishedDataset | None,
+    choices: Choices,
+    *,
+    cache: bool = True,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Dataset, Interpretation]:
+    """Return the raw dataset, and what its columns were taken for.
+
+    Args:
+        path: a file or a folder.
+        named: the published dataset that it carries the name of, if any.
+        choices: what the caller says about it.
+        cache, threads, progress: as for `read`.
+    """
+
+    def use(parsed: Parsed) -> tuple[Dataset, Interpretation]:
+        interpretation = interpretation_of(parsed, path, named, choices)
+        return dataset_of(parsed, interpretation), interpretation
+
+    return _parsed(text_files(path), use, cache=cache, threads=threads, progress=progress)
 
 
 def parse(
@@ -101,13 +135,73 @@ def parse(
 ) -> Parsed:
     """Return the arrays and what each file holds; parses, and caches, as `read` does.
 
-    Labels are held against nothing but the largest any scale may have; `dataset_of` does the rest.
+    Labels may be any that some scale has; `dataset_of` does the rest.
     """
     files = text_files(expanded(path))
     return _parsed(files, lambda parsed: parsed, cache=cache, threads=threads, progress=progress)
 
 
-def totals(files: Sequence[SourceFile]) -> dict[str, int]:
+def interpretation_of(
+    parsed: Parsed, path: Path, named: PublishedDataset | None, choices: Choices
+) -> Interpretation:
+    """Return what the columns and labels of parsed files mean, with notes on what was assumed."""
+    interpretation = interpret(
+        _name(path),
+        n_features=parsed.features.shape[1],
+        largest_label=max(file.max_label for file in parsed.files),
+        named=named,
+        choices=choices,
+    )
+    if not _lacks_validation(parsed.files):
+        return interpretation
+    training = parsed.files[0].queries
+    carved = len(validation_queries(parsed.query_ids[:training]))
+    note = (
+        f"{interpretation.name} has no vali.txt. {carved:,} of its {training:,} training queries, "
+        "chosen by a hash of their ids, are its validation queries."
+    )
+    return replace(interpretation, notes=(*interpretation.notes, note))
+
+
+def dataset_of(parsed: Parsed, interpretation: Interpretation) -> Dataset:
+    """Return parsed files as a dataset."""
+    for file in parsed.files:
+        _check_labels(file, interpretation)
+    rows, width = parsed.features.shape
+    baseline = interpretation.baseline_feature
+    return Dataset(
+        name=interpretation.name,
+        features=parsed.features,
+        labels=parsed.labels,
+        query_pointers=parsed.query_pointers,
+        query_ids=parsed.query_ids,
+        query_splits=_query_splits(parsed),
+        baseline=(
+            np.zeros(rows, np.float32)
+            if baseline is None
+            else parsed.features[:, baseline - 1]  # a view: a copy would read every page
+        ),
+        feature_ids=np.arange(1, width + 1, dtype=np.int32),
+        max_label=interpretation.max_label,
+        behavior_features=interpretation.drop_features,
+        check_values=False,  # the parser refuses what is not finite
+    )
+
+
+def validation_queries(query_ids: Texts) -> Ints:
+    """Return which of the training queries become validation queries: a fifth, by hash of the id.
+
+    Which these are does not depend on the order of the queries, nor on their items.
+
+    >>> validation_queries(np.array(["a", "b", "c", "d", "e"]))
+    array([3])
+    """
+    hashes = [xxhash.xxh3_64_intdigest(query.encode()) for query in query_ids.tolist()]
+    count = min(max(1, round(VALIDATION_SHARE * len(hashes))), len(hashes) - 1)
+    return np.sort(np.argsort(np.array(hashes, np.uint64), kind="stable")[:count])
+
+
+def totals(files: Sequence[ParsedFile]) -> dict[str, int]:
     """Return what the files hold together."""
     return {
         "queries": sum(file.queries for file in files),
@@ -117,16 +211,16 @@ def totals(files: Sequence[SourceFile]) -> dict[str, int]:
     }
 
 
-def sizes(files: Sequence[SourceFile]) -> dict[str, Size]:
-    """Return the size of each file, by the first part of its name: that of its split."""
-    return {
-        Path(file.path).name.partition(".")[0]: Size(queries=file.queries, rows=file.rows)
-        for file in files
-    }
+def sizes(files: Sequence[ParsedFile]) -> dict[str, Size]:
+    """Return the size of each file, by its split."""
+    return {_split_of(file): Size(queries=file.queries, rows=file.rows) for file in files}
 
 
 def text_files(path: Path) -> list[Path]:
-    """Return the files to read, in the order of `SPLITS` if `path` is a folder."""
+    """Return the files to read, in the order of `SPLITS` if `path` is a folder.
+
+    Validation may be missing, except where the folder carries the name of a published dataset.
+    """
     try:
         if not path.is_dir():
             path.stat()
@@ -138,12 +232,19 @@ def text_files(path: Path) -> list[Path]:
         split: next((n for n in (f"{split}.txt", f"{split}.txt.gz") if n in members), None)
         for split in SPLITS
     }
-    missing = [f"{split}.txt" for split, name in found.items() if name is None]
+    named = named_by(path.absolute())
+    missing = [
+        f"{split}.txt"
+        for split, name in found.items()
+        if name is None and (split != "vali" or named is not None)
+    ]
     if missing:
-        remedy = "A folder needs train.txt, vali.txt and test.txt, plain or as .txt.gz."
+        remedy = "A folder needs train.txt and test.txt, plain or as .txt.gz; vali.txt is optional."
         folds = sorted(name for name in members if re.fullmatch(r"fold\d+", name, re.IGNORECASE))
         if folds:
             remedy = f"Name one of its folds, such as {path / folds[0]}."
+        elif named is not None:
+            remedy = f"Each fold of {named.name} has train.txt, vali.txt and test.txt."
         raise DataError(f"no {' and no '.join(missing)} in this folder", path=path, remedy=remedy)
     return [path / name for name in found.values() if name is not None]
 
@@ -182,55 +283,45 @@ def _parsed(
     return use(parse_files(files, None, threads=threads, progress=progress))
 
 
-def dataset_of(
-    parsed: Parsed, path: Path, max_label: int | None, baseline_feature: int | None
-) -> Dataset:
-    """Return the arrays as a dataset, with the scale and the baseline chosen or recognized."""
-    name = _name(path)
-    rows, width = parsed.features.shape
-    family = recognize(width)
-    if max_label is None and family is not None:
-        max_label = family.max_label
-    if baseline_feature is None and family is not None:
-        baseline_feature = family.baseline_feature
-    if baseline_feature is not None and baseline_feature > width:
-        raise ParameterError(
-            f"baseline_feature must be from 1 to {width}, the features of {name}, "
-            f"not {baseline_feature}"
-        )
-    if max_label is None:
-        max_label = max(file.max_label for file in parsed.files)
-    for file in parsed.files:
-        _check_labels(file, max_label)
+def _split_of(file: ParsedFile) -> str:
+    """Return what comes before the first dot of a file's name: that of its split, in a folder."""
+    return Path(file.path).name.partition(".")[0]
+
+
+def _lacks_validation(files: Sequence[ParsedFile]) -> bool:
+    """Return whether these are the files of a folder without vali.txt."""
+    return len(files) == len(SPLITS) - 1
+
+
+def _query_splits(parsed: Parsed) -> Labels:
+    """Return the split of each query: that of its file, with validation carved out of training."""
+    alone = len(parsed.files) == 1
+    splits = [0 if alone else SPLITS.index(_split_of(file)) for file in parsed.files]
     queries = [file.queries for file in parsed.files]
-    return Dataset(
-        name=name,
-        features=parsed.features,
-        labels=parsed.labels,
-        query_pointers=parsed.query_pointers,
-        query_ids=parsed.query_ids,
-        query_splits=np.repeat(np.arange(len(queries), dtype=np.int8), queries),
-        baseline=(
-            np.zeros(rows, np.float32)
-            if baseline_feature is None
-            else parsed.features[:, baseline_feature - 1]  # a view: a copy would read every page
-        ),
-        feature_ids=np.arange(1, width + 1, dtype=np.int32),
-        max_label=max_label,
-    )
+    query_splits = np.repeat(np.array(splits, np.int8), queries)
+    if _lacks_validation(parsed.files):
+        carved = validation_queries(parsed.query_ids[: queries[0]])
+        query_splits[carved] = SPLITS.index("vali")
+    return query_splits
 
 
-def _check_labels(file: SourceFile, max_label: int) -> None:
+def _check_labels(file: ParsedFile, interpretation: Interpretation) -> None:
     """Refuse the first line whose label is over the maximum."""
-    over = [(line, label) for label, line in enumerate(file.label_lines) if line]
-    over = [(line, label) for line, label in over if label > max_label]
+    maximum = interpretation.max_label
+    over = [
+        (line, label) for label, line in enumerate(file.label_lines) if line and label > maximum
+    ]
     if over:
         line, label = min(over)
+        source = ""
+        if "max_label" in interpretation.assumed:
+            source = f" (that of {interpretation.feature_set}, which has as many features)"
         raise DataError(
-            f"label {label} is over the maximum, {max_label}",
+            f"label {label} is over the maximum, {maximum}{source}",
             path=file.path,
             line=line,
-            remedy="Correct the row, or give the scale's largest label as max_label.",
+            remedy="Correct the row, or set --max-label (max_label= in Python) to the largest "
+            "label of the scale.",
         )
 
 

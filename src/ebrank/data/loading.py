@@ -1,7 +1,7 @@
 """The front door: any dataset by name or path, ready for experiments.
 
-A *source* is the name of a synthetic preset ("mq2007-like"), the name of a dataset of the catalogue
-("MQ2007", found in the data folder), or the path of a folder with the files of a fold.
+A *source* is the name of a synthetic preset ("mq2007-like"), the name of a dataset of the catalog
+("MQ2007", looked for in the data folder), or the path of a folder with the files of a fold.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from ebrank.data.catalog import DatasetWarning, Size, differences, fold_of, recognize
-from ebrank.data.dataset import SPLITS, Dataset
+from ebrank.data.catalog import DatasetNote, DatasetWarning, Size, differences, fold_of
+from ebrank.data.dataset import SPLITS, Dataset, Origin
+from ebrank.data.interpretation import AUTO, Auto, Choices
 from ebrank.data.locate import Place, differences_at, place_of, preset_named
-from ebrank.data.origin import Origin, told
 from ebrank.data.preparation import prepare
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import ParameterError
 
 
 def load(
@@ -26,121 +26,88 @@ def load(
     scale: float | None = None,
     seed: int = 0,
     fold: int | None = None,
-    baseline_feature: int | None = None,
-    drop_features: Collection[int] | None = None,
-    max_label: int | None = None,
+    baseline_feature: int | Auto | None = AUTO,
+    drop_features: Collection[int] | Auto | None = AUTO,
+    max_label: int | Auto = AUTO,
     cache: bool = True,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Return a dataset filtered and scaled as experiments need it.
 
+    "auto" takes what the catalog says of a dataset with one of its names. Any other with as many
+    features as a known one is taken to have the same, and a `DatasetNote` says so.
+
     Args:
-        source: a preset's name, a catalogue name or a fold folder.
-        data_dir: where catalogue names are looked up; by default as `ebrank.settings` says.
+        source: a preset's name, a catalog name or a fold folder.
+        data_dir: where catalog names are looked up; by default as `ebrank.settings` says.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         seed: of a preset's generator.
         fold: which fold of a dataset that has several, 1 by default.
-        baseline_feature: number of the production ranker's (BM25) feature; needed only where the
-            number of features is not that of a known dataset.
-        drop_features: numbers of the behavior features to remove; as above.
-        max_label: the largest label of the scale, by default the family's or else the largest seen.
+        baseline_feature: number of the feature that is the production ranker's score (BM25), which
+            ranks the initial log. None, and "auto" where none is known, ranks it at random.
+        drop_features: numbers of the features to remove because they were made from clicks; () for
+            none, which is also "auto" where none are known.
+        max_label: the largest label of the scale; "auto" is the largest seen where none is known.
         cache: keep the parsed files for the next time.
         threads: cores to use; the result does not depend on it.
         progress: called with (bytes read, bytes in all) while files are parsed.
     """
+    choices = Choices(baseline_feature, drop_features, max_label)
     preset = preset_named(source)
     if preset is not None:
-        _refuse_for_presets(
-            data_dir=data_dir, fold=fold, baseline_feature=baseline_feature, max_label=max_label
-        )
-        share = 1.0 if scale is None else scale
-        return _generated(preset, share, seed, drop_features, threads)
+        refuse_for_presets(choices, data_dir=data_dir, fold=fold)
+        return _generated(preset, 1.0 if scale is None else scale, seed, choices, threads)
     if scale is not None:
         raise ParameterError(f"scale is for synthetic presets; {source} is read whole")
-    raw = read_place(
-        place_of(source, data_dir=data_dir, fold=fold),
-        baseline_feature=baseline_feature,
-        max_label=max_label,
-        cache=cache,
-        threads=threads,
-        progress=progress,
+    from ebrank.data import letor
+
+    place = place_of(source, data_dir=data_dir, fold=fold)
+    raw, interpretation = letor.read_as(
+        place.folder, place.named, choices, cache=cache, threads=threads, progress=progress
     )
-    return _with_options(
-        prepare(raw, drop_features=drop_features, threads=threads),
-        baseline_feature=baseline_feature,
-        drop_features=drop_features,
-        max_label=max_label,
-    )
+    raw = _with_origin(raw, place, choices)
+    for note in interpretation.experiment_notes:
+        warnings.warn(note, DatasetNote, stacklevel=2)
+    for difference in raw.origin.differences if raw.origin is not None else ():
+        warnings.warn(difference, DatasetWarning, stacklevel=2)
+    return prepare(raw, threads=threads)
 
 
-def _with_options(dataset: Dataset, **options: object) -> Dataset:
-    """Return a dataset whose origin, if it is known, says what the loader was told."""
-    origin = dataset.origin
-    if origin is None:
-        return dataset
-    return replace(dataset, origin=replace(origin, options=told(**options)))
+def refuse_for_presets(choices: Choices, **options: object) -> None:
+    """Raise if an option is given that has no meaning for a synthetic preset."""
+    given = [option for option, _ in choices.given if option != "drop_features"]
+    given += [option for option, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(f"{given[0]} is for files; a synthetic preset has none")
 
 
 def _generated(
-    preset: str, scale: float, seed: int, drop_features: Collection[int] | None, threads: int | None
+    preset: str, scale: float, seed: int, choices: Choices, threads: int | None
 ) -> Dataset:
     from ebrank.data.synthetic import generate
 
     raw = generate(preset, scale=scale, seed=seed, threads=threads)
-    known = replace(raw, origin=Origin(preset, preset=True, scale=scale))
-    ready = prepare(known, drop_features=drop_features, threads=threads)
-    return _with_options(ready, drop_features=drop_features)
+    origin = Origin(preset, preset=True, scale=scale, options=choices.given)
+    known = replace(raw, origin=origin, check_values=False)
+    return prepare(known, drop_features=choices.drop_features, threads=threads)
 
 
-def _refuse_for_presets(**options: object) -> None:
-    for option, given in options.items():
-        if given is not None:
-            raise ParameterError(f"{option} is for files; a synthetic preset has none")
-
-
-def read_place(
-    place: Place,
-    *,
-    baseline_feature: int | None = None,
-    max_label: int | None = None,
-    cache: bool = True,
-    threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Dataset:
-    """Return the raw dataset of a fold folder, warning where it is not as the catalogue expects."""
-    from ebrank.data import letor
-
-    raw = letor.read(
-        place.folder,
-        max_label=max_label,
-        baseline_feature=baseline_feature,
-        cache=cache,
-        threads=threads,
-        progress=progress,
-    )
-    if baseline_feature is None and recognize(raw.n_features) is None:
-        raise DataError(
-            f"{raw.n_features} features are those of no known dataset",
-            path=place.folder,
-            remedy="Say by --baseline-feature (baseline_feature= in Python) which one is the score "
-            "of the production ranker, such as BM25, and by --drop-features (drop_features=) which "
-            "are made from clicks, if any.",
-        )
-    if place.entry is None:
+def _with_origin(raw: Dataset, place: Place, choices: Choices) -> Dataset:
+    """Return a dataset with its origin, if it carries the name of a published one."""
+    if place.named is None:
         return raw
-    sizes = {split: split_size(raw, split) for split in SPLITS}
+    sizes = {split: _size_of(raw, split) for split in SPLITS}
     found = tuple(differences_at(place, sizes, raw.n_features))
-    for difference in found:
-        warnings.warn(difference, DatasetWarning, stacklevel=3)
     fold = fold_of(place.folder.absolute())
-    if fold is None and not differences(place.entry, sizes.items()):
-        fold = 1  # told by the sizes of its files
-    name = place.entry.name
-    return replace(raw, name=name, origin=Origin(name, fold=fold, differences=found))
+    if fold is None and not differences(place.named, sizes.items()):
+        fold = 1  # known by the sizes of its files
+    name = place.named.name
+    origin = Origin(name, fold=fold, differences=found, options=choices.given)
+    return replace(raw, name=name, origin=origin, check_values=False)
 
 
-def split_size(dataset: Dataset, split: str) -> Size:
+def _size_of(dataset: Dataset, split: str) -> Size:
     """Return the queries and rows of one split."""
     queries = dataset.queries_in(split)
     return Size(queries=len(queries), rows=int(dataset.candidates[queries].sum()))

@@ -1,4 +1,4 @@
-"""What reading gives, and what the cache keeps: the files' arrays, and facts about each."""
+"""What the parser returns and the cache keeps: the arrays, and what each file holds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ebrank.data.dataset import Int8Array, StrArray
-from ebrank.data.flaws import MAX_LABEL
-from ebrank.typing import Features, Ints
+from ebrank.data.limits import MAX_LABEL
+from ebrank.typing import Features, Ints, Labels, Texts
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told the bytes read and the bytes in all."""
+"""Called with the bytes read and the bytes in all."""
 
 
 @dataclass
-class SourceFile:
+class ParsedFile:
     """One file that was read: what identifies its content, and what is in it.
 
     Attributes:
@@ -42,10 +41,10 @@ class SourceFile:
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """All files, parsed: the arrays of a `Dataset` before any choice is applied to them."""
+    """All files, parsed: the arrays of a `Dataset` before anybody says what its columns mean."""
 
     features: Features
-    labels: Int8Array
+    labels: Labels
     query_pointers: Ints
-    query_ids: StrArray
-    files: tuple[SourceFile, ...]
+    query_ids: Texts
+    files: tuple[ParsedFile, ...]

@@ -15,32 +15,39 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from ebrank.data.catalog import recognize
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.errors import DataError, ParameterError
+from ebrank.data.interpretation import AUTO, Auto, feature_numbers
+from ebrank.errors import DataError
 from ebrank.parameters import check_whole
-from ebrank.typing import Ints
+from ebrank.typing import Bools, Ints
 
 MIN_CANDIDATES = 6
 
 
 def prepare(
-    dataset: Dataset, *, drop_features: Collection[int] | None = None, threads: int | None = None
+    dataset: Dataset,
+    *,
+    drop_features: Collection[int] | Auto | None = AUTO,
+    threads: int | None = None,
 ) -> Dataset:
     """Return the dataset filtered and scaled, ready for experiments.
 
     Args:
         dataset: as `ebrank.data.read` or `ebrank.data.generate` returns it; left unchanged.
-        drop_features: numbers of the behavior features to remove; by default those of the family
-            that has as many features as this dataset.
+        drop_features: numbers of the features to remove because they were made from clicks; by
+            default the dataset's `behavior_features`.
         threads: cores to use; the result does not depend on it.
     """
     from ebrank.scaling import query_min_max, varying_features  # compiled: imported when needed
 
     check_whole("threads", threads, at_least=1, optional=True)
-    dropped = to_drop(dataset, drop_features)
+    numbers = (
+        dataset.behavior_features
+        if isinstance(drop_features, str) and drop_features == AUTO
+        else feature_numbers("drop_features", drop_features)
+    )
+    dropped = to_drop(dataset, numbers)
     queries = kept_queries(dataset)
     train = queries[dataset.query_splits[queries] == SPLITS.index("train")]
     if len(train) == 0:
@@ -70,38 +77,27 @@ def prepare(
         baseline=dataset.baseline[rows],
         feature_ids=dataset.feature_ids[columns],
         feature_names=tuple(names[column] for column in columns) if names else (),
+        behavior_features=(),
+        check_values=False,  # scaling refuses what is not finite
     )
 
 
 def kept_queries(dataset: Dataset) -> Ints:
     """Return the indices of the queries that preparation keeps."""
-    if dataset.n_queries == 0:
-        return np.zeros(0, dtype=np.int64)
     large = dataset.candidates >= MIN_CANDIDATES
     relevant = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1]) > 0
     is_test = dataset.query_splits == SPLITS.index("test")
     return np.flatnonzero(large & (relevant | ~is_test))
 
 
-def to_drop(dataset: Dataset, drop_features: Collection[int] | None) -> npt.NDArray[np.bool_]:
-    """Return for each feature whether it is one of the behavior features to remove.
+def to_drop(dataset: Dataset, numbers: Collection[int]) -> Bools:
+    """Return for each feature whether its number is one of these.
 
     Raises:
         DataError: if one to remove is not there, or if none would be left.
     """
-    if drop_features is None:
-        family = recognize(dataset.n_features)
-        drop_features = family.behavior_features if family else ()
-        return np.isin(dataset.feature_ids, drop_features)
-    numbers = _feature_numbers(drop_features)
-    absent = sorted(set(numbers) - set(dataset.feature_ids.tolist()))
-    if absent:
-        raise DataError(
-            f"{dataset.name!r} has no feature {', '.join(map(str, absent))} to drop",
-            remedy=f"Its features are numbered {dataset.feature_ids.min()} to "
-            f"{dataset.feature_ids.max()}.",
-        )
-    dropped = np.isin(dataset.feature_ids, numbers)
+    dataset.check_feature_numbers(numbers)
+    dropped: Bools = np.isin(dataset.feature_ids, list(numbers))
     if dropped.all():
         raise DataError(
             f"all features of {dataset.name!r} are to be dropped",
@@ -110,20 +106,7 @@ def to_drop(dataset: Dataset, drop_features: Collection[int] | None) -> npt.NDAr
     return dropped
 
 
-def _feature_numbers(given: Collection[int]) -> list[int]:
-    """Return the numbers as a list; raise `ParameterError` where they are none."""
-    try:
-        numbers = list(given)
-    except TypeError:
-        raise ParameterError(
-            f"drop_features must be a list of feature numbers, not {given!r}"
-        ) from None
-    for number in numbers:
-        check_whole("each of drop_features", number, at_least=1)
-    return numbers
-
-
-def _mask(size: int, chosen: Ints) -> np.ndarray:
+def _mask(size: int, chosen: Ints) -> Bools:
     mask = np.zeros(size, dtype=np.bool_)
     mask[chosen] = True
     return mask

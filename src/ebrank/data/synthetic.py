@@ -10,8 +10,8 @@ model and BM25 rank about as well as on the real sets.
 >>> dataset
 Dataset('mq2007-like×0.01', queries=16, rows=..., features=46, max_label=2)
 
-The same preset, scale and seed give the same bits, whatever the number of threads: each block of
-queries draws from a stream of its own.
+The same preset, scale and seed give the same bits, whatever the processor and the number of
+threads: each block of queries draws from a stream of its own, and arithmetic is done as written.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ebrank.data.dataset import SPLITS, Dataset, Int8Array
+from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.presets import PRESETS, Preset
 from ebrank.data.synthetic_features import FACTORS, INTERACTION, RELEVANCE, Feature
 from ebrank.errors import ParameterError
 from ebrank.parameters import check_number, check_whole
 from ebrank.threads import map_blocks
-from ebrank.typing import Features, Ints
+from ebrank.typing import Bools, Features, Floats, Ints, Labels
 
 __all__ = ["PRESETS", "Preset", "generate"]
 
@@ -89,7 +88,7 @@ def _check(scale: float, seed: int, threads: int | None) -> None:
     check_whole("threads", threads, at_least=1, optional=True)
 
 
-def _splits(queries: int) -> Int8Array:
+def _splits(queries: int) -> Labels:
     """Return the split of each query: contiguous, none of them empty."""
     train, vali = (max(1, round(share * queries)) for share in SPLIT_SHARES)
     return np.repeat(np.arange(3, dtype=np.int8), [train, vali, queries - train - vali])
@@ -110,10 +109,10 @@ class _Plan(NamedTuple):
 
     pointers: Ints
     ease: Features
-    needs_relevant: npt.NDArray[np.bool_]
+    needs_relevant: Bools
 
 
-def _plan(preset: Preset, splits: Int8Array, seed: int) -> _Plan:
+def _plan(preset: Preset, splits: Labels, seed: int) -> _Plan:
     rng = _stream(preset, seed, 0)
     sizes = np.bincount(splits)
     probability, candidates = np.array(preset.candidate_quantiles).T
@@ -128,7 +127,7 @@ def _plan(preset: Preset, splits: Int8Array, seed: int) -> _Plan:
     )
 
 
-def _stratified(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
+def _stratified(rng: np.random.Generator, n: int) -> Floats:
     """Return n numbers in (0, 1), one in each n-th of it, in random order.
 
     Even a small set then has easy and hard, short and long queries in the right proportion.
@@ -141,7 +140,7 @@ def _stratified(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
 
 def _documents(
     preset: Preset, plan: _Plan, seed: int, threads: int | None
-) -> tuple[Features, Int8Array]:
+) -> tuple[Features, Labels]:
     """Return the features and labels of all documents."""
     from ebrank.data.synthetic_kernel import express, grade  # Numba takes a while to import
 

@@ -72,7 +72,7 @@ class Feature:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
+class StreamFeature:
     """A feature computed for each stream; `match`, `length`, `rarity` weigh the stream's factors.
 
     `sparsity` is added to the stream's cut; the rest is as in `Feature`.
@@ -100,16 +100,20 @@ STREAM_CUT = (-2.0, 0.8, -1.0, 0.6, -2.2)
 STREAM_SCALE = (400.0, 12.0, 6.0, 4.0, 450.0)
 """Typical length of each stream, in words."""
 
-COVERED = Family(name="covered query terms", match=0.8, noise=0.3, scale=1.2, step=1.0)
-COVERAGE = Family(
+COVERED = StreamFeature(name="covered query terms", match=0.8, noise=0.3, scale=1.2, step=1.0)
+COVERAGE = StreamFeature(
     name="covered query term ratio", match=0.8, noise=0.3, scale=0.3, step=0.05, ceiling=1.0
 )
-LENGTH = Family(name="stream length", length=1.0, noise=0.1, tail=0.9, step=1.0)
-IDF = Family(name="IDF", rarity=1.0, noise=0.0, scale=3.0)
-TF = Family(name="term frequency", match=0.7, length=0.4, noise=0.15, tail=0.8, scale=3.0, step=1.0)
-TFIDF = Family(name="TF·IDF", match=0.7, length=0.4, rarity=0.5, noise=0.15, tail=0.8, scale=12.0)
-BM25 = Family(name="BM25", match=0.95, noise=0.12, tail=0.2, scale=6.0)
-LM_ABSOLUTE = Family(
+LENGTH = StreamFeature(name="stream length", length=1.0, noise=0.1, tail=0.9, step=1.0)
+IDF = StreamFeature(name="IDF", rarity=1.0, noise=0.0, scale=3.0)
+TF = StreamFeature(
+    name="term frequency", match=0.7, length=0.4, noise=0.15, tail=0.8, scale=3.0, step=1.0
+)
+TFIDF = StreamFeature(
+    name="TF·IDF", match=0.7, length=0.4, rarity=0.5, noise=0.15, tail=0.8, scale=12.0
+)
+BM25 = StreamFeature(name="BM25", match=0.95, noise=0.12, tail=0.2, scale=6.0)
+LM_ABSOLUTE = StreamFeature(
     name="language model, absolute discount",
     match=0.8,
     length=-0.3,
@@ -117,10 +121,10 @@ LM_ABSOLUTE = Family(
     scale=4.0,
     offset=-30.0,
 )
-LM_DIRICHLET = Family(
+LM_DIRICHLET = StreamFeature(
     name="language model, Dirichlet", match=0.8, length=-0.4, noise=0.12, scale=3.5, offset=-28.0
 )
-LM_JELINEK = Family(
+LM_JELINEK = StreamFeature(
     name="language model, Jelinek–Mercer",
     match=0.8,
     length=-0.2,
@@ -128,15 +132,17 @@ LM_JELINEK = Family(
     scale=5.0,
     offset=-32.0,
 )
-BOOLEAN = Family(
+BOOLEAN = StreamFeature(
     name="Boolean match", match=0.7, noise=0.4, scale=1e6, ceiling=1.0, step=1.0, sparsity=1.5
 )
-VECTOR_SPACE = Family(name="vector space", match=0.8, length=0.2, noise=0.15, tail=0.5, scale=0.3)
+VECTOR_SPACE = StreamFeature(
+    name="vector space", match=0.8, length=0.2, noise=0.15, tail=0.5, scale=0.3
+)
 
 
 def _aggregates(
     of: str, length: float, rarity: float, scale: float, step: float
-) -> tuple[Family, ...]:
+) -> tuple[StreamFeature, ...]:
     """Return sum, minimum, maximum, mean, variance of a term statistic over the query's terms."""
     rows = (
         ("sum", 0.1, 0.8, 1.0, 0.0),
@@ -146,7 +152,7 @@ def _aggregates(
         ("variance", 0.4, 1.6, 0.8, 0.4),
     )
     return tuple(
-        Family(
+        StreamFeature(
             name=f"{name} of {of}",
             match=0.7,
             length=length,
@@ -161,27 +167,27 @@ def _aggregates(
     )
 
 
-def _per_stream(families: tuple[Family, ...]) -> Iterator[Feature]:
-    """Yield each family's five features, stream by stream."""
-    for family in families:
+def _per_stream(kinds: tuple[StreamFeature, ...]) -> Iterator[Feature]:
+    """Yield the five features of each kind, stream by stream."""
+    for kind in kinds:
         for stream, topicality, cut, words in zip(
             STREAMS, TOPICALITY, STREAM_CUT, STREAM_SCALE, strict=True
         ):
             yield Feature(
-                name=f"{family.name}, {stream}",
+                name=f"{kind.name}, {stream}",
                 factors=(
-                    ("topic", family.match * topicality),
-                    (f"match {stream}", family.match * (1.0 - topicality**2) ** 0.5),
-                    (f"length {stream}", family.length),
-                    ("rarity", family.rarity),
+                    ("topic", kind.match * topicality),
+                    (f"match {stream}", kind.match * (1.0 - topicality**2) ** 0.5),
+                    (f"length {stream}", kind.length),
+                    ("rarity", kind.rarity),
                 ),
-                noise=family.noise,
-                cut=-4.0 if family is IDF else cut + family.sparsity,
-                tail=family.tail,
-                scale=words if family is LENGTH else family.scale,
-                step=family.step,
-                ceiling=family.ceiling,
-                offset=family.offset,
+                noise=kind.noise,
+                cut=-4.0 if kind is IDF else cut + kind.sparsity,
+                tail=kind.tail,
+                scale=words if kind is LENGTH else kind.scale,
+                step=kind.step,
+                ceiling=kind.ceiling,
+                offset=kind.offset,
             )
 
 

@@ -1,23 +1,28 @@
-"""The compiled part of `synthetic`: labels and features of a block of queries from random draws."""
+"""The compiled part of `synthetic`: labels and features of a block of queries from random draws.
+
+Nothing here depends on the processor: arithmetic is done as written (`exact`), and the exponential
+is our own, for the platform's may round otherwise elsewhere.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ebrank.compiled import kernel
-from ebrank.data.dataset import Int8Array
-from ebrank.typing import Features, Ints
+from ebrank.compiled import exact
+from ebrank.typing import Bools, Features, Ints, Labels
+
+LOG2_E = 1.4426950408889634
+LOG_2 = 0.6931471805599453
 
 
-@kernel
+@exact
 def grade(
     pointers: Ints,
     ease: Features,
-    needs_relevant: npt.NDArray[np.bool_],
+    needs_relevant: Bools,
     relevance: Features,
     thresholds: Features,
-    labels: Int8Array,
+    labels: Labels,
 ) -> None:
     """Set each label to the number of thresholds below the document's relevance + its query's ease.
 
@@ -38,7 +43,7 @@ def grade(
             labels[best] = 1
 
 
-@kernel
+@exact
 def express(
     pointers: Ints,
     factors: Features,
@@ -68,14 +73,25 @@ def express(
                 values[f] = _shaped(latent[f], shapes[:, f])
 
 
-@kernel
+@exact
 def _shaped(latent: np.float32, shape: Features) -> np.float32:
     """Return the value of a feature with this shape; see `synthetic_features.Feature`."""
     cut, tail, scale, step, ceiling, offset = shape
     value = max(latent - cut, np.float32(0.0))
     if tail > 0:
-        value = (np.exp(tail * value) - np.float32(1.0)) / tail
+        value = np.float32((_exp(tail * value) - 1.0) / tail)
     value = min(scale * value, ceiling)
     if step > 0:
         value = np.floor(value / step) * step
     return np.float32(offset + value)
+
+
+@exact
+def _exp(x: float) -> float:
+    """Return e^x to eight digits, for 0 ≤ x < 700: 2^k times a polynomial in the rest."""
+    k = np.floor(x * LOG2_E + 0.5)
+    r = x - k * LOG_2
+    p = 1 / 5040
+    for inverse in (1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0):
+        p = p * r + inverse
+    return p * np.int64((np.int64(k) + 1023) << 52).view(np.float64)

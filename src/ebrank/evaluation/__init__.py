@@ -1,1 +1,1 @@
-"""How good a ranking is."""
+"""How good a run was, and whether a difference between two is luck."""

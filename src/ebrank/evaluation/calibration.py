@@ -1,10 +1,11 @@
-"""Does a prior keep its promises? What it predicted of unseen items, beside what users did later.
+"""Is a prior calibrated? What it predicted for unseen items, beside what users did later.
 
 Items are put into bins of about equal size by the predicted mean α/(α + β), and each bin's
 predictions are compared with its clicks per exposure and with the true relevance:
 
->>> promised = [[1, 9, 0, 2.0, 0.1], [1, 9, 1, 3.0, 0.1], [4, 6, 2, 4.0, 0.4], [4, 6, 1, 4.0, 0.4]]
->>> result = calibration(promised, bins=2)
+>>> low = [[1, 9, 0, 2.0, 0.1], [1, 9, 1, 3.0, 0.1]]
+>>> high = [[4, 6, 2, 4.0, 0.4], [4, 6, 1, 4.0, 0.4]]
+>>> result = calibration(low + high, bins=2)
 >>> for each in result.bins:
 ...     print(f"{each.predicted:.2f} {each.observed:.3f} ± {each.error:.3f} {each.relevance:.2f}")
 0.10 0.200 ± 0.160 0.10
@@ -14,8 +15,8 @@ predictions are compared with its clicks per exposure and with the true relevanc
 
 A ranker shows more of what does well. The click rate Σc/ΣE estimates the relevance that users met,
 Σ E·R/ΣE, which weighs a bin's better items more than its worse ones; it lies above their mean
-relevance even if every promise is kept. So judge the prior by `relevance`, and take `observed` for
-what can be seen where nobody knows the true relevance.
+relevance even if every prediction is right. So judge the prior by `relevance`, and take `observed`
+for what can be measured where the true relevance is unknown.
 """
 
 from __future__ import annotations
@@ -65,16 +66,16 @@ class Calibration:
     level: float
 
 
-def calibration(promised: npt.ArrayLike, *, bins: int = 10, level: float = 0.9) -> Calibration:
+def calibration(predictions: npt.ArrayLike, *, bins: int = 10, level: float = 0.9) -> Calibration:
     """Return how predictions compare with what happened.
 
     Args:
-        promised: `TrialResult.calibration`, of one trial or of several stacked: α, β, clicks c,
+        predictions: `TrialResult.calibration`, of one trial or of several stacked: α, β, clicks c,
             exposure E > 0 and true relevance of each item, shape (items, 5).
         bins: at most so many, of about equal size; items with equal predictions stay together.
         level: of the central interval of Beta(α, β).
     """
-    rows = _checked(promised, bins, level)
+    rows = _checked(predictions, bins, level)
     alpha, beta, _, _, relevance = rows.T
     if len(rows) == 0:
         return Calibration((), None, level)
@@ -90,7 +91,7 @@ def calibration(promised: npt.ArrayLike, *, bins: int = 10, level: float = 0.9) 
 
 
 def _bin(rows: Floats) -> Bin:
-    """Return what is to be said of some items."""
+    """Return the bin of some items."""
     alpha, beta, clicks, exposure, relevance = rows.T
     rate = clicks.sum() / exposure.sum()
     return Bin(
@@ -115,9 +116,9 @@ def _ratio_error(clicks: Floats, exposure: Floats, rate: float) -> float | None:
     return float(np.sqrt(m / (m - 1) * (residuals**2).sum()) / exposure.sum())
 
 
-def _checked(promised: npt.ArrayLike, bins: int, level: float) -> Floats:
-    """Return the items as an array, or raise what is wrong."""
-    rows = np.asarray(promised, np.float64)
+def _checked(predictions: npt.ArrayLike, bins: int, level: float) -> Floats:
+    """Return the items as an array, or raise if something is wrong."""
+    rows = np.asarray(predictions, np.float64)
     if rows.size == 0:
         rows = rows.reshape(0, 5)
     if rows.ndim != 2 or rows.shape[1] != 5 or not np.isfinite(rows).all():

@@ -1,7 +1,7 @@
 """Significance letters: rankers that share a letter do not differ significantly.
 
 With m rankers there are m·(m − 1)/2 comparisons, too many to read. A compact letter display (Piepho
-2004) tells them all by a few letters beside each ranker, here found in polynomial time:
+2004) shows them all by a few letters beside each ranker, here found in polynomial time:
 
 >>> letters([0.50, 0.70, 0.68, 0.61], different=[(0, 1), (0, 2), (1, 3)])
 ['c', 'a', 'ab', 'bc']
@@ -63,18 +63,18 @@ def _groups(n: int, different: set[Group]) -> list[Group]:
 
     All sets without a differing pair would be too many: their number may double with every other
     ranker. So each ranker in turn looks for the furthest with which it must still share a letter,
-    and the two take in whoever differs from none of the set, those between them first. Where
+    and the two take in all that differ from none of the set, those between them first. Where
     rankers differ if and only if they are far enough apart, this is Piepho's display.
     """
-    told: set[Group] = set()
+    covered: set[Group] = set()
     groups: list[Group] = []
     for first in range(n):
-        for last in range(n - 1, first - 1, -1):  # itself at last: it may be like nobody else
+        for last in range(n - 1, first - 1, -1):  # itself last: it may share with no other
             pair = frozenset((first, last))
-            if pair in told or pair in different:
+            if pair in covered or pair in different:
                 continue
             group = _grown(first, last, n, different)
-            told |= {frozenset((a, b)) for a in group for b in group}
+            covered |= {frozenset((a, b)) for a in group for b in group}
             groups.append(group)
     return _needed(groups)
 
@@ -82,9 +82,9 @@ def _groups(n: int, different: set[Group]) -> list[Group]:
 def _grown(first: int, last: int, n: int, different: set[Group]) -> Group:
     """Return a largest set without a differing pair that holds two rankers."""
     group = {first, last}
-    for one in (*range(first + 1, last), *range(last + 1, n), *range(first)):
-        if not any(frozenset((one, other)) in different for other in group):
-            group.add(one)
+    for ranker in (*range(first + 1, last), *range(last + 1, n), *range(first)):
+        if not any(frozenset((ranker, other)) in different for other in group):
+            group.add(ranker)
     return frozenset(group)
 
 
@@ -107,10 +107,10 @@ def _pairs(group: Group) -> Iterator[tuple[int, int]]:
 
 
 def _checked(n: int, different: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs, each once, or raise what is wrong with one."""
+    """Return the pairs, each once, or raise if one is wrong."""
     pairs = set()
     for first, second in different:
         if not (0 <= first < n and 0 <= second < n and first != second):
-            raise ParameterError(f"({first}, {second}) is no pair of two of {n} rankers")
+            raise ParameterError(f"({first}, {second}) is not a pair of two of {n} rankers")
         pairs.add((min(first, second), max(first, second)))
     return sorted(pairs)

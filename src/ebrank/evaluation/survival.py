@@ -35,10 +35,10 @@ class Curve:
     """A step curve: the share for which it has happened by an age. It is 0 before the first step.
 
     Attributes:
-        x: ages at which it happened to somebody, rising, shape (steps,).
+        x: ages at which it happened to an item, rising, shape (steps,).
         share: the estimated share from that age on.
         error: its standard error.
-        until: the age at which the last item was lost sight of; the curve says nothing beyond.
+        until: the age until which the last item was watched; the curve ends there.
     """
 
     x: Ints
@@ -82,7 +82,7 @@ def kaplan_meier(waits: npt.ArrayLike, watched: npt.ArrayLike) -> Curve:
 
 
 def _checked(waits: npt.ArrayLike, watched: npt.ArrayLike) -> tuple[Ints, Ints]:
-    """Return both as arrays, or raise what is wrong with them."""
+    """Return both as arrays, or raise if something is wrong."""
     happened, last = np.asarray(waits), np.asarray(watched)
     for name, values in (("waits", happened), ("watched", last)):
         if values.ndim != 1 or (len(values) and not np.issubdtype(values.dtype, np.integer)):

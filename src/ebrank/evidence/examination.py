@@ -37,9 +37,6 @@ class Examination:
         """Refuse what is not a curve of probabilities."""
         require_number(self, "severity", at_least=0)
         require_whole(self, "cutoff", at_least=1, optional=True)
-        object.__setattr__(self, "severity", float(self.severity))
-        if self.cutoff is not None:
-            object.__setattr__(self, "cutoff", int(self.cutoff))
         if self.curve is not None:
             if self.severity != 1.0:
                 raise ParameterError("a measured curve takes the place of severity: give only one")
@@ -55,7 +52,7 @@ class Examination:
         ranks = np.asarray(ranks, dtype=np.float64)
         if not np.all(ranks >= 1):
             raise ParameterError("ranks are counted from 1")
-        cutoff = np.inf if self.cutoff is None else float(min(self.cutoff, 2**53))
+        cutoff = np.inf if self.cutoff is None else float(self.cutoff)
         if self.curve is None:
             return equations.examination(ranks, self.severity, cutoff)
         table = np.append(self.curve, 0.0)

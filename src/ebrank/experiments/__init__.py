@@ -1,0 +1,8 @@
+"""The lab: exhibits (the paper's tables and figures, and more), the ledger, and what makes them.
+
+- `catalog` lists the exhibits, `exhibits/` has one file for each table or figure.
+- `framework/` runs them: entrants, measures, tuning, the runner, tables and figures as values.
+- `ledger/` puts published numbers beside ours.
+- `assembly` makes the `document` of a reproduction, which is `results.json`.
+- `comparison` is what `ebrank compare` shows.
+"""

@@ -1,27 +1,29 @@
-"""From what was run to what is written: the document of a reproduction, and its run times.
+"""From results to the document of a reproduction and its run times.
 
-Each dataset makes a `Chapter`, after which its results need not be kept; chapters make a document.
+Each dataset becomes a `DatasetPart`, after which its results need not be kept; the parts make up
+the document.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ebrank.data.dataset import Dataset
-from ebrank.data.origin import Origin
-from ebrank.experiments import bookkeeping, grids
+from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
-from ebrank.experiments.lineup import ENTRANTS
-from ebrank.experiments.measures import COLD, CUM, WARM
-from ebrank.experiments.outcome import Figure, Outcome, Row, Table, written
-from ebrank.experiments.paper import stands_in_for
-from ebrank.experiments.run import Results, Run, Setup
-from ebrank.experiments.runner import Order, Report
+from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.entrants import ENTRANTS
+from ebrank.experiments.framework.experiment import Results, Run, Setup
+from ebrank.experiments.framework.measures import COLD, CUM, WARM
+from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
+from ebrank.experiments.ledger import build
+from ebrank.experiments.ledger.references import stands_in_for
+from ebrank.provenance import fingerprint, versions
 from ebrank.simulation.result import Result
-from ebrank.simulation.storage import fingerprint, versions
 from ebrank.simulation.summary import about_config
 
 T = TypeVar("T", Table, Figure)
@@ -31,7 +33,7 @@ SHARED = ("table1", "table2")
 
 
 @dataclass(frozen=True)
-class Chapter:
+class DatasetPart:
     """One dataset's part of a document.
 
     Attributes:
@@ -47,9 +49,11 @@ class Chapter:
     times: dict[str, Any]
 
 
-def chapter(order: Order, report: Report, *, several: bool) -> Chapter:
-    """Return what was found on one dataset; with several, each has files of its own."""
-    setup, whole = report.setup, _merged(report)
+def dataset_part(
+    plan: ReproductionPlan, finished: FinishedDataset, *, several: bool
+) -> DatasetPart:
+    """Return one dataset's part; with several datasets, each has files of its own."""
+    setup, whole = finished.setup, _merged(finished)
     data = setup.dataset
     own = [table for table in whole.tables if table.name not in SHARED]
     record = DatasetRecord(
@@ -61,52 +65,52 @@ def chapter(order: Order, report: Report, *, several: bool) -> Chapter:
         features=data.n_features,
         sessions=setup.config.session_count(data),
         tuning=setup.tuning,
-        runs=tuple(run_records(setup, report.results)),
+        runs=tuple(run_records(setup, finished.results)),
         tables=tuple(_named(table, data, several) for table in own),
         figures=tuple(_named(figure, data, several) for figure in whole.figures),
         findings=whole.findings,
-        ledger=bookkeeping.ledger(setup, report.results, whole.findings),
+        ledger=build.ledger(setup, finished.results, whole.findings),
         test_queries=len(data.queries_in("test")),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}
-    return Chapter(record, data.origin, shared, _times_of(order, report))
+    return DatasetPart(record, data.origin, shared, _times(plan, finished))
 
 
-def document(command: str, order: Order, chapters: Sequence[Chapter]) -> Document:
-    """Return the document that some datasets' chapters make."""
-    origins = [chapter.origin for chapter in chapters]
+def document(command: str, plan: ReproductionPlan, parts: Sequence[DatasetPart]) -> Document:
+    """Return the document that the datasets' parts make up."""
+    origins = [part.origin for part in parts]
     return Document(
         command=command,
-        seed=order.seed,
-        trials=order.trials,
-        only=tuple(experiment.name for experiment in order.experiments),
+        seed=plan.seed,
+        trials=plan.trials,
+        only=tuple(experiment.name for experiment in plan.experiments),
         versions=versions(),
-        config=written(about_config(order.config)),
-        tables=tuple(_shared(chapters)),
-        datasets=tuple(chapter.record for chapter in chapters),
-        missing=bookkeeping.missing(origins, trials=order.trials, seed=order.seed),
+        config=json.loads(json.dumps(about_config(plan.config))),
+        tables=tuple(_shared(parts)),
+        datasets=tuple(part.record for part in parts),
+        missing=build.missing(origins, trials=plan.trials, seed=plan.seed),
     )
 
 
-def times(chapters: Sequence[Chapter], jobs: int) -> dict[str, Any]:
+def times(parts: Sequence[DatasetPart], jobs: int) -> dict[str, Any]:
     """Return the run times: by the clock, and of the trials that each experiment rests on.
 
     Trials that were found finished count with the time they took when they were run.
     """
-    return {"kind": KIND, "jobs": jobs, "datasets": [chapter.times for chapter in chapters]}
+    return {"kind": KIND, "jobs": jobs, "datasets": [part.times for part in parts]}
 
 
 def run_records(setup: Setup, results: Results) -> Iterator[RunRecord]:
     """Yield every run, as plain figures."""
     entrants = {
-        setup.run(one.key, config): one
+        setup.run(entrant.key, config): entrant
         for config in dict.fromkeys(run.config for run in results)
-        for one in ENTRANTS
-        if not one.tuned or (one.key, config.entering_probability) in setup.chosen
+        for entrant in ENTRANTS
+        if not entrant.tuned or (entrant.key, config.entering_probability) in setup.chosen
     }
     for run, result in results.items():
-        one = entrants.get(run)
-        key, label = ("", "") if one is None else (one.key, one.label)
+        entrant = entrants.get(run)
+        key, label = ("", "") if entrant is None else (entrant.key, entrant.label)
         yield _run_record(key, label, run, result)
 
 
@@ -126,19 +130,19 @@ def below(tables: Sequence[Table]) -> Table:
     return replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
 
 
-def _shared(chapters: Sequence[Chapter]) -> Iterator[Table]:
+def _shared(parts: Sequence[DatasetPart]) -> Iterator[Table]:
     for name in SHARED:
-        tables = [chapter.shared[name] for chapter in chapters if name in chapter.shared]
+        tables = [part.shared[name] for part in parts if name in part.shared]
         if tables:
             yield side_by_side(tables) if tables[0].columns[-1].group else below(tables)
 
 
-def _merged(report: Report) -> Outcome:
+def _merged(finished: FinishedDataset) -> Outcome:
     """Return all outcomes as one, with the table of tuning."""
-    outcomes = list(report.outcomes.values())
-    tuning = grids.table(report.setup.tuning)
-    if tuning is not None:
-        outcomes.append(Outcome(tables=(tuning,)))
+    outcomes = list(finished.outcomes.values())
+    tried = tuning.table(finished.setup.tuning)
+    if tried is not None:
+        outcomes.append(Outcome(tables=(tried,)))
     return Outcome(
         tuple(table for outcome in outcomes for table in outcome.tables),
         tuple(figure for outcome in outcomes for figure in outcome.figures),
@@ -155,37 +159,37 @@ def _run_record(key: str, label: str, run: Run, result: Result) -> RunRecord:
         entering_probability=run.config.entering_probability,
         believed=None if believed is None else repr(believed),
         sessions=int(result.trials[0].sessions[-1]),
-        cold=tuple(COLD.of(result).tolist()),
-        warm=tuple(WARM.of(result).tolist()),
-        cum=tuple(CUM.of(result).tolist()),
+        cold=tuple(COLD.values(result).tolist()),
+        warm=tuple(WARM.values(result).tolist()),
+        cum=tuple(CUM.values(result).tolist()),
     )
 
 
 def _named(value: T, data: Dataset, several: bool) -> T:
-    """Return a table or figure that says whose it is, if there are several datasets."""
+    """Return a table or figure that names its dataset, if there are several."""
     if not several:
         return value
     suffix = re.sub(r"[^\w.-]+", "-", data.name)
     return replace(value, name=f"{value.name}-{suffix}", title=f"{value.title}, {data.name}")
 
 
-def _times_of(order: Order, report: Report) -> dict[str, Any]:
-    setup, results = report.setup, report.results
+def _times(plan: ReproductionPlan, finished: FinishedDataset) -> dict[str, Any]:
+    setup, results = finished.setup, finished.results
     experiments = []
-    for one in order.experiments:
-        runs = dict.fromkeys(one.runs(setup))
+    for experiment in plan.experiments:
+        runs = dict.fromkeys(experiment.runs(setup))
         experiments.append(
             {
-                "name": one.name,
-                "title": one.title,
+                "name": experiment.name,
+                "title": experiment.title,
                 "runs": len(runs),
                 "trial_seconds": sum(results[run].seconds for run in runs),
-                "outcome_seconds": report.seconds[one.name],
+                "outcome_seconds": finished.seconds[experiment.name],
             }
         )
     return {
         "name": setup.dataset.name,
-        "tuning_seconds": report.seconds["tuning"],
-        "running_seconds": report.seconds["running"],
+        "tuning_seconds": finished.seconds["tuning"],
+        "running_seconds": finished.seconds["running"],
         "experiments": experiments,
     }

@@ -9,9 +9,16 @@ from __future__ import annotations
 import difflib
 
 from ebrank.errors import ParameterError
-from ebrank.experiments import ablation, entering, table1, table2, table3, time, toy
-from ebrank.experiments.extras import beta, calibration, default, epsilon, examination, waiting
-from ebrank.experiments.run import Experiment
+from ebrank.experiments.exhibits import ablation, entering, table1, table2, table3, time, toy
+from ebrank.experiments.exhibits.extras import (
+    beta,
+    calibration,
+    default,
+    epsilon,
+    examination,
+    waiting,
+)
+from ebrank.experiments.framework.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -31,12 +38,12 @@ def selected(only: str | None = None) -> tuple[Experiment, ...]:
     names: set[str] = set()
     for name in only.split(","):
         names |= _named(name.strip())
-    return tuple(one for one in EXPERIMENTS.values() if one.name in names)
+    return tuple(experiment for experiment in EXPERIMENTS.values() if experiment.name in names)
 
 
 def _named(name: str) -> set[str]:
     if name == EXTRAS:
-        return {one.name for one in EXPERIMENTS.values() if one.extra}
+        return {experiment.name for experiment in EXPERIMENTS.values() if experiment.extra}
     if name in EXPERIMENTS:
         return {name}
     known = [*EXPERIMENTS, EXTRAS]

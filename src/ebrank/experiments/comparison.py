@@ -1,4 +1,4 @@
-"""Any rankers side by side: who differs from whom beyond luck, as letters, and how it came about.
+"""Any rankers side by side: which differences are significant, as letters, and how they came about.
 
 All pairs are compared by Fisher's randomization test, for each measure on its own, and the p-values
 adjusted by Holm's method over all pairs. Two rankers that share a letter do not differ
@@ -15,9 +15,8 @@ from typing import Any
 from ebrank.errors import ParameterError
 from ebrank.evaluation.letters import letters
 from ebrank.evaluation.significance import compare, holm
-from ebrank.experiments.contest import LEVEL
-from ebrank.experiments.lineup import EBRANK, ENTRANTS, EXPOSURE, Entrant, entrant
-from ebrank.experiments.measures import (
+from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, EXPOSURE, Entrant, entrant_of
+from ebrank.experiments.framework.measures import (
     AT_UPDATES,
     BANDS,
     MEASURES,
@@ -27,7 +26,8 @@ from ebrank.experiments.measures import (
     over_time,
     panels,
 )
-from ebrank.experiments.outcome import Column, Figure, Row, Series, Table
+from ebrank.experiments.framework.outcome import Column, Figure, Row, Series, Table
+from ebrank.experiments.framework.significance import LEVEL
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import summary
 
@@ -74,85 +74,88 @@ def compared(results: Sequence[Result]) -> Comparison:
     """Return how some rankers compare that met the same users."""
     if len(results) < 2:
         raise ParameterError("a comparison needs two rankers or more")
-    pairs = [_pairs(results, measure) for measure in MEASURES]
-    told = (_letters(results, each, of) for each, of in zip(MEASURES, pairs, strict=True))
-    return Comparison(tuple(results), tuple(pair for of in pairs for pair in of), tuple(told))
+    pairs = {measure: _pairs(results, measure) for measure in MEASURES}
+    return Comparison(
+        tuple(results),
+        tuple(pair for own in pairs.values() for pair in own),
+        tuple(_letters(results, measure, own) for measure, own in pairs.items()),
+    )
 
 
 def _pairs(results: Sequence[Result], measure: Measure) -> list[Pair]:
     """Return all pairs, in the order of `combinations`."""
-    found = [compare(a, b, measure.metric) for a, b in combinations(results, 2)]
-    adjusted = holm([one.p_value for one in found])
+    tests = [compare(a, b, measure.metric) for a, b in combinations(results, 2)]
+    adjusted = holm([test.p_value for test in tests])
     return [
-        Pair(one.metric, one.a, one.b, one.difference, float(p))
-        for one, p in zip(found, adjusted, strict=True)
+        Pair(test.metric, test.a, test.b, test.difference, float(p))
+        for test, p in zip(tests, adjusted, strict=True)
     ]
 
 
 def _letters(results: Sequence[Result], measure: Measure, pairs: Sequence[Pair]) -> tuple[str, ...]:
-    places = combinations(range(len(results)), 2)
-    different = {place for place, pair in zip(places, pairs, strict=True) if pair.p_value < LEVEL}
+    indices = combinations(range(len(results)), 2)
+    different = {index for index, pair in zip(indices, pairs, strict=True) if pair.p_value < LEVEL}
     return tuple(letters([measure.mean(result) for result in results], different))
 
 
-def table(found: Comparison) -> Table:
+def table(comparison: Comparison) -> Table:
     """Return means, deviations and letters; the highest mean of each column is the best."""
+    results = comparison.results
     columns = []
-    for measure, told in zip(MEASURES, found.letters, strict=True):
-        cells = [cell(measure.of(result), measure.digits) for result in found.results]
-        highest = max(measure.mean(result) for result in found.results)
+    for measure, own_letters in zip(MEASURES, comparison.letters, strict=True):
+        cells = [cell(measure.values(result), measure.digits) for result in results]
+        highest = max(measure.mean(result) for result in results)
         columns.append(
             [
-                replace(one, best=one.value == highest, marks=f" {own}")
-                for one, own in zip(cells, told, strict=True)
+                replace(own, best=own.value == highest, marks=f" {marks}")
+                for own, marks in zip(cells, own_letters, strict=True)
             ]
         )
-    rows = zip((result.ranker for result in found.results), *columns, strict=True)
+    rows = zip((result.ranker for result in results), *columns, strict=True)
     titles = ("ranker", *(measure.title for measure in MEASURES))
-    first = found.results[0]
-    title = f"Comparison on {first.dataset}"
-    caption = f"{averaged(len(first.trials), spread=' ± standard deviation')}. {CAPTION}"
+    title = f"Comparison on {results[0].dataset}"
+    caption = f"{averaged(len(results[0].trials), spread=' ± standard deviation')}. {CAPTION}"
     return Table(
         "compare", title, caption, tuple(map(Column, titles)), tuple(Row(cells) for cells in rows)
     )
 
 
-def figure(found: Comparison) -> Figure:
+def figure(comparison: Comparison) -> Figure:
     """Return the measures over time, a line for each ranker."""
+    results = comparison.results
 
     def lines(measure: Measure) -> tuple[Series, ...]:
-        return tuple(over_time(_drawn(one.ranker), one, measure) for one in found.results)
+        return tuple(over_time(_as_entrant(result.ranker), result, measure) for result in results)
 
     return Figure(
         "compare",
-        f"Comparison on {found.results[0].dataset}",
-        f"{averaged(len(found.results[0].trials), AT_UPDATES, BANDS)}.",
+        f"Comparison on {results[0].dataset}",
+        f"{averaged(len(results[0].trials), AT_UPDATES, BANDS)}.",
         panels("sessions", lines, MEASURES),
     )
 
 
-def _drawn(ranker: str) -> Entrant:
-    """Return how a ranker is drawn: like the entrant that it is but for parameters, if any."""
+def _as_entrant(ranker: str) -> Entrant:
+    """Return how a ranker is drawn: like the entrant that differs by parameters only, if any."""
     name = ranker.partition(":")[0]
     if name == EBRANK and "estimator=exposure" in ranker:
-        return replace(entrant(EXPOSURE), label=ranker)
-    styles = {one.key.partition(":")[0]: one.style for one in reversed(ENTRANTS)}
+        return replace(entrant_of(EXPOSURE), label=ranker)
+    styles = {entrant.key.partition(":")[0]: entrant.style for entrant in reversed(ENTRANTS)}
     return Entrant(ranker, ranker, "", styles.get(name, ranker))
 
 
-def plain(found: Comparison) -> dict[str, Any]:
+def plain(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as plain objects, for JSON."""
     rankers = []
-    for place, result in enumerate(found.results):
-        told = {
-            measure.metric: of[place] for measure, of in zip(MEASURES, found.letters, strict=True)
-        }
-        rankers.append({"ranker": result.ranker, **summary(result), "letters": told})
-    first = found.results[0]
+    for index, result in enumerate(comparison.results):
+        own = zip(MEASURES, comparison.letters, strict=True)
+        by_metric = {measure.metric: letters[index] for measure, letters in own}
+        rankers.append({"ranker": result.ranker, **summary(result), "letters": by_metric})
+    first = comparison.results[0]
     return {
         "dataset": first.dataset,
         "seed": first.seed,
         "trials": len(first.trials),
         "rankers": rankers,
-        "pairs": [vars(pair) for pair in found.pairs],
+        "pairs": [vars(pair) for pair in comparison.pairs],
     }

@@ -1,7 +1,7 @@
 """`results.json`: everything a reproduction came to, and what it depends on; no run times.
 
-It is all that `ebrank.report` needs. The same order gives the same bytes: what depends on the
-machine's mood is in `times.json`.
+It is all that `ebrank.report` needs. The same command gives the same bytes: what differs from run
+to run is in `times.json`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from ebrank.errors import DataError
-from ebrank.experiments.ledger import Section
-from ebrank.experiments.outcome import Figure, Finding, Table, read, written
-from ebrank.experiments.run import TuningRecord
+from ebrank.experiments.framework.experiment import TuningRecord
+from ebrank.experiments.framework.outcome import (
+    Figure,
+    Finding,
+    Table,
+    from_plain,
+    to_plain,
+)
+from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.files import write_whole
 
 KIND = "ebrank reproduce"
@@ -28,7 +34,7 @@ class RunRecord:
     """One run, trial by trial.
 
     Attributes:
-        key, label: the entrant's; "" for a run that is no entrant's own.
+        key, label: the entrant's; "" for a run of any other ranker.
         ranker: as one types it.
         entering_probability: η.
         believed: the examination curve rankers believe in; None for the users' own.
@@ -60,8 +66,8 @@ class DatasetRecord:
         tuning: how each ε was chosen.
         runs: everything that was run.
         tables, figures, findings: what experiments made of it.
-        ledger: published figures, and ours beside them.
-        test_queries: those that measures and tests are over; None where nobody counted them.
+        ledger: published figures beside ours.
+        test_queries: those that measures and tests are over; None in results of older versions.
     """
 
     name: str
@@ -76,7 +82,7 @@ class DatasetRecord:
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
     findings: tuple[Finding, ...]
-    ledger: tuple[Section, ...]
+    ledger: tuple[LedgerSection, ...]
     test_queries: int | None = None
 
 
@@ -93,7 +99,7 @@ class Document:
         config: the simulation.
         tables: those with a group of columns for each dataset.
         datasets: all else, dataset by dataset.
-        missing: what the ledger says of datasets that were not at hand.
+        missing: what the ledger says of datasets that were not available.
     """
 
     command: str
@@ -104,12 +110,12 @@ class Document:
     config: dict[str, Any]
     tables: tuple[Table, ...]
     datasets: tuple[DatasetRecord, ...]
-    missing: tuple[Section, ...]
+    missing: tuple[LedgerSection, ...]
 
 
 def write_document(document: Document, folder: Path) -> Path:
     """Write `results.json`; return its path."""
-    return _write(folder / RESULTS, {"kind": KIND, "format": FORMAT, **written(document)})
+    return _write(folder / RESULTS, {"kind": KIND, "format": FORMAT, **to_plain(document)})
 
 
 def write_times(times: dict[str, Any], folder: Path) -> Path:
@@ -121,7 +127,7 @@ def read_document(folder: Path) -> Document:
     """Return what `write_document` wrote.
 
     Raises:
-        DataError: where there is none, or something else.
+        DataError: if there is no such file, or it is not the results of a reproduction.
     """
     path = folder / RESULTS
     remedy = "Give a folder written by ebrank reproduce."
@@ -129,16 +135,16 @@ def read_document(folder: Path) -> Document:
         plain = json.loads(path.read_bytes())
         if plain.pop("kind") != KIND:
             raise ValueError("of another command")
-        form = plain.pop("format")
+        version = plain.pop("format")
     except FileNotFoundError:
         raise DataError("no such file", path=path, remedy=remedy) from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise DataError("no results of a reproduction", path=path, remedy=remedy) from None
-    if form != FORMAT:
+        raise DataError("not the results of a reproduction", path=path, remedy=remedy) from None
+    if version != FORMAT:
         again = "Run ebrank reproduce again."
-        raise DataError(f"written in format {form}, not {FORMAT}", path=path, remedy=again)
+        raise DataError(f"written in format {version}, not {FORMAT}", path=path, remedy=again)
     try:
-        document = read(Document, plain)
+        document = from_plain(Document, plain)
     except DataError as problem:
         raise DataError(str(problem), path=path, remedy=remedy) from None
     if not document.datasets:
@@ -147,7 +153,7 @@ def read_document(folder: Path) -> Document:
 
 
 def read_times(folder: Path) -> dict[str, Any] | None:
-    """Return the run times beside a document; None where there are none."""
+    """Return the run times beside a document; None if there are none."""
     try:
         times: dict[str, Any] = json.loads((folder / TIMES).read_bytes())
         return times if times["kind"] == KIND else None

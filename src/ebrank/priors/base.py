@@ -110,5 +110,8 @@ class Learner(Configured):
         """Return the score of each row of features."""
         raise NotImplementedError
 
-    def check(self, state: State) -> None:
-        """Raise `ParameterError` for a state, read from a file, that `scores` would choke on."""
+    def check_state(self, state: State) -> None:
+        """Raise `ParameterError` unless `fit` could have returned this state.
+
+        A state may come from a file that somebody else wrote.
+        """

@@ -100,8 +100,8 @@ class Ranker(Configured):
         return declared(type(self))
 
     def value(self, name: str) -> Any:  # noqa: ANN401 (of the parameter's type)
-        """Return the value of a parameter."""
-        return getattr(self, name)
+        """Return the value of a parameter; None if there is no such parameter."""
+        return getattr(self, name, None)
 
     def with_parameters(self, **changes: Any) -> Self:  # noqa: ANN401 (of any type)
         """Return the same ranker with some parameters changed."""

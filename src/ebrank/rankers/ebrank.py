@@ -37,8 +37,8 @@ class PolicyRanker(Ranker):
         return self.policy.parameters()
 
     def value(self, name: str) -> Any:  # noqa: ANN401 (of the parameter's type)
-        """Return the value of a parameter."""
-        return self.policy.values()[name]
+        """Return the value of a parameter of the policy; None if there is no such parameter."""
+        return self.policy.values().get(name)
 
     def with_parameters(self, **changes: Any) -> Self:  # noqa: ANN401 (of any type)
         """Return the same ranker with some parameters of its policy changed."""

@@ -1,7 +1,7 @@
-"""The ledger as tables and as `LEDGER.md`: their figures, ours, the differences, and remarks.
+"""The ledger as tables and as `LEDGER.md`: published figures, ours, the differences, and remarks.
 
 Many differences share a remark. So each remark has a letter, which marks the differences it is
-about, and stands below the table once.
+about, and is written below the table once.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from collections.abc import Mapping, Sequence
 
 from ebrank.evaluation.letters import letter
 from ebrank.experiments.document import Document
-from ebrank.experiments.ledger import RULE, Entry, Section
-from ebrank.experiments.outcome import Cell, Column, Finding, Row, Table
-from ebrank.experiments.words import counted
+from ebrank.experiments.framework.numbers import counted
+from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
+from ebrank.experiments.ledger.entries import RULE, LedgerEntry, LedgerSection
+from ebrank.report.findings import Theme, themes
 from ebrank.report.tables.markdown import code, escaped, grid, prose
-from ebrank.report.themes import Theme, themes
 
 COMPARED = ("reference", "ours", "difference")
 
 
-def remarks(section: Section) -> dict[str, str]:
+def remarks(section: LedgerSection) -> dict[str, str]:
     """Return the letter of each remark of a section.
 
-    >>> remarks(Section("", entries=(Entry("a", "Warm", 1.0, 2.0, remark="odd"),)))
+    >>> remarks(LedgerSection("", entries=(LedgerEntry("a", "Warm", 1.0, 2.0, remark="odd"),)))
     {'odd': 'a'}
     """
-    said = dict.fromkeys(entry.remark for entry in section.entries if entry.remark)
-    return {remark: letter(place) for place, remark in enumerate(said)}
+    distinct = dict.fromkeys(entry.remark for entry in section.entries if entry.remark)
+    return {remark: letter(index) for index, remark in enumerate(distinct)}
 
 
-def ledger_table(section: Section) -> Table:
+def ledger_table(section: LedgerSection) -> Table:
     """Return the entries of a section as a table: a row for each ranker, with all its figures.
 
-    Where there is one name only, its figures stand below each other.
+    If there is only one name, its figures are below each other.
     """
     letters = remarks(section)
     figures = tuple(dict.fromkeys(entry.figure for entry in section.entries))
@@ -43,16 +43,16 @@ def ledger_table(section: Section) -> Table:
     else:
         beside = (Column(title, figure) for figure in figures for title in COMPARED)
         columns = (Column("ranker"), *beside)
-        found = {(one.group, one.name, one.figure): one for one in section.entries}
+        by_name = {(entry.group, entry.name, entry.figure): entry for entry in section.entries}
         rows = []
-        for whose in names:
-            entries = [found.get((*whose, figure)) for figure in figures]
+        for group, name in names:
+            entries = [by_name.get((group, name, figure)) for figure in figures]
             cells = (cell for entry in entries for cell in _compared(entry, letters))
-            rows.append(Row((whose[1], *cells), whose[0]))
+            rows.append(Row((name, *cells), group))
     return Table("ledger", section.title, "", columns, tuple(rows))
 
 
-def _compared(entry: Entry | None, letters: Mapping[str, str]) -> list[Cell]:
+def _compared(entry: LedgerEntry | None, letters: Mapping[str, str]) -> list[Cell]:
     """Return their figure, ours, and the difference with the letter of its remark."""
     if entry is None:
         return [Cell(None)] * len(COMPARED)
@@ -65,7 +65,7 @@ def _compared(entry: Entry | None, letters: Mapping[str, str]) -> list[Cell]:
 
 
 def ledger_markdown(document: Document) -> str:
-    """Return `LEDGER.md`: dataset by dataset, then what was not at hand."""
+    """Return `LEDGER.md`: dataset by dataset, then the datasets that were not available."""
     trials = counted(document.trials, "trial")
     lines = [
         "# Ledger",
@@ -79,7 +79,7 @@ def ledger_markdown(document: Document) -> str:
     return "\n".join([*lines, ""])
 
 
-def _sections(sections: Sequence[Section]) -> list[str]:
+def _sections(sections: Sequence[LedgerSection]) -> list[str]:
     lines = []
     for section in sections:
         lines += ["", f"### {escaped(section.title)}"]
@@ -87,8 +87,8 @@ def _sections(sections: Sequence[Section]) -> list[str]:
             lines += ["", prose(section.note)]
         if section.entries:
             lines += ["", grid(ledger_table(section))]
-            said = remarks(section).items()
-            lines += ["", *(f"- {letter}: {escaped(remark)}" for remark, letter in said)]
+            letters = remarks(section).items()
+            lines += ["", *(f"- {letter}: {escaped(remark)}" for remark, letter in letters)]
         if section.findings:
             lines.append("")
             for theme in themes(section.findings):

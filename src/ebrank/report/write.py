@@ -1,30 +1,29 @@
 """A report on disk: the page, the tables, the figures and the ledger, each file whole or not there.
 
-A list of the files (`.report.json`) stands beside them. It tells the next report which files are
-its own to replace or remove; whatever else lies in the folder is left alone.
+A list of the files (`.report.json`) is written beside them. It says which files the next report may
+replace or remove; all other files in the folder are left alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ebrank.errors import DataError
 from ebrank.experiments.document import Document
-from ebrank.experiments.outcome import Figure, Table
+from ebrank.experiments.framework.outcome import Figure, Table
 from ebrank.files import write_whole
+from ebrank.report.figures.render import FIGURE_FILES
 from ebrank.report.ledger import ledger_markdown
-from ebrank.report.page import page
-from ebrank.report.plots import png_file, svg_file
-from ebrank.report.tables.delimited import delimited
-from ebrank.report.tables.latex import latex
-from ebrank.report.tables.markdown import markdown
+from ebrank.report.page.html import page
+from ebrank.report.tables import TABLE_FILES
 
 LIST = ".report.json"
 PAGE = "report.html"
 LEDGER = "LEDGER.md"
+FORMS: dict[str, Collection[str]] = {"tables": TABLE_FILES, "figures": FIGURE_FILES}
 
 
 def write_report(
@@ -35,32 +34,32 @@ def write_report(
     Files of an earlier report that this one does not have are removed.
 
     Raises:
-        DataError: if a file of somebody else has the name of one of ours; then nothing is written.
-        MissingExtraError: if what draws figures is not installed; then nothing is written.
+        DataError: if another file has the name of one of ours; then nothing is written.
+        MissingExtraError: if the `report` extra is not installed; then nothing is written.
     """
     folder = Path(folder)
     files = dict(_files(document, times))
     earlier = _listed(folder)
-    _refuse_others(folder, files.keys() - set(earlier))
-    _list(folder, [*files, *earlier])  # all that may be there, should we be stopped half-way
+    _refuse_foreign(folder, files.keys() - set(earlier))
+    _write_list(folder, [*files, *earlier])  # all that may be there if we are stopped half-way
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_whole(folder / name, content)
     for name in earlier:
         if name not in files:
             (folder / name).unlink(missing_ok=True)
-    _list(folder, list(files))
+    _write_list(folder, list(files))
     return [folder / name for name in files]
 
 
-def _refuse_others(folder: Path, new: Iterable[str]) -> None:
-    """Raise if one of the files that no report wrote before is there."""
+def _refuse_foreign(folder: Path, new: Iterable[str]) -> None:
+    """Raise if one of these files exists, though no report wrote it."""
     for name in sorted(new):
         if (folder / name).exists():
             raise DataError(
-                "this is no file of an earlier report, and would be overwritten",
+                "not a file of an earlier report; the new report would overwrite it",
                 path=folder / name,
-                remedy="Move it away, or write elsewhere by ebrank report DIR --out OTHER.",
+                remedy="Move it away, or write elsewhere with ebrank report DIR --out OTHER.",
             )
 
 
@@ -69,13 +68,12 @@ def _files(document: Document, times: Mapping[str, Any] | None) -> Iterator[tupl
     yield LEDGER, ledger_markdown(document).encode()
     for table in _all_tables(document):
         name = _file_name(table)
-        yield f"tables/{name}.md", markdown(table).encode()
-        yield f"tables/{name}.tex", latex(table).encode()
-        yield f"tables/{name}.csv", delimited(table).encode()
+        for form, write in TABLE_FILES.items():
+            yield f"tables/{name}.{form}", write(table).encode()
     for figure in (figure for data in document.datasets for figure in data.figures):
         name = _file_name(figure)
-        yield f"figures/{name}.svg", svg_file(figure)
-        yield f"figures/{name}.png", png_file(figure)
+        for form, draw in FIGURE_FILES.items():
+            yield f"figures/{name}.{form}", draw(figure)
 
 
 def _all_tables(document: Document) -> Iterator[Table]:
@@ -85,10 +83,10 @@ def _all_tables(document: Document) -> Iterator[Table]:
 
 
 def _file_name(value: Table | Figure) -> str:
-    """Return the name; one that would lead out of the folder is no name."""
+    """Return the name, or raise if it would lead out of the folder."""
     if not value.name or value.name.startswith(".") or set(value.name) & set("/\\\0"):
         raise DataError(
-            f"{value.name!r} is no name of a file", remedy="Run ebrank reproduce again."
+            f"{value.name!r} cannot be the name of a file", remedy="Run ebrank reproduce again."
         )
     return value.name
 
@@ -105,17 +103,15 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _ours(name: str) -> bool:
-    """Return whether a report can have such a file: nobody's list can make us remove another."""
+    """Return whether a report can have such a file, so that no list makes us remove another."""
     path = PurePosixPath(name)
     return name in (PAGE, LEDGER) or (
         len(path.parts) == 2
         and ".." not in path.parts
-        and (path.parts[0], path.suffix)
-        in {("tables", ".md"), ("tables", ".tex"), ("tables", ".csv")}
-        | {("figures", ".svg"), ("figures", ".png")}
+        and path.suffix.removeprefix(".") in FORMS.get(path.parts[0], {})
     )
 
 
-def _list(folder: Path, names: list[str]) -> None:
+def _write_list(folder: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / LIST, (json.dumps(sorted(set(names)), indent=1) + "\n").encode())

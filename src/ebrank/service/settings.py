@@ -15,11 +15,8 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from ebrank.errors import ParameterError
-from ebrank.examination import Examination
+from ebrank.evidence import Behaviors, Examination
 from ebrank.service.api import MOST_RANKS
-
-SMALLEST_P = 1e-9
-"""The lowest probability of a rank that users examine at all."""
 
 Scope: TypeAlias = Literal["rank", "feedback", "admin"]
 
@@ -44,7 +41,9 @@ class ServerSettings:
 class StoreSettings:
     """Where and how long the service remembers."""
 
-    path: Annotated[str, _about("folder of the store")] = "ebrank-store"
+    url: Annotated[
+        str, _about("where the store is: a folder, `memory:`, or `module:Class:argument`")
+    ] = "ebrank-store"
     durability: Annotated[
         Literal["process", "disk"],
         _about(
@@ -67,12 +66,9 @@ class RankingSettings:
         _about("`shadow` serves the caller's order and reports what EBRank would have done"),
     ] = "live"
     k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=MOST_RANKS)] = 10
-    epsilon: Annotated[float, _about("ε, what a unit of certainty gained is worth", ge=0)] = 20.0
-    beta: Annotated[float, _about("β of the prior", gt=0)] = 5.0
-    estimator: Annotated[
-        Literal["ips", "exposure"],
-        _about("evidence that updates the prior: C of n (`ips`) or c of E (`exposure`)"),
-    ] = "ips"
+    policy: Annotated[
+        str, _about("how items are scored, such as `ebrank:epsilon=20,estimator=exposure`")
+    ] = "ebrank"
     seed: Annotated[int, _about("of the keys that break ties", ge=0, le=2**63 - 1)] = 0
     window: Annotated[
         float, _about("seconds for which a user's list of a query keeps its order; 0 is off", ge=0)
@@ -96,19 +92,8 @@ class ExaminationSettings:
     ) = None
 
     def examination(self) -> Examination:
-        """Return the library's curve; raises `ParameterError` where it is none.
-
-        A click counts 1/p: one at a rank that hardly anybody examines would outweigh all others.
-        """
-        examination = Examination(self.severity, self.cutoff, self.curve)
-        p = examination(range(1, MOST_RANKS + 1)).tolist()
-        small = [rank for rank, value in enumerate(p, start=1) if 0.0 < value < SMALLEST_P]
-        if small:
-            raise ParameterError(
-                f"users examine rank {small[0]} with a probability of {p[small[0] - 1]:g}, below "
-                f"{SMALLEST_P:g}: set a cutoff before it, or a lower severity"
-            )
-        return examination
+        """Return the library's curve; raises `ParameterError` where it is none."""
+        return Examination(self.severity, self.cutoff, self.curve)
 
 
 @dataclass(frozen=True)
@@ -139,12 +124,31 @@ class EventsSettings:
         Literal["served", "confirmed"],
         _about("an item counts as shown when served, or when an `impression` event confirms it"),
     ] = "served"
+    behaviors: Annotated[
+        tuple[str, ...],
+        _about("types of events that count, each with its worth up to 1, as in `click=0.3`"),
+    ] = ("click",)
     other: Annotated[
         tuple[str, ...], _about("types of events that are logged and count nothing")
     ] = ()
     future_seconds: Annotated[
         float, _about("how far an event's time may lie ahead of our clock", ge=0)
     ] = 300.0
+
+    def declared(self) -> Behaviors:
+        """Return the library's behaviors; raises `ParameterError` where they are none.
+
+        >>> EventsSettings(behaviors=("click=0.3", "purchase")).declared().weights
+        (0.3, 1.0)
+        """
+        weights = {}
+        for text in self.behaviors:
+            name, _, weight = text.partition("=")
+            try:
+                weights[name.strip()] = float(weight or 1.0)
+            except ValueError:
+                raise ParameterError(f"{text!r} has no weight: write {name}=0.5, say") from None
+        return Behaviors.of(weights)
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,6 @@ class TrainingSettings:
     validation_share: Annotated[
         float, _about("share of the queries that judge a model instead of training it", gt=0, lt=1)
     ] = 0.2
-    l2: Annotated[float, _about("penalty on the prior's weights", ge=0)] = 1e-4
     tolerance: Annotated[
         float, _about("how much higher the validation loss of a new model may be", ge=0)
     ] = 0.0

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba.core import caching, event
+from numba.core import event
 
+from ebrank.compiled import is_kernel
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import EBRankError
 from ebrank.rankers.base import Ranker
@@ -64,7 +65,7 @@ class _Listener(event.Listener):  # type: ignore[misc, unused-ignore]
         self._told = False
 
     def on_start(self, event: Any) -> None:  # noqa: ANN401 (Numba's own type)
-        if not self._told and not isinstance(event.data["dispatcher"]._cache, caching.NullCache):
+        if not self._told and is_kernel(event.data["dispatcher"]):
             self._told = True
             self._tell()
 

@@ -18,8 +18,8 @@ import numpy as np
 from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
-from ebrank.errors import DataError, ParameterError
-from ebrank.evaluation.cumulative import cum_ndcg
+from ebrank.errors import DataError
+from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
@@ -28,7 +28,6 @@ from ebrank.simulation.calibration import Promises
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
-from ebrank.simulation.session import NO_OUTCOME
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
 from ebrank.simulation.world import AGES, World, ideal_dcg, new_world, stats_of
@@ -73,7 +72,7 @@ def run_trial(
 ) -> TrialResult:
     """Run one trial: BM25 sessions, a first model, then serve and update in turn."""
     started = time.perf_counter()
-    run = _Run(dataset, ranker, config, streams.trial_key(seed, trial), threads)
+    run = _Run(dataset, config, streams.trial_key(seed, trial), threads)
     learner = Supervised(ranker, run.trial)
     run.warm_up()
     before = time.perf_counter()
@@ -82,12 +81,14 @@ def run_trial(
     run.foresee(model, update=0)
     for update in range(config.updates):
         before = time.perf_counter()
-        run.serve(model, update)
+        with learner.watching(model):
+            run.serve(model, update)
         between = time.perf_counter()
         model = learner.update()
         serving += between - before
         learning += time.perf_counter() - between
-        run.measure(model)
+        with learner.watching(model):
+            run.measure(model)
         run.foresee(model, update + 1)
         if progress is not None:
             progress(update + 1, config.updates)
@@ -98,15 +99,9 @@ class _Run:
     """A trial under way: the world, and what was measured of it so far."""
 
     def __init__(
-        self,
-        dataset: Dataset,
-        ranker: Ranker,
-        config: SimulationConfig,
-        key: np.uint64,
-        threads: int | None,
+        self, dataset: Dataset, config: SimulationConfig, key: np.uint64, threads: int | None
     ) -> None:
         self.dataset = dataset
-        self.ranker = ranker
         self.config = config
         self.key = key
         self.threads = threads
@@ -197,32 +192,17 @@ class _Run:
     def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:
         """Run the planned sessions; return their NDCG in order of time, and tallies by age."""
         browse = self.config.users.browse.compiled
-        served, by_age = play.play(self.world, model, plan, browse, eta, self.key, self.threads)
-        if np.any(served == NO_OUTCOME):
-            highest = len(self.config.behaviors.all)
-            raise ParameterError(
-                f"{self.config.users} wrote an outcome that is not one of 0 to {highest}; "
-                "declare what users do by the config's behaviors"
-            )
-        self._require_numbers("serve", bool(np.all(np.isfinite(served))))
-        return served, by_age
-
-    def _require_numbers(self, name: str, sound: bool) -> None:
-        """Raise unless all scores by one of the model's formulas were numbers."""
-        if not sound:
-            raise ParameterError(
-                f"{self.ranker}: its formula {name} gives a score that is not a number. Mind what "
-                "it divides by: nobody has seen a new item, so its counts are 0"
-            )
+        return play.play(self.world, model, plan, browse, eta, self.key, self.threads)
 
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the list of each test query (rows) that the model alone would show."""
         score = model.cold if cold and model.cold is not None else model.offline
+        compiled = score.compiled
         lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
-        sound = map_blocks(
+        map_blocks(
             lambda start, stop: offline.write_best(
                 self.world,
-                score.compiled,
+                compiled,
                 model.a,
                 model.b,
                 score.parameters,
@@ -234,7 +214,6 @@ class _Run:
             block=play.block_size(len(self.test)),
             threads=self.threads,
         )
-        self._require_numbers("offline" if score is model.offline else "cold", all(sound))
         return lists
 
     def _ndcg(self, lists: Ints) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ebrank.compiled import kernel
 from ebrank.pointers import pointer_to
-from ebrank.simulation.scored import insert
+from ebrank.simulation.scored import check, doubt_of, insert
 from ebrank.simulation.world import World
 from ebrank.typing import Compiled, Floats, Ints
 
@@ -24,17 +24,16 @@ def write_best(
     seen: bool,
     queries: Ints,
     lists: Ints,
-) -> bool:
+) -> None:
     """Write each query's best candidates, best first, into its row of `lists`.
 
     Candidates are those that have entered. Unless `seen`, items are scored as if nobody had seen
-    them. Returns whether all scores are numbers.
+    them.
     """
     length = lists.shape[1]
-    values = np.empty(length)
+    values, doubt = np.empty(length), 0.0
     behaviors, slots = world.counts.shape[1] - 1, world.counts.shape[2]
     nothing = np.zeros((1, (1 + behaviors) * slots), np.int32)
-    sound = True
     for i, q in enumerate(queries):
         listed = 0
         for row in range(world.pointers[q], world.pointers[q + 1]):
@@ -51,10 +50,10 @@ def write_best(
                     pointer_to(parameters, 0),
                     np.uint64(0),
                 )
-                sound &= value == value  # NaN differs from itself
+                doubt += doubt_of(value)
                 listed = insert(world.leaves, lists[i], values, listed, row, value, length)
         lists[i, listed:] = NOBODY
-    return sound
+    check(doubt)
 
 
 def list_ndcg(

@@ -81,9 +81,10 @@ def runner(
         return lambda start, stop: pairwise.run_sessions(
             world, model.linear, browse, eta, key, plan, start, stop, served, log
         )
+    score = model.serve.compiled
     return lambda start, stop: scored.run_sessions(
         world,
-        model.serve.compiled,
+        score,
         browse,
         model.a,
         model.b,

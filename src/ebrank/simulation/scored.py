@@ -11,14 +11,11 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import inner, kernel
-from ebrank.pointers import pointer_to, prefetch
+from ebrank.pointers import pointer_to
 from ebrank.simulation import tournament
 from ebrank.simulation.session import item_enters, room_for_sheet, show
 from ebrank.simulation.world import AGES, World
 from ebrank.typing import Compiled, Floats, Ints, SmallInts
-
-AHEAD = 12
-"""How many candidates ahead of time their state is fetched from memory."""
 
 
 @kernel
@@ -40,7 +37,7 @@ def run_sessions(
 ) -> tuple[Floats, Floats]:
     """Run the scheduled sessions of some queries; write each session's NDCG at its time.
 
-    It is NaN where a score is not a number. Returns exposure and clicks by age of the items.
+    Returns exposure and clicks by age of the items.
     """
     arrivals_key = streams.child(key, streams.ARRIVALS)
     users_key = streams.child(key, streams.USERS)
@@ -51,6 +48,7 @@ def run_sessions(
     length = len(world.discounts)
     sheet, drawn = room_for_sheet(length), np.empty(length)
     by_age = np.zeros(AGES), np.zeros(AGES)
+    doubt = 0.0
     for q in range(first_query, stop_query):
         if starts[q] == starts[q + 1]:
             continue
@@ -58,26 +56,39 @@ def run_sessions(
         noise = streams.child(ranker_key, q)
         size = tournament.width(world.pointers[q + 1] - first)
         if not noisy:
-            enter_all(world, score, a, b, parameters, q, marks, winners, size)
+            doubt += enter_all(world, score, a, b, parameters, q, marks, winners, size)
         for i in range(starts[q], starts[q + 1]):
             if item_enters(world, arrivals_key, q, eta) and not noisy:
                 row = world.arrivals[first + world.entered[q] - 1]
-                put_row(world, score, a, b, parameters, marks, winners, size, row)
+                doubt += put_row(world, score, a, b, parameters, marks, winners, size, row)
             shown = min(length, world.entered[q])
             if noisy:
                 session = streams.child(noise, world.sessions_done[q])
-                sound = draw_top(
+                doubt += draw_top(
                     world, score, a, b, parameters, q, session, drawn, sheet.rows, shown
                 )
             else:
-                sound = marks[1] != tournament.NAN
                 take_top(world, marks, winners, size, first, sheet.rows, shown)
-            value = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
-            ndcg[times[i]] = value if sound else np.nan
+            ndcg[times[i]] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
             if not noisy:
                 for rank in range(shown):
-                    put_row(world, score, a, b, parameters, marks, winners, size, sheet.rows[rank])
+                    row = sheet.rows[rank]
+                    doubt += put_row(world, score, a, b, parameters, marks, winners, size, row)
+    check(doubt)
     return by_age
+
+
+@inner
+def doubt_of(score: float) -> float:
+    """Return 0 for a finite number and NaN for any other: a sum of these takes no branch."""
+    return score - score
+
+
+@inner
+def check(doubt: float) -> None:
+    """Raise if there is doubt about a score."""
+    if doubt != 0.0:
+        raise FloatingPointError("a score is not a finite number")
 
 
 @inner
@@ -125,21 +136,18 @@ def enter_all(
     marks: Ints,
     winners: SmallInts,
     size: int,
-) -> None:
-    """Start a tournament of a query's candidates."""
-    first, stop = world.pointers[q], world.pointers[q + 1]
+) -> float:
+    """Start a tournament of a query's candidates; return the doubt about their scores."""
+    first, doubt = world.pointers[q], 0.0
     for place in range(size):
         marks[size + place] = tournament.EMPTY
-    n = 0
-    for row in range(first, stop):  # in order of memory, and without a branch
-        winners[n] = row
-        n += world.positions[row] < world.entered[q]
-    for i in range(n):
-        prefetch(world.counts, winners[i + AHEAD] if i + AHEAD < n else stop + i + AHEAD - n)
-        row = winners[i]
+    for arrival in range(first, first + world.entered[q]):
+        row = world.arrivals[arrival]
         value = score_of(world, score, a, b, parameters, row, np.uint64(0))
+        doubt += doubt_of(value)
         marks[size + world.leaves[row]] = tournament.mark(value)
     tournament.build(marks, winners, size)
+    return doubt
 
 
 @inner
@@ -153,10 +161,11 @@ def put_row(
     winners: SmallInts,
     size: int,
     row: int,
-) -> None:
-    """Put an item into the tournament with its present score."""
+) -> float:
+    """Put an item into the tournament with its present score; return the doubt about it."""
     value = score_of(world, score, a, b, parameters, row, np.uint64(0))
     tournament.put(marks, winners, size, world.leaves[row], tournament.mark(value))
+    return doubt_of(value)
 
 
 @inner
@@ -189,21 +198,21 @@ def draw_top(
     drawn: Floats,
     rows: Ints,
     length: int,
-) -> bool:
+) -> float:
     """Score every candidate with this session's draws; write the best rows and their scores.
 
-    Returns whether all scores are numbers.
+    Returns the doubt about all the scores.
     """
-    first = world.pointers[q]
-    listed, sound = 0, True
+    first, doubt = world.pointers[q], 0.0
+    listed = 0
     for row in range(first, world.pointers[q + 1]):
         if world.positions[row] >= world.entered[q]:
             continue
         key = streams.child(session, row - first)
         value = score_of(world, score, a, b, parameters, row, key)
-        sound &= value == value  # NaN differs from itself
+        doubt += doubt_of(value)
         listed = insert(world.leaves, rows, drawn, listed, row, value, length)
-    return sound
+    return doubt
 
 
 @inner

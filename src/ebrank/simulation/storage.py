@@ -1,44 +1,37 @@
 """Finished trials on disk, so that a run that was stopped goes on where it was.
 
 A trial is one `.npz` file: plain arrays, and a header that says what the trial was of. Its name
-holds a hash of everything its outcome depends on (the dataset's content, ranker, config, seed,
-trial number and the engine's sources), so that running again with the same arguments finds it, and
-with any others does not. Files appear whole or not at all.
+holds a hash of everything its outcome depends on: the dataset's content, seed, trial number, ranker
+and config, and the code of ranker, users and ebrank itself (`ebrank.provenance`). Running again
+with the same finds it, and with anything else does not. Files appear whole or not at all.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import io
 import json
 import os
-import platform
 import re
 import warnings
 import zipfile
 import zlib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xxhash
 
-import ebrank
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
 from ebrank.files import write_whole
+from ebrank.provenance import fingerprint, stamp
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.sources import own_sources
 
 FORMAT = 2
 HEADER = "header"
-SOURCES = ("*.py", "evaluation/*.py", "priors/**/*.py", "rankers/**/*.py", "simulation/*.py")
-"""What decides a trial's outcome, given its dataset: changing any of it makes old trials foreign.
-"""
 UNREADABLE = (
     OSError,
     ValueError,
@@ -70,9 +63,9 @@ class Store:
         self.seed = seed
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        whole = dataclasses.replace(config, sessions=config.session_count(dataset))
         self.fingerprint = fingerprint(dataset)
-        self._shared = {"dataset": self.fingerprint, "config": repr(whole), "seed": int(seed)}
+        self._whole = dataclasses.replace(config, sessions=config.session_count(dataset))
+        self._stamps: dict[Ranker, dict[str, str]] = {}
 
     def path(self, ranker: Ranker, trial: int) -> Path:
         """Return the file of a trial, whether or not it exists."""
@@ -81,7 +74,11 @@ class Store:
         return self.folder / f"{readable}_trial{trial}_{xxhash.xxh3_64_hexdigest(text)}.npz"
 
     def load(self, ranker: Ranker, trial: int) -> TrialResult | None:
-        """Return a finished trial, or None, with a warning where its file is of no use."""
+        """Return a finished trial, or None, with a warning where its file is of no use.
+
+        Code counts as it is now until the next call: running it may fill caches of its own.
+        """
+        self._stamps.pop(ranker, None)
         path = self.path(ranker, trial)
         try:
             result, identity = read_trial(path)
@@ -102,8 +99,11 @@ class Store:
 
     def _identity(self, ranker: Ranker, trial: int) -> dict[str, Any]:
         """Return everything that a trial's outcome depends on."""
-        own = {"ranker": str(ranker), "trial": trial, "engine": engine_stamp(ranker)}
-        return self._shared | own
+        if ranker not in self._stamps:
+            users = stamp(self.config.users, self._whole)  # a click rule is code too
+            self._stamps[ranker] = {"config": users, "engine": stamp(ranker)}
+        plain = {"dataset": self.fingerprint, "seed": int(self.seed), "trial": trial}
+        return plain | {"ranker": str(ranker)} | self._stamps[ranker]
 
 
 def write_trial(path: Path, result: TrialResult, identity: dict[str, Any]) -> None:
@@ -144,60 +144,3 @@ def write_json(path: Path, value: object) -> None:
     """Write a JSON document."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text.encode())
-
-
-def fingerprint(dataset: Dataset) -> str:
-    """Return a hash of a dataset's content; its name does not matter.
-
-    >>> fingerprint(ebrank.load("mq2007-like", scale=0.01)) == fingerprint(
-    ...     ebrank.load("mq2007-like", scale=0.01))
-    True
-    """
-    state = xxhash.xxh3_128()
-    for field in dataclasses.fields(dataset):
-        value = getattr(dataset, field.name)
-        if isinstance(value, np.ndarray):
-            state.update(f"{field.name} {value.dtype.str} {value.shape};".encode())
-            state.update(np.ascontiguousarray(value).data.cast("B"))
-    state.update(f"max_label {dataset.max_label}".encode())
-    return state.hexdigest()
-
-
-def engine_stamp(ranker: Ranker) -> str:
-    """Return a hash of the sources that decide a trial's outcome.
-
-    These are ebrank's and, for a ranker from elsewhere, those that `sources.own_sources` finds.
-    """
-    try:
-        own = own_sources(type(ranker))
-    except (OSError, TypeError):  # typed in at a prompt, where it may have been anything
-        own = {"": os.urandom(16)}
-    state = hashlib.sha256(_package_stamp().encode())
-    for name, text in own.items():
-        state.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
-    return state.hexdigest()[:16]
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that results were made with."""
-    import numba
-
-    return {
-        "ebrank": ebrank.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "source": _package_stamp(),
-    }
-
-
-@cache
-def _package_stamp() -> str:
-    import numba
-
-    root = Path(ebrank.__file__).parent
-    files = sorted({path for pattern in SOURCES for path in root.glob(pattern)})
-    state = hashlib.sha256(f"{np.__version__} {numba.__version__}".encode())
-    for path in files:
-        state.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return state.hexdigest()[:16]

@@ -3,6 +3,16 @@
 Kernels index a model's arrays without looking at their lengths, so a model with too few scores
 would be read beyond its end. A ranker from elsewhere that fails is told of by its name; one of
 ebrank's own that fails has a bug, and its error is left as it is.
+
+Every score must be a finite number: NaN is neither above nor below any other. Nobody can try a
+formula on every state that an item may come to, so this is checked twice:
+
+- before a formula is first used, for up to 16 rows, those with the lowest and highest `a` and `b`
+  among them, on a few states: as they are now, never shown, shown once at each rank without a click
+  and with one, shown a thousand times without a click and with one each time (`check_scores`);
+- in the sessions themselves and in the measurements, for every score that is used. Kernels raise
+  `FloatingPointError`, and `Supervised.watching` says of which formula and item, if it can still
+  be found: counts go on changing until a kernel ends.
 """
 
 from __future__ import annotations
@@ -13,13 +23,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebrank import scoring
 from ebrank.data.dataset import Dataset
 from ebrank.errors import EBRankError, ParameterError
+from ebrank.evidence import BehaviorStats, Examination
+from ebrank.evidence.stats import COUNT
 from ebrank.formula import Score
+from ebrank.priors.base import ItemPrior
 from ebrank.rankers.base import REGISTRY, Ranker, Trial, TrialLearner
 from ebrank.rankers.dbgd import DuelModel
 from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.online import LoggingModel, OnlineModel
+from ebrank.typing import Ints
+
+MOST_ROWS = 16
+MANY = 1000
 
 
 class Supervised:
@@ -27,8 +45,9 @@ class Supervised:
 
     def __init__(self, ranker: Ranker, trial: Trial) -> None:
         self._ranker = ranker
-        self._dataset = trial.dataset
-        with _told(ranker):
+        self._trial = trial
+        self._tried: set[Score] = set()
+        with _blamed(ranker):
             self._learner: TrialLearner = ranker.learner(trial)
 
     def update(self) -> ScoreModel:
@@ -37,17 +56,42 @@ class Supervised:
         Raises:
             ParameterError: if the learner fails, or its model is none for the dataset.
         """
-        with _told(self._ranker):
+        with _blamed(self._ranker):
             model = self._learner.update()
+        with self._named():
+            check_model(model, self._trial.dataset)
+            scores = set(_scores(model).values())
+            if not scores <= self._tried:
+                self._tried |= scores
+                rows, states = _telling_rows(model), reachable(self._trial.stats)
+                check_scores(model, self._trial.stats, self._trial.examination, rows, states)
+        return model
+
+    @contextmanager
+    def watching(self, model: ScoreModel) -> Iterator[None]:
+        """Say which formula gave a score that is no finite number, while a model is in use."""
         try:
-            check_model(model, self._dataset)
+            yield
+        except FloatingPointError as problem:
+            with self._named():
+                rows = np.arange(self._trial.dataset.n_rows)
+                check_scores(model, self._trial.stats, self._trial.examination, rows)
+                raise ParameterError(
+                    "a formula gave a score that is not a finite number, to an item whose counts "
+                    "have changed since"
+                ) from problem
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Put the ranker's name before what is wrong with its model."""
+        try:
+            yield
         except ParameterError as problem:
             raise ParameterError(f"{self._ranker}: {problem}") from problem.__cause__
-        return model
 
 
 @contextmanager
-def _told(ranker: Ranker) -> Iterator[None]:
+def _blamed(ranker: Ranker) -> Iterator[None]:
     """Say which ranker from elsewhere failed, and how."""
     try:
         yield
@@ -124,6 +168,70 @@ def _check_score(name: str, score: object) -> None:
     except Exception as problem:
         told = f"its formula {name} cannot be compiled: {_reason(problem)}"
         raise ParameterError(told) from problem
+
+
+def reachable(stats: BehaviorStats) -> BehaviorStats:
+    """Return states that an item may come to, in the place of items."""
+    outcomes, slots = stats.counts.shape[1:]
+    states = [np.zeros((outcomes, slots), COUNT)]
+    for slot in range(slots):
+        for times in (1, MANY):
+            for clicked in (0, times):
+                state = np.zeros((outcomes, slots), COUNT)
+                state[0, slot], state[-1, slot] = times, clicked
+                states.append(state)
+    return BehaviorStats(np.array(states), stats.behaviors)
+
+
+def check_scores(
+    model: ScoreModel,
+    stats: BehaviorStats,
+    examination: Examination,
+    rows: Ints,
+    states: BehaviorStats | None = None,
+) -> None:
+    """Raise where some rows, as they are now or in other states, get scores that are not finite.
+
+    >>> from ebrank.formula import Formula
+    >>> rate = Formula(lambda clicks, shown: clicks / shown).bind()
+    >>> model = ScoreModel(np.ones(3), np.zeros(1), rate, rate)
+    >>> check_scores(model, BehaviorStats.zeros(3, slots=5), Examination(), np.array([2]))
+    Traceback (most recent call last):
+    ebrank.errors.ParameterError: its formula serve gives nan, not a finite score, to an item with
+    shown 0, clicks 0, weighted_clicks 0, exposure 0, a 1, b 0
+    """
+    unseen = BehaviorStats.zeros(1, slots=stats.slots, behaviors=stats.behaviors)
+    elsewhere = unseen.counts if states is None else states.counts
+    prior = ItemPrior(model.a, model.b)
+    for name, score in _scores(model).items():
+        others = unseen.counts if name == "cold" else elsewhere
+        now = stats.counts[rows[:0] if name == "cold" else rows]
+        chosen = np.concatenate([rows[: len(now)], np.repeat(rows, len(others))])
+        counts = np.concatenate([now, np.tile(others, (len(rows), 1, 1))])
+        behavior, keys = BehaviorStats(counts, stats.behaviors), chosen.astype(np.uint64)
+        values = scoring.scores(score, prior.rows(chosen), behavior, examination, keys)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            place = bad[:1]
+            item = {**behavior[place].sums(examination)._asdict()}
+            item |= prior.rows(chosen[place])._asdict()
+            raise ParameterError(
+                f"its formula {name} gives {values[place][0]}, not a finite score, to an item with "
+                + ", ".join(f"{what} {number[0]:g}" for what, number in item.items())
+            )
+
+
+def _scores(model: ScoreModel) -> dict[str, Score]:
+    """Return the scores that a model is used by."""
+    scores = {"serve": model.serve, "offline": model.offline}
+    return scores if model.cold is None else {**scores, "cold": model.cold}
+
+
+def _telling_rows(model: ScoreModel) -> Ints:
+    """Return a few rows: those with extreme numbers, and some in between."""
+    extreme = [f(values) for values in (model.a, model.b) for f in (np.argmin, np.argmax)]
+    between: Ints = np.linspace(0, len(model.a) - 1, MOST_ROWS - len(extreme)).astype(np.int64)
+    return np.unique(np.array([*extreme, *between], np.int64))
 
 
 def _reason(problem: Exception) -> str:

@@ -18,8 +18,6 @@ from ebrank.typing import Ints, SmallInts
 
 EMPTY = -(2**63)
 """The mark of a leaf without a candidate: below that of every score."""
-NAN = 2**63 - 1
-"""The mark of a score that is not a number: above every other, so that it comes to light."""
 
 _SIGN = np.int64(63)
 _MAGNITUDE = np.int64(2**63 - 1)
@@ -29,8 +27,7 @@ _MAGNITUDE = np.int64(2**63 - 1)
 def mark(score: float) -> int:
     """Return a whole number that is ordered as scores are; 0 and −0 have the same."""
     bits = np.float64(score + 0.0).view(np.int64)
-    order = bits ^ ((bits >> _SIGN) & _MAGNITUDE)
-    return order if score == score else NAN  # type: ignore[return-value]
+    return bits ^ ((bits >> _SIGN) & _MAGNITUDE)  # type: ignore[return-value]
 
 
 @leaf

@@ -44,13 +44,13 @@ class Point:
     @property
     def text(self) -> str:
         """What `registry.parse` reads: what is not default, and all that was tuned."""
-        ranker = self.ranker
+        value = self.ranker.value
         settings = [
-            f"{parameter.name}={typed(ranker.value(parameter.name))}"
-            for parameter in ranker.parameters()
-            if parameter.name in self.values or ranker.value(parameter.name) != parameter.default
+            f"{parameter.name}={typed(value(parameter.name))}"
+            for parameter in self.ranker.parameters()
+            if parameter.name in self.values or value(parameter.name) != parameter.default
         ]
-        return f"{ranker.called}:{','.join(settings)}"
+        return f"{self.ranker.called}:{','.join(settings)}"
 
     @property
     def validation_ndcg(self) -> Floats:

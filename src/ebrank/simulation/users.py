@@ -4,7 +4,7 @@ A user model says how users go through a list. It sees the whole list at once: t
 item at each rank, how likely each rank is to be examined, and one uniform draw per item, this
 user's mind about it, which is the same whichever ranker shows the item. It writes the outcome at
 each rank: 0 for nothing, 1 for a click, and so on for further behaviors. `PositionBased` is the
-paper's (eq:clickProb, eq:selectionBias); `docs/simulation.md` adds users who scan down and stop.
+paper's (eq:clickProb, eq:selectionBias); `docs/extending.md` adds users who scan down and stop.
 """
 
 from __future__ import annotations

@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ebrank.testing.policies import check_policy
     from ebrank.testing.rankers import check_ranker
+    from ebrank.testing.stores import check_store
     from ebrank.testing.users import check_users
 
 _HOMES = {
     "check_policy": "ebrank.testing.policies",
     "check_ranker": "ebrank.testing.rankers",
+    "check_store": "ebrank.testing.stores",
     "check_users": "ebrank.testing.users",
 }
 
-__all__ = ["check_policy", "check_ranker", "check_users"]
+__all__ = ["check_policy", "check_ranker", "check_store", "check_users"]
 
 
 def __getattr__(name: str) -> object:

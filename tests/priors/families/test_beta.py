@@ -1,85 +1,104 @@
-"""The Beta family: its prior, its losses and what it reports, by independent calculation."""
-
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special
+from scipy import integrate, special
 from scipy import stats as distributions
 
-from ebrank.evidence import Sums
+from ebrank import BehaviorStats, Examination, ParameterError
+from ebrank.bonus import Bonus
+from ebrank.formula import loaded
 from ebrank.policy import make
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta import Beta, beta_loss
 
-numbers = st.floats(0, 200)
-betas = st.floats(0.05, 100)
+
+@dataclass(frozen=True)
+class OnlySpread(Bonus):
+    """A bonus that is the posterior's spread."""
+
+    name = "only_spread"
+    help = "The spread."
+
+    @staticmethod
+    def value(spread: float) -> float:
+        return spread
 
 
-def sums_of(shown: float, clicks: float, exposure: float) -> Sums:
-    return Sums(*(np.array([x]) for x in (shown, clicks, clicks, exposure)))
+def test_the_prior_is_the_exponential_of_the_score_clipped() -> None:
+    prior = Beta(beta=3.0).prior(np.array([-1e9, -1.0, 0.0, 1e9]))
+    np.testing.assert_allclose(prior.a, np.exp([-10.0, -1.0, 0.0, 10.0]))
+    np.testing.assert_array_equal(prior.b, [3.0])  # one for all items
 
 
-def test_alpha_is_the_exponential_of_the_score_and_beta_one_for_all() -> None:
-    prior = Beta(beta=3.0).prior(np.array([-99.0, -1.0, 0.0, 2.0, 99.0]))
-    np.testing.assert_allclose(prior.a, np.exp([-10.0, -1.0, 0.0, 2.0, 10.0]))
-    assert prior.b.tolist() == [3.0]
-    np.testing.assert_allclose(make(beta=3.0).prior_mean(prior), prior.a / (prior.a + 3.0))
-    assert prior.rows(np.array([2])) == (np.array([1.0]), prior.b)
-    apart = ItemPrior(np.arange(3.0), np.arange(3.0)).rows(slice(1, 3))
-    assert apart.b.tolist() == [1.0, 2.0]
+@given(st.floats(0.05, 50), st.floats(0.05, 50))
+def test_the_mean_by_scipy(alpha: float, beta: float) -> None:
+    assert Beta.mean(alpha, beta) == pytest.approx(distributions.beta(alpha, beta).mean())
 
 
-@given(st.floats(-9.99, 9.99), numbers, numbers, betas)
-def test_loss_and_slope_in_high_precision(
-    score: float, hits: float, trials: float, beta: float
+@given(st.floats(-9.9, 9.9), st.floats(0, 60), st.floats(0, 60), st.floats(0.1, 50))
+def test_the_loss_is_minus_log_of_the_marginal_likelihood_but_for_a_constant(
+    score: float, hits: float, misses: float, beta: float
 ) -> None:
-    with mpmath.workdps(40):
+    def whole(score: float) -> float:
+        alpha = math.exp(score)
+        return float(special.betaln(alpha, beta) - special.betaln(hits + alpha, misses + beta))
 
-        def exact(s: mpmath.mpf) -> mpmath.mpf:
-            a, lg = mpmath.exp(s), mpmath.loggamma
-            return lg(a) - lg(a + beta) - lg(hits + a) + lg(trials + a + beta)
-
-        value, slope = float(exact(mpmath.mpf(score))), float(mpmath.diff(exact, score))
-    loss, found = beta_loss(score, hits, trials, beta)
-    assert loss == pytest.approx(value, rel=1e-9, abs=1e-9)
-    assert found == pytest.approx(slope, rel=1e-7, abs=1e-7)
+    trials = hits + misses
+    loss, slope = beta_loss(score, hits, trials, beta)
+    difference = loss - beta_loss(0.0, hits, trials, beta)[0]
+    assert difference == pytest.approx(whole(score) - whole(0.0), rel=1e-7, abs=1e-7)
+    up, down = (beta_loss(score + step, hits, trials, beta)[0] for step in (1e-4, -1e-4))
+    assert slope == pytest.approx((up - down) / 2e-4, rel=1e-4, abs=1e-4)
 
 
-@given(st.floats(10.001, 50), st.sampled_from([-1, 1]), numbers, numbers, betas)
-def test_a_clipped_score_is_flat(
-    score: float, sign: int, hits: float, trials: float, beta: float
-) -> None:
-    assert beta_loss(sign * score, hits, trials, beta) == (
-        beta_loss(sign * 10.0, hits, trials, beta)[0],
-        0.0,
+@pytest.mark.parametrize("score", [-11.0, 11.0])
+def test_a_clipped_score_has_no_slope(score: float) -> None:
+    loss, slope = beta_loss(score, 3.0, 10.0, 5.0)
+    assert slope == 0.0
+    assert loss == pytest.approx(beta_loss(math.copysign(10.0, score), 3.0, 10.0, 5.0)[0])
+
+
+def test_a_loss_is_finite_where_debiased_clicks_exceed_the_trials() -> None:
+    loss, slope = beta_loss(0.5, 40.0, 2.0, 5.0)
+    assert math.isfinite(loss)
+    assert math.isfinite(slope)
+
+
+@pytest.mark.parametrize("estimator", ["ips", "exposure"])
+def test_relevance_and_spread_are_those_of_the_posterior(estimator: str) -> None:
+    posterior = Beta.posteriors[estimator]
+    law = distributions.beta(3.0 + 2.0, 7.0 + 5.0)
+    assert loaded(posterior.relevance)(3.0, 10.0, 2.0, 5.0) == pytest.approx(law.mean())
+    spread = make(estimator=estimator, bonus=f"{__name__}:OnlySpread").score.formula(
+        a=2.0, b=5.0, weighted_clicks=3.0, shown=10.0, clicks=3.0, exposure=10.0
     )
+    assert spread - law.mean() == pytest.approx(law.std())
 
 
-@given(st.floats(0.01, 50), betas, st.integers(0, 30), st.floats(0, 60))
-def test_reported_loss_and_interval_are_those_of_a_proper_posterior(
-    alpha: float, beta: float, clicks: int, exposure: float
-) -> None:
-    family, prior = Beta(beta=beta), ItemPrior(np.array([alpha]), np.array([beta]))
-    sums = sums_of(99.0, float(clicks), exposure)
-    misses = max(exposure - clicks, 0.0)
-    loss = special.betaln(alpha, beta) - special.betaln(clicks + alpha, misses + beta)
-    assert family.marginal_loss(prior, sums)[0] == pytest.approx(loss, rel=1e-9, abs=1e-9)
-    low, high = family.interval(prior, sums, 0.8)
-    expected = distributions.beta(clicks + alpha, misses + beta).interval(0.8)
-    assert (low[0], high[0]) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+def test_interval_and_marginal_loss_are_those_of_plain_clicks_over_exposure() -> None:
+    stats = BehaviorStats.of(shown=[[0, 20], [9, 0], [0, 3]], clicks=[[0, 4], [0, 0], [0, 3]])
+    sums = stats.sums(Examination(curve=(1.0, 0.5)))  # E is 10, 9 and 1.5
+    prior = ItemPrior(np.array([2.0, 1.0, 0.5]), np.array([5.0]))
+    low, high = Beta().interval(prior, sums, level=0.8)
+    losses = Beta().marginal_loss(prior, sums)
+    for i, (alpha, c, misses) in enumerate([(2.0, 4, 6.0), (1.0, 0, 9.0), (0.5, 3, 0.0)]):
+        law = distributions.beta(c + alpha, misses + 5.0)
+        assert (low[i], high[i]) == pytest.approx(law.interval(0.8))
+
+        def likelihood(r: float, c: int = c, m: float = misses, a: float = alpha) -> float:
+            return float(r**c * (1 - r) ** m * distributions.beta.pdf(r, a, 5.0))
+
+        mass = integrate.quad(likelihood, 0, 1)[0]
+        assert losses[i] == pytest.approx(-math.log(mass), rel=1e-5)
 
 
-def test_the_loss_of_a_coin_known_by_heart() -> None:
-    """Beta(1, 1): c of n clicks, in some order, have probability 1/((n + 1) binomial(n, c))."""
-    for c, n in ((0, 0), (0, 3), (2, 5), (4, 4)):
-        chance = 1 / ((n + 1) * math.comb(n, c))
-        found = Beta(beta=1.0).marginal_loss(
-            ItemPrior(np.array([1.0]), np.array([1.0])), sums_of(n, c, n)
-        )
-        assert found[0] == pytest.approx(-math.log(chance))
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), "5"])
+def test_beta_must_be_positive(bad: float) -> None:
+    with pytest.raises(ParameterError, match="beta takes a number"):
+        Beta(beta=bad)

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.outcome import Cell, Column, Row, Table
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.report.tables.latex import escaped, latex
 from tests.report.sample import NASTY, PERFORMANCE
 
@@ -45,9 +45,9 @@ def test_best_marks_deviations_and_rows_apart() -> None:
 
 @given(TEXT)
 def test_a_text_has_no_command_no_group_and_no_row_of_its_own(text: str) -> None:
-    told = escaped(text)
+    safe = escaped(text)
     allowed = r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
-    rest = re.sub(allowed, "", told)
+    rest = re.sub(allowed, "", safe)
     rest = re.sub(r"\\[{}$&#%_]|\{[\[\]*]\}", "", rest)
     assert not set(rest) & set("\\{}$&#%_~^*[]")
 

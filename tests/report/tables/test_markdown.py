@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.outcome import Cell, Column, Row, Table
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.report.tables.markdown import code, escaped, grid, markdown, prose
 from tests.report.sample import NASTY, PERFORMANCE
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ebrank.service.auth import SCOPES, new_token
+from ebrank.service.http.access_log import AccessLog
+from ebrank.service.http.auth import SCOPES, new_token
 from ebrank.service.http.route import Route
 from ebrank.service.http.routes import API
-from ebrank.service.logs import AccessLog
 from ebrank.service.settings import LimitsSettings, Settings
 from tests.in_process import Local, in_process
 

@@ -34,6 +34,7 @@ def local() -> Iterator[Local]:
         yield opened
 
 
+@pytest.mark.slow
 @SCHEMA.parametrize()
 @settings(
     max_examples=EXAMPLES,

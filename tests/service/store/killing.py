@@ -1,12 +1,13 @@
 """A process that writes until it is killed, and the proof that it kept its word.
 
-The child writes rankings and events through the committer, and prints the name of an event when it
-is on disk; some events it sends twice, and it rolls up. The parent kills it at a random moment, and
-looks: everything that was printed must be in the log or, if old, in the snapshot.
+The child writes rankings and events, and prints the name of an event when it is on disk; some
+events it sends twice, and it rolls up. The parent kills it at a random moment, and looks:
+everything that was printed must be in the log or, if old, in the snapshot.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -16,11 +17,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebrank.service.committer import Committer
-from ebrank.service.records import EventEntry, Operation, RankingEntry
-from ebrank.service.replay import replay
-from ebrank.service.store.sqlite import SqliteStore
-from tests.service.store.samples import event, new_items, ranking
+from ebrank.service.core.flusher import Flusher
+from ebrank.service.ops.replay import replay
+from ebrank.service.store import Store, open
+from ebrank.service.store.records import EventEntry, Operation, RankingEntry
+from ebrank.testing.histories import event, new_items, ranking
 
 PROJECT = Path(__file__).parents[3]
 ROUND_SECONDS = 0.3
@@ -41,11 +42,7 @@ def kill_again_and_again(folder: Path, rounds: int, seed: int = 1) -> Outcome:
     acknowledged: set[str] = set()
     for number in range(rounds):
         acknowledged |= _one_life(folder, number, chance.uniform(0.0, ROUND_SECONDS))
-        store = SqliteStore(folder)
-        try:
-            counted = _check(store, acknowledged)
-        finally:
-            store.close()
+        counted = asyncio.run(_check(folder, acknowledged))
     return Outcome(len(acknowledged), counted)
 
 
@@ -62,47 +59,54 @@ def _one_life(folder: Path, number: int, seconds: float) -> set[str]:
     return {line.strip() for line in lines if line.endswith("\n")}
 
 
-def _check(store: SqliteStore, acknowledged: set[str]) -> int:
+async def _check(folder: Path, acknowledged: set[str]) -> int:
     """Return how many events were counted, rolled up or not; all acknowledged ones must be."""
-    report = replay(store)
+    async with open(str(folder)) as store:
+        return await _counted(store, acknowledged)
+
+
+async def _counted(store: Store, acknowledged: set[str]) -> int:
+    report = await replay(store)
     assert report.equal, report.differences
-    events = [entry.event_id for entry in store.log() if isinstance(entry, EventEntry)]
+    entries = [entry async for entry in store.log.entries()]
+    events = [entry.event_id for entry in entries if isinstance(entry, EventEntry)]
     assert len(set(events)) == len(events), "an event stands in the log twice"
-    snapshot, state = store.snapshot("q"), store.load("q")
+    snapshot, state = await store.items.snapshot("q"), await store.items.load("q")
     assert snapshot is not None
     assert state is not None
     # All events are clicks; those rolled up are known by number only, and were written in order.
-    counted = int(state.stats.clicks.sum())
-    assert counted == int(snapshot.stats.clicks.sum()) + len(events)
-    oldest = store.meta("oldest") or ""
+    counted = int(state.counts[:, 1].sum())
+    assert counted == int(snapshot.counts[:, 1].sum()) + len(events)
+    oldest = await store.meta.get("oldest") or ""
     missing = {name for name in acknowledged if name >= oldest} - set(events)
     assert not missing, f"acknowledged, and lost: {sorted(missing)[:3]}"
     assert counted >= len(acknowledged), "acknowledged events were lost"
     return counted
 
 
-def _write_for_ever(folder: Path, number: int) -> None:
-    store = SqliteStore(folder)
-    store.put_items("q", new_items(*LETTERS), 1.0)
-    committer = Committer(store)
-    chance, clock, turn = random.Random(number), store.last_time(), 0
-    while True:
-        turn += 1
-        clock += 1.0
-        name = f"{number:03}-{turn:08}"
-        served = _served(name, chance, clock)
-        clicks: list[Operation] = [
-            event(f"{name}-{item}", served, item, time=clock) for item in served.items[:3]
-        ]
-        committer.submit([served], flush=False)
-        commit = committer.submit(clicks + clicks[:1], flush=True)
-        assert [one.status for one in commit.written] == ["accepted"] * 3 + ["duplicate"]
-        commit.on_disk.result()
-        lines = "".join(f"{one.event_id}\n" for one in clicks if isinstance(one, EventEntry))
-        os.write(1, lines.encode())
-        if turn % 50 == 0:
-            store.set_meta("oldest", f"{number:03}-{max(turn - 20, 0):08}-")
-            store.roll_up(clock - 20.5)
+async def _write_for_ever(folder: Path, number: int) -> None:
+    async with open(str(folder)) as store:
+        await store.items.put("q", new_items(*LETTERS), 1.0)
+        flusher = Flusher(store)
+        chance, clock, turn = random.Random(number), await store.log.last_time(), 0
+        while True:
+            turn += 1
+            clock += 1.0
+            name = f"{number:03}-{turn:08}"
+            served = _served(name, chance, clock)
+            clicks: list[Operation] = [
+                event(f"{name}-{item}", served, item, time=clock) for item in served.items[:3]
+            ]
+            await store.log.write([served])
+            written = (await store.log.write(clicks + clicks[:1])).written
+            assert [one.status for one in written] == ["accepted"] * 3 + ["duplicate"]
+            await flusher.flushed()
+            lines = "".join(f"{one.event_id}\n" for one in clicks if isinstance(one, EventEntry))
+            os.write(1, lines.encode())
+            if turn % 50 == 0:
+                await store.meta.set({"oldest": f"{number:03}-{max(turn - 20, 0):08}-"})
+                await store.flush()
+                await store.log.roll_up(clock - 20.5)
 
 
 def _served(name: str, chance: random.Random, clock: float) -> RankingEntry:
@@ -111,4 +115,4 @@ def _served(name: str, chance: random.Random, clock: float) -> RankingEntry:
 
 
 if __name__ == "__main__":
-    _write_for_ever(Path(sys.argv[1]), int(sys.argv[2]))
+    asyncio.run(_write_for_ever(Path(sys.argv[1]), int(sys.argv[2])))

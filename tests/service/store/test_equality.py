@@ -1,16 +1,18 @@
 """Random histories: the SQLite store, the one in memory and a plain sum of the log are one.
 
-Floats are compared bit for bit. The plain model below is as dumb as can be: it keeps the whole
-history for ever, and adds it up from the start each time it is asked.
+The plain model below is as dumb as can be: it keeps the whole history for ever, and adds it up from
+the start each time it is asked.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -21,36 +23,48 @@ from hypothesis.stateful import (
     rule,
 )
 
-from ebrank.behavior import BehaviorStats
-from ebrank.examination import Examination
-from ebrank.service.records import EventEntry, NewItem, Operation, RankingEntry
-from ebrank.service.replay import replay
+from ebrank.evidence import BehaviorStats
+from ebrank.service.ops.replay import replay
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.store.samples import contents, sums, write
+from ebrank.testing.histories import BEHAVIORS, contents, counts, event, first_shown
+from tests.service.store.blocking import Blocking, run
+
+pytestmark = pytest.mark.slow
 
 ITEMS = "abcdef"
 QUERIES = ("q", "p")
-chances = st.sampled_from([0.1, 0.3, 1 / 3, 0.6309297535714574, 1.0, 0.0])
 
 
-def plain_sums(history: list[Operation], query: str, item: str) -> tuple[object, ...]:
-    """Return n, c, C, E and the first impression of an item, from the whole history."""
-    n, c, weighted, exposure, first = 0, 0, 0.0, 0.0, None
+def plain_counts(history: list[Operation], query: str, item: str) -> dict[tuple[int, int], int]:
+    """Return the counts of an item by outcome and rank, from the whole history."""
+    outcomes: dict[tuple[str, int], int] = {}  # the best of each impression, by list and rank
+    shown: Counter[int] = Counter()
     for entry in history:
         if entry.query != query:
             continue
         if isinstance(entry, RankingEntry):
-            p = dict(zip(entry.items, entry.examination, strict=True)).get(item, 0.0)
-            seen, clicked, time = entry.counted and p > 0, False, entry.time
-        else:
-            p = entry.examination if entry.item == item else 0.0
-            seen, clicked, time = entry.shows and p > 0, entry.type == "click", entry.received
-        if seen:
-            n, exposure, first = n + 1, exposure + p, time if first is None else first
-        if clicked and p > 0:
-            c, weighted = c + 1, weighted + 1 / p
-    return n, c, weighted, exposure, first
+            if entry.counted and item in entry.items:
+                shown[entry.items.index(item) + 1] += 1
+        elif entry.item == item:
+            shown[entry.rank] += entry.shows
+            key = entry.ranking_id, entry.rank
+            outcomes[key] = max(outcomes.get(key, 0), BEHAVIORS.get(entry.type, 0))
+    counts = Counter({(0, rank): count for rank, count in shown.items() if count})
+    counts.update((outcome, rank) for (_, rank), outcome in outcomes.items() if outcome)
+    return dict(counts)
+
+
+def plain_first(history: list[Operation], query: str, item: str) -> float | None:
+    """Return when an item was first shown, from the whole history."""
+    for entry in history:
+        if isinstance(entry, RankingEntry):
+            if entry.query == query and entry.counted and item in entry.items:
+                return entry.time
+        elif entry.query == query and entry.shows and entry.item == item:
+            return entry.received
+    return None
 
 
 class Histories(RuleBasedStateMachine):
@@ -58,7 +72,7 @@ class Histories(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "store"
-        self.disk, self.memory = SqliteStore(self.path), MemoryStore()
+        self.disk, self.memory = Blocking(SqliteStore(self.path)), Blocking(MemoryStore())
         self.history: list[Operation] = []
         self.rankings: list[RankingEntry] = []
         self.seen: set[tuple[str, ...]] = set()
@@ -69,12 +83,12 @@ class Histories(RuleBasedStateMachine):
 
     def put(self, query: str, items: list[NewItem]) -> None:
         for store in (self.disk, self.memory):
-            store.put_items(query, items, self.time)
+            store.items.put(query, items, self.time)
 
     def write(self, entries: list[Operation]) -> list[str]:
-        written = write(self.disk, entries)
-        assert written == write(self.memory, entries)
-        return [one.status for one in written]
+        commit = self.disk.log.write(entries)
+        assert commit == self.memory.log.write(entries)
+        return [one.status for one in commit.written]
 
     @rule(query=st.sampled_from(QUERIES), name=st.sampled_from(ITEMS), value=st.floats(width=32))
     def change(self, query: str, name: str, value: float) -> None:
@@ -82,19 +96,19 @@ class Histories(RuleBasedStateMachine):
 
     @rule(query=st.sampled_from(QUERIES), name=st.sampled_from(ITEMS))
     def withdraw(self, query: str, name: str) -> None:
-        told = [store.withdraw(query, name, self.time) for store in (self.disk, self.memory)]
+        told = [store.items.withdraw(query, name, self.time) for store in (self.disk, self.memory)]
         assert told[0] == told[1]
 
     @rule(
         query=st.sampled_from(QUERIES),
         order=st.permutations(ITEMS),
-        curve=st.lists(chances, min_size=1, max_size=4),
+        length=st.integers(1, 4),
         counted=st.booleans(),
     )
-    def rank(self, query: str, order: list[str], curve: list[float], counted: bool) -> None:
+    def rank(self, query: str, order: list[str], length: int, counted: bool) -> None:
         self.time += 1.0
-        name, items = f"r{len(self.rankings)}", tuple(order[: len(curve)])
-        entry = RankingEntry(name, query, self.time, 0, items, tuple(curve), counted)
+        name, items = f"r{len(self.rankings)}", tuple(order[:length])
+        entry = RankingEntry(name, query, self.time, 0, items, counted)
         assert self.write([entry]) == ["accepted"]
         self.history.append(entry)
         self.rankings.append(entry)
@@ -103,21 +117,18 @@ class Histories(RuleBasedStateMachine):
         """Return the event that an engine would log, None if it would reject it."""
         of = self.rankings[which % len(self.rankings)]
         place %= len(of.items)
-        p, item = of.examination[place], of.items[place]
-        if self.memory.ranking(of.id) is None or (kind == "click" and p == 0.0):
+        if self.memory.log.ranking(of.id) is None:
             return None
-        shows = kind != "bookmark" and p > 0.0 and not of.counted
+        shows = kind != "bookmark" and not of.counted
         self.time += 0.25
-        return EventEntry(
-            f"e{number}", of.id, of.query, item, kind, place + 1, p, shows, 1.0, self.time
-        )
+        return event(f"e{number}", of, of.items[place], kind, shows=shows, time=self.time)
 
     @precondition(lambda self: self.rankings)
     @rule(
         number=st.integers(0, 40),
         which=st.integers(0, 9),
         place=st.integers(0, 3),
-        kind=st.sampled_from(["click", "impression", "bookmark"]),
+        kind=st.sampled_from(["click", "purchase", "impression", "bookmark"]),
     )
     def feedback(self, number: int, which: int, place: int, kind: str) -> None:
         entry = self.event(number, which, place, kind)
@@ -137,27 +148,32 @@ class Histories(RuleBasedStateMachine):
 
     @rule(ago=st.floats(0.0, 10.0))
     def roll_up(self, ago: float) -> None:
-        rolled = [store.roll_up(self.time - ago) for store in (self.disk, self.memory)]
+        rolled = [store.log.roll_up(self.time - ago) for store in (self.disk, self.memory)]
         assert rolled[0] == rolled[1]
-        for entry in self.history[: len(self.history) - len(list(self.memory.log()))]:
+        for entry in self.history[: len(self.history) - self.memory.log.length()]:
             if isinstance(entry, EventEntry):  # only its id may come again; its ranking has gone
                 self.seen.discard((entry.event_id,))
-        for event in (one for one in self.memory.log() if isinstance(one, EventEntry)):
-            self.seen.add((event.event_id,))
+        for entry in self.memory.log.entries():
+            if isinstance(entry, EventEntry):
+                self.seen.add((entry.event_id,))
 
     @rule()
     def reopen(self) -> None:
         self.disk.close()
-        self.disk = SqliteStore(self.path)
+        self.disk = Blocking(SqliteStore(self.path))
 
     @invariant()
     def all_are_one(self) -> None:
-        assert contents(self.disk) == contents(self.memory)
+        disk, memory = self.disk, self.memory
+        assert run(contents(disk.wrapped)) == run(contents(memory.wrapped))
         for query in QUERIES:
-            plain = {name: plain_sums(self.history, query, name) for name in ITEMS}
-            assert sums(self.disk.load(query)) == plain
-        for store in (self.disk, self.memory):
-            assert replay(store).differences == []
+            state = disk.items.load(query)
+            plain = {name: plain_counts(self.history, query, name) for name in ITEMS}
+            assert counts(state) == plain
+            times = {name: plain_first(self.history, query, name) for name in ITEMS}
+            assert first_shown(state) == times
+        for store in (disk, memory):
+            assert run(replay(store.wrapped)).differences == []
 
     def teardown(self) -> None:
         self.disk.close()
@@ -173,35 +189,24 @@ test_histories = Histories.TestCase
     sessions=st.lists(
         st.tuples(
             st.permutations(range(6)),
-            st.lists(chances, min_size=1, max_size=5),
+            st.integers(1, 5),
             st.lists(st.booleans(), min_size=5, max_size=5),
         ),
         max_size=12,
     )
 )
 def test_a_log_adds_up_to_what_the_library_records(
-    sessions: list[tuple[list[int], list[float], list[bool]]],
+    sessions: list[tuple[list[int], int, list[bool]]],
 ) -> None:
-    store, stats = MemoryStore(), BehaviorStats.zeros(6)
-    store.put_items("q", [NewItem(name, ()) for name in ITEMS], 1.0)
-    for number, (order, curve, marks) in enumerate(sessions):
-        shown = order[: len(curve)]
-        clicked = [mark and p > 0.0 for mark, p in zip(marks, curve, strict=False)]
-        stats.record(shown, clicked, Examination(curve=tuple(curve)))
-        items = tuple(ITEMS[place] for place in shown)
-        write(store, [RankingEntry(f"r{number}", "q", 2.0, 0, items, tuple(curve))])
-        for rank in np.flatnonzero(clicked).tolist():
-            name = f"{number}-{rank}"
-            p = curve[rank]
-            write(
-                store,
-                [
-                    EventEntry(
-                        name, f"r{number}", "q", items[rank], "click", rank + 1, p, False, 3.0, 3.0
-                    )
-                ],
-            )
-    state = store.load("q")
-    assert state is not None
-    for field, expected in stats.to_arrays().items():
-        assert getattr(state.stats, field).tobytes() == expected.tobytes(), field
+    store, stats = Blocking(MemoryStore()), BehaviorStats.zeros(6, slots=5)
+    store.items.put("q", [NewItem(name, ()) for name in ITEMS], 1.0)
+    for number, (order, length, marks) in enumerate(sessions):
+        stats.record(order[:length], marks[:length])
+        items = tuple(ITEMS[place] for place in order[:length])
+        served = RankingEntry(f"r{number}", "q", 2.0, 0, items)
+        store.log.write([served])
+        for rank in np.flatnonzero(marks[:length]).tolist():
+            store.log.write([event(f"{number}-{rank}", served, items[rank], time=3.0)])
+    state = store.items.load("q")
+    np.testing.assert_array_equal(stats.counts[:, :, : state.counts.shape[2]], state.counts)
+    assert not stats.counts[:, :, state.counts.shape[2] :].any()

@@ -15,8 +15,8 @@ from ebrank.errors import DataError, EBRankError, ParameterError
 from ebrank.paths import expanded
 
 if TYPE_CHECKING:
-    from ebrank.data.catalog import Size
     from ebrank.data.dataset import Dataset
+    from ebrank.data.interpretation import Interpretation
     from ebrank.data.locate import Place
 
 Progress = Callable[[int, int], None]
@@ -38,13 +38,14 @@ def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Parse a dataset and count what is in it.
 
     PATH is a file, a folder with train.txt, vali.txt and test.txt, or the name of a published
-    dataset. Exit code 0 means good; 2 means bad files or options that do not fit them, and the
-    first bad line or the reason is told.
+    dataset. Exit code 0 means good. 2 means that the files are bad, that the options do not fit
+    them, or that nothing is left to learn from or to measure on; an error says why, and names the
+    first bad line.
     """
     report = empty_report(path)
     try:
         with console.progress("reading") as progress:
-            fill(report, progress, **options)
+            interpretation = fill(report, progress, **options)
     except (EBRankError, OSError) as problem:
         if not as_json:
             raise
@@ -53,7 +54,7 @@ def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     if as_json:
         console.print_json(report)
     else:
-        print_report(report)
+        print_report(report, interpretation)
     if not report["ok"]:
         raise click.exceptions.Exit(2)
 
@@ -65,8 +66,9 @@ def empty_report(path: str) -> dict[str, Any]:
         "ok": False,
         "files": [],
         "all": None,
-        "family": None,
+        "interpretation": None,
         "prepared": None,
+        "notes": [],
         "warnings": [],
         "error": None,
     }
@@ -78,61 +80,50 @@ def fill(
     *,
     data_dir: str | None,
     fold: int | None,
-    baseline_feature: int | None,
-    drop_features: tuple[int, ...] | None,
-    max_label: int | None,
-) -> None:
+    **choices: Any,  # noqa: ANN401
+) -> Interpretation:
     """Put into the report what is found at its path; raises where the input is bad."""
     from ebrank.data import letor
-    from ebrank.data.preparation import to_drop
+    from ebrank.data.interpretation import Choices
+    from ebrank.data.locate import differences_at
+    from ebrank.data.preparation import prepare, to_drop
 
     place = place_to_check(report["path"], data_dir, fold)
     parsed = letor.parse(place.folder, progress=progress)
     report["path"] = str(place.folder)
     report["files"] = [{"path": file.path, **letor.totals([file])} for file in parsed.files]
     report["all"] = letor.totals(parsed.files)
-    recognize_in(report, place, letor.sizes(parsed.files))
-    raw = letor.dataset_of(parsed, place.folder, max_label, baseline_feature)
-    to_drop(raw, drop_features)  # also where nothing is prepared, it must fit
-    if report["family"] is None and baseline_feature is None:
-        report["warnings"].append(
-            f"{raw.n_features} features are those of no known dataset: "
-            "to load it, say which is the production ranker's score by --baseline-feature"
-        )
-    elif place.folder.is_dir():
-        report["prepared"] = prepared(raw, drop_features)
+    features = report["all"]["features"]
+    report["warnings"] += differences_at(place, letor.sizes(parsed.files), features)
+    interpretation = letor.interpretation_of(parsed, place.folder, place.named, Choices(**choices))
+    report["interpretation"] = interpretation.facts
+    report["notes"] += interpretation.experiment_notes
+    raw = letor.dataset_of(parsed, interpretation)
+    if not place.folder.is_dir():
+        to_drop(raw, interpretation.drop_features)  # a file is not prepared, but they must fit
+        return interpretation
+    report["prepared"] = about_prepared(prepare(raw))
+    check_splits(report, raw.name)
+    return interpretation
 
 
 def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
     """Return the file or the fold folder that a path or a name stands for."""
-    from ebrank.data.catalog import entry_of, find
+    from ebrank.data.catalog import find, named_by
     from ebrank.data.locate import Place, place_of, preset_named, refuse_fold
 
     if preset_named(path) is not None:
         raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
     if find(path) is None and (file := expanded(path)).is_file():
         refuse_fold(fold, file)
-        return Place(file, entry_of(file.absolute()))
+        return Place(file, named_by(file.absolute()))
     return place_of(path, data_dir=data_dir, fold=fold)
 
 
-def recognize_in(report: dict[str, Any], place: Place, sizes: dict[str, Size]) -> None:
-    """Put into the report the family, and what differs from the dataset this should be."""
-    from ebrank.data.catalog import recognize
-    from ebrank.data.locate import differences_at
-
-    features = report["all"]["features"]
-    family = recognize(features)
-    report["family"] = None if family is None else family.name
-    report["warnings"] += differences_at(place, sizes, features)
-
-
-def prepared(raw: Dataset, drop_features: tuple[int, ...] | None) -> dict[str, Any]:
+def about_prepared(dataset: Dataset) -> dict[str, Any]:
     """Return what preparation leaves."""
     from ebrank.data.dataset import SPLITS
-    from ebrank.data.preparation import prepare
 
-    dataset = prepare(raw, drop_features=drop_features)
     return {
         "queries": dataset.n_queries,
         "rows": dataset.n_rows,
@@ -142,8 +133,23 @@ def prepared(raw: Dataset, drop_features: tuple[int, ...] | None) -> dict[str, A
     }
 
 
-def print_report(report: dict[str, Any]) -> None:
-    """Print the report for people: results to stdout, warnings to stderr."""
+def check_splits(report: dict[str, Any], name: str) -> None:
+    """Raise if there is no test query left; warn if there is no validation query."""
+    splits = report["prepared"]["splits"]
+    if splits["vali"] == 0:
+        report["warnings"].append(
+            f"no validation query of {name!r} has more than 5 candidates: "
+            "tune and reproduce cannot choose parameters"
+        )
+    if splits["test"] == 0:
+        raise DataError(
+            f"no test query of {name!r} has more than 5 candidates and a relevant item",
+            remedy="Add some to test.txt: simulate, compare, tune and reproduce measure on them.",
+        )
+
+
+def print_report(report: dict[str, Any], interpretation: Interpretation) -> None:
+    """Print the report for people: results to stdout, notes and warnings to stderr."""
     columns = ("queries", "rows", "features", "max_label")
     click.echo(report["path"])
     console.print_table(
@@ -154,8 +160,7 @@ def print_report(report: dict[str, Any]) -> None:
         ],
         total=("all", *(report["all"][column] for column in columns)),
     )
-    if report["family"]:
-        click.echo(f"Recognized by the number of features: {report['family']}")
+    click.echo(str(interpretation))
     if report["prepared"]:
         left = report["prepared"]
         splits = "/".join(str(count) for count in left["splits"].values())
@@ -163,6 +168,8 @@ def print_report(report: dict[str, Any]) -> None:
             f"After preparation: {left['queries']:,} queries ({splits}), {left['rows']:,} rows, "
             f"{left['features']} features"
         )
+    for note in report["notes"]:
+        console.note(note)
     for warning in report["warnings"]:
         console.warn(warning)
 

@@ -9,10 +9,11 @@ import click
 
 from ebrank.cli import console
 from ebrank.cli.lazy import examples
-from ebrank.cli.options import data_dir_option, json_option
+from ebrank.cli.options import dataset_options, json_option
 
 if TYPE_CHECKING:
-    from ebrank.data.catalog import Entry, Family
+    from ebrank.data.catalog import PublishedDataset
+    from ebrank.data.interpretation import Choices, Interpretation
 
 
 @click.command(
@@ -21,121 +22,144 @@ if TYPE_CHECKING:
         "ebrank data info MQ2007",
         "ebrank data info mq2007-like",
         "ebrank data info MSLR-WEB10K --data-dir ~/datasets --json",
+        "ebrank data info my-folder --drop-features none",
     ),
 )
 @click.argument("name")
-@data_dir_option
+@dataset_options
 @json_option
-def command(name: str, data_dir: str | None, as_json: bool) -> None:
+def command(
+    name: str,
+    data_dir: str | None,
+    fold: int | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Describe a dataset and how to get it.
 
     NAME is a published dataset, a synthetic preset, or the path of a folder with train.txt,
     vali.txt and test.txt.
     """
     from ebrank.data.catalog import find
+    from ebrank.data.interpretation import Choices
+    from ebrank.data.loading import refuse_for_presets
     from ebrank.data.locate import preset_named
 
-    entry, preset = find(name), preset_named(name)
-    if entry is not None:
-        about = about_entry(entry, data_dir)
+    published, preset, choices = find(name), preset_named(name), Choices(**options)
+    if published is not None:
+        about = about_published(published, data_dir, fold, choices)
     elif preset is not None:
-        about = about_preset(preset)
+        refuse_for_presets(choices, data_dir=data_dir, fold=fold)
+        about = about_preset(preset, choices)
     else:
-        about = about_folder(name)
+        about = about_folder(name, fold, choices)
     if as_json:
         console.print_json(about)
-    else:
-        console.print_facts(about["name"], in_words(about))
+        return
+    console.print_facts(about["name"], in_words(about))
+    for note in about["notes"]:
+        console.note(note)
 
 
-def about_entry(entry: Entry, data_dir: str | None) -> dict[str, Any]:
+def about_published(
+    published: PublishedDataset, data_dir: str | None, fold: int | None, choices: Choices
+) -> dict[str, Any]:
     """Return what is known of a published dataset."""
     from ebrank import settings
     from ebrank.data import locate
+    from ebrank.data.interpretation import interpret
 
     root = settings.data_dir(data_dir)
-    folder = locate.locate(entry, root)
+    folder = locate.locate(published, root, fold or 1)
+    interpretation = interpret(
+        published.name,
+        n_features=published.feature_set.n_features,
+        largest_label=published.feature_set.max_label,
+        named=published,
+        choices=choices,
+    )
     return {
-        "name": entry.name,
+        "name": published.name,
         "kind": "published",
-        "queries": entry.queries,
-        "rows": entry.rows,
-        "files": {split: asdict(size) for split, size in entry.first_fold.items()},
-        "features": entry.family.n_features,
-        "max_label": entry.family.max_label,
-        **about_family(entry.family),
-        "paper_queries": entry.paper_queries,
+        "queries": published.queries,
+        "rows": published.rows,
+        "files": {split: asdict(size) for split, size in published.first_fold.items()},
+        "features": published.feature_set.n_features,
+        **about_interpretation(interpretation),
+        "paper_queries": published.paper_queries,
         "path": None if folder is None else str(folder),
-        "missing": locate.sought(entry, root) if folder is None else None,
-        "page": entry.page,
-        "terms": entry.terms,
-        "setup": locate.how_to_place(entry),
+        "missing": locate.sought(published, root, fold or 1) if folder is None else None,
+        "page": published.page,
+        "terms": published.terms,
+        "setup": locate.how_to_place(published),
     }
 
 
-def about_preset(name: str) -> dict[str, Any]:
+def about_preset(name: str, choices: Choices) -> dict[str, Any]:
     """Return what is known of a synthetic preset."""
+    from ebrank.data.interpretation import AUTO, Interpretation
     from ebrank.data.presets import PRESETS
 
     preset = PRESETS[name]
+    dropped = () if choices.drop_features == AUTO else tuple(choices.drop_features or ())
+    interpretation = Interpretation(
+        name, None, None, preset.baseline_feature, dropped, preset.max_label
+    )
     return {
         "name": name,
         "kind": "synthetic",
         "queries": preset.queries,
         "rows": preset.queries * preset.mean_candidates,
         "features": preset.n_features,
-        "max_label": preset.max_label,
-        "family": None,
-        "baseline_feature": preset.baseline_feature,
-        "behavior_features": [],
+        **about_interpretation(interpretation),
     }
 
 
-def about_folder(name: str) -> dict[str, Any]:
+def about_folder(name: str, fold: int | None, choices: Choices) -> dict[str, Any]:
     """Return what is in a folder of files, which are parsed for it."""
     from ebrank.data import letor
-    from ebrank.data.catalog import recognize
     from ebrank.data.locate import place_of
 
-    place = place_of(name)
+    place = place_of(name, fold=fold)
     with console.progress("reading") as progress:
-        files = letor.parse(place.folder, progress=progress).files
-    totals = letor.totals(files)
+        parsed = letor.parse(place.folder, progress=progress)
+    totals = letor.totals(parsed.files)
+    interpretation = letor.interpretation_of(parsed, place.folder, place.named, choices)
     return {
         "name": str(place.folder),
         "kind": "folder",
-        **totals,
-        "files": {split: asdict(size) for split, size in letor.sizes(files).items()},
-        **about_family(recognize(totals["features"])),
+        "queries": totals["queries"],
+        "rows": totals["rows"],
+        "files": {split: asdict(size) for split, size in letor.sizes(parsed.files).items()},
+        "features": totals["features"],
+        **about_interpretation(interpretation),
         "path": str(place.folder),
     }
 
 
-def about_family(family: Family | None) -> dict[str, Any]:
-    """Return what a family says about its features."""
-    return {
-        "family": family.name if family else None,
-        "baseline_feature": family.baseline_feature if family else None,
-        "behavior_features": list(family.behavior_features) if family else [],
-    }
+def about_interpretation(interpretation: Interpretation) -> dict[str, Any]:
+    """Return what the columns mean, as entries of a description."""
+    return {"interpretation": interpretation.facts, "notes": interpretation.experiment_notes}
 
 
 def in_words(about: dict[str, Any]) -> dict[str, str]:
     """Return the same for people."""
+    columns = about["interpretation"]
     synthetic = about["kind"] == "synthetic"
     rows = f"{'about ' if synthetic else ''}{about['rows']:,} rows"
-    baseline = about["baseline_feature"]
-    bm25 = f"BM25 is feature {baseline}" if baseline else "say which is BM25: --baseline-feature"
     words = {
-        "kind": about["kind"] + (f", {about['family']} features" if about["family"] else ""),
+        "kind": about["kind"] + _recognized(columns),
         "size": f"{about['queries']:,} queries, {rows}",
         "fold 1" if about["kind"] == "published" else "files": "\n".join(
             f"{split}: {size['queries']:,} queries, {size['rows']:,} rows"
             for split, size in (about.get("files") or {}).items()
         ),
-        "features": f"{about['features']}; {bm25}",
-        "labels": f"0–{about['max_label']}",
-        "preparation": _preparation(about["behavior_features"]),
+        "features": str(about["features"]),
+        "baseline": f"feature {columns['baseline_feature']} (BM25)"
+        if columns["baseline_feature"]
+        else "none; the initial log is in random order",
+        "labels": f"0–{columns['max_label']}",
+        "preparation": _preparation(columns["drop_features"]),
         "paper": f"{about['paper_queries']:,} queries after filtering"
         if about.get("paper_queries")
         else "",
@@ -150,9 +174,21 @@ def in_words(about: dict[str, Any]) -> dict[str, str]:
     return {name: text for name, text in words.items() if text}
 
 
-def _preparation(behavior_features: list[int]) -> str:
-    numbers = ", ".join(map(str, behavior_features))
-    removed = f"features {numbers}, made from clicks, are removed; " if numbers else ""
+def _recognized(columns: dict[str, Any]) -> str:
+    from ebrank.data.interpretation import BY_COUNT
+
+    if columns["feature_set"] is None:
+        return ""
+    by_count = columns["recognized_by"] == BY_COUNT
+    return f", {columns['feature_set']} features" + (" (by their number)" if by_count else "")
+
+
+def _preparation(drop_features: list[int]) -> str:
+    from ebrank.data.interpretation import as_text
+
+    removed = ""
+    if drop_features:
+        removed = f"features {as_text(tuple(drop_features))}, made from clicks, are removed; "
     return (
         f"{removed}queries with more than 5 candidates are kept, of test queries only those with a "
         "relevant item; features are scaled to [0, 1] within each query; features constant over "

@@ -43,21 +43,21 @@ def command(data_dir: str | None, as_json: bool) -> None:
 
 
 def published(root: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (DataDir is imported late)
-    """Return the datasets of the catalogue."""
-    from ebrank.data.catalog import ENTRIES
+    """Return the datasets of the catalog."""
+    from ebrank.data.catalog import PUBLISHED
     from ebrank.data.locate import locate
 
     return [
         {
-            "name": entry.name,
+            "name": known.name,
             "kind": "published",
-            "queries": entry.queries,
-            "rows": entry.rows,
-            "features": entry.family.n_features,
-            "max_label": entry.family.max_label,
-            "path": None if (folder := locate(entry, root)) is None else str(folder),
+            "queries": known.queries,
+            "rows": known.rows,
+            "features": known.feature_set.n_features,
+            "max_label": known.feature_set.max_label,
+            "path": None if (folder := locate(known, root)) is None else str(folder),
         }
-        for entry in ENTRIES
+        for known in PUBLISHED
     ]
 
 
@@ -88,7 +88,7 @@ def _row(dataset: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _last_parts(path: str | None) -> str:
-    """Return the part of a dataset's path below the data folder, which is told once."""
+    """Return the part of a dataset's path below the data folder, which is shown once."""
     from pathlib import Path
 
     if path is None:

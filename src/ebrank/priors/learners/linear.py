@@ -1,10 +1,7 @@
 """A linear score w·x + b of the features, fitted by the family's loss plus ridge/2 · |w|².
 
-The ridge is chosen by the loss of validation rows. A fit begins at the ridge of the last one, the
-first at 1e-3, and moves along a grid for as long as that lowers the loss beyond doubt: by more than
-four standard errors of the mean difference between rows. Validation rows are few, and a choice
-among equals would only follow their noise. Under a given ridge, validation rows decide when to stop
-instead.
+The ridge is chosen from a grid by the loss of validation rows: the first fit looks at all of it, a
+refit at the neighbors of the last choice.
 """
 
 from __future__ import annotations
@@ -23,15 +20,12 @@ from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Features, Floats
 
 if TYPE_CHECKING:
-    from ebrank.priors.learners.minimization import Fitted
+    from ebrank.priors.learners.minimization import Stopping
 
-RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 FIRST_RIDGE = 1e-3
-SURE = 4.0
-"""How many standard errors a step along the grid must lower the validation loss by: more than the
-usual two, because rows of one query are alike and tell less than as many apart."""
-FEWEST = 30
-"""Fewer validation rows than this never change the ridge."""
+GAIN = 1e-4
+"""How much another ridge must lower the mean validation loss to be tried."""
 HELD_OUT = 5
 """Without validation rows, every fifth row is held out to choose the ridge."""
 
@@ -49,9 +43,7 @@ class Linear(Learner):
         at_least=0,
         kind=float,
     )
-    early_stopping: bool = param(
-        True, "with a given ridge, keep the weights with the lowest validation loss on the way"
-    )
+    early_stopping: bool = param(True, "keep the weights with the lowest validation loss")
     patience: int = param(
         5, "iterations without a lower validation loss before a fit ends", at_least=1
     )
@@ -63,94 +55,107 @@ class Linear(Learner):
     )
 
     def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
-        """Return weights, intercept and ridge; without included rows, those to start from.
-
-        Without validation rows, a first fit holds some rows out to choose the ridge and then learns
-        from all; a later one keeps its ridge.
-        """
-        n_features = rows.features.shape[1]
-        if validation is not None and validation.features.shape[1] != n_features:
-            raise ParameterError(
-                f"validation has {validation.features.shape[1]} features, training {n_features}"
-            )
-        theta, ridge = self._start(n_features, start)
+        """Return weights, intercept and ridge; without included rows, those to start from."""
+        theta, ridge = self._start(rows.features.shape[1], start)
         if rows.count == 0:
             return _state(theta, ridge)
+        if validation is not None and validation.features.shape[1] != rows.features.shape[1]:
+            raise ParameterError(
+                f"validation has {validation.features.shape[1]} features, "
+                f"training {rows.features.shape[1]}"
+            )
         if validation is not None and validation.count == 0:
             validation = None
-        if self.ridge is None and validation is not None:
-            return self._chosen(rows, validation, theta, ridge)
-        if self.ridge is None and start is None:
-            kept, held_out = _split(rows)
-            if kept.count and held_out.count:
-                chosen = self._chosen(kept, held_out, theta, ridge)
-                theta, ridge = _theta(chosen), number(chosen, "ridge")
-        watched = validation if self.early_stopping else None
-        return _state(self._fitted(rows, watched, theta, ridge).theta, ridge)
+        if self.ridge is not None:
+            return self._fitted(rows, validation, theta, ridge)
+        if validation is not None:
+            return self._chosen(rows, validation, theta, ridge, neighbors=start is not None)
+        kept, held_out = _split(rows.included)
+        if not kept.any() or not held_out.any():
+            return self._fitted(rows, None, theta, ridge)
+        chosen = self._chosen(
+            rows.subset(kept), rows.subset(held_out), theta, ridge, neighbors=start is not None
+        )
+        return self._fitted(rows, None, _theta(chosen), number(chosen, "ridge"))
 
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
         """Return w·x + b of each row."""
         theta = _theta(state)
-        _check_width(theta, features.shape[1])
+        if len(theta) != features.shape[1] + 1:
+            raise ParameterError(
+                f"this prior was fitted on {len(theta) - 1} features, not {features.shape[1]}"
+            )
         return linear_scores(features, theta, threads)
 
-    def check(self, state: State) -> None:
-        """Refuse what is not weights, an intercept and a ridge."""
+    def check_state(self, state: State) -> None:
+        """Raise unless there are weights, an intercept and a ridge."""
         if set(state) != {"weights", "intercept", "ridge"}:
-            raise ParameterError("a linear prior has weights, an intercept and a ridge")
-        if state["weights"].ndim != 1 or state["intercept"].size != 1 or state["ridge"].size != 1:
-            raise ParameterError("a linear prior has one row of weights, one intercept, one ridge")
-        if number(state, "ridge") < 0:
-            raise ParameterError(f"the ridge must be 0 or more, not {number(state, 'ridge')}")
+            raise ParameterError(
+                "a linear model has weights, intercept and ridge, "
+                f"not {', '.join(sorted(state)) or 'nothing'}"
+            )
+        for name, values in state.items():
+            if values.ndim != 1 or (name != "weights" and len(values) != 1):
+                raise ParameterError(f"{name} cannot have the shape {values.shape}")
 
-    def _chosen(self, rows: Rows, validation: Rows, theta: Floats, ridge: float) -> State:
-        """Return the fit under the ridge that validation rows prefer.
+    def _chosen(
+        self, rows: Rows, validation: Rows, theta: Floats, ridge: float, *, neighbors: bool
+    ) -> State:
+        """Return the fit under the ridge whose validation loss is lowest.
 
-        Where a neighbor's optimum lies is guessed first: while none is better, the choice costs
-        three passes over the validation rows.
+        Other ridges of the grid, or the neighbors of a ridge that was good before, are judged by
+        where one Newton step takes the optimum. Only the best of them, if it promises a gain, is
+        fitted in earnest.
         """
-        from ebrank.priors.learners.minimization import curvature_at, moved, row_losses
+        from ebrank.priors.learners.minimization import (
+            Fitted,
+            curvature_at,
+            mean_loss,
+            minimize,
+            moved,
+        )
 
-        fitted = self._fitted(rows, None, theta, ridge)
-        if not theta.any():  # a first fit ends far from where it began
+        watched = validation if self.early_stopping else None
+
+        def fit(start: Floats, ridge: float) -> tuple[Fitted, float]:
+            fitted = minimize(rows, watched, start, ridge, self._stopping)
+            known = fitted.validation_loss
+            return fitted, mean_loss(validation, fitted.theta) if known is None else known
+
+        fitted, loss = fit(theta, ridge)
+        if not neighbors:  # a first fit began far from its optimum, where the loss bends otherwise
             fitted = fitted._replace(curvature=curvature_at(rows, fitted.theta, ridge))
-        losses = row_losses(validation, fitted.theta)
-        for step in (1, -1):
-            first = ridge
-            while 0 <= _place(ridge) + step < len(RIDGES):
-                other = RIDGES[_place(ridge) + step]
-                guess = moved(fitted, ridge, other)
-                if not _surely_lower(row_losses(validation, guess), losses):
-                    break
-                refitted = self._fitted(rows, None, guess, other)
-                lower = row_losses(validation, refitted.theta)
-                if not _surely_lower(lower, losses):
-                    break
-                fitted, losses, ridge = refitted, lower, other
-            if ridge != first:
-                break
+        guesses = {other: moved(fitted, ridge, other) for other in _others(ridge, neighbors)}
+        losses = {other: mean_loss(validation, guess) for other, guess in guesses.items()}
+        best = min(losses, key=lambda other: losses[other])
+        if losses[best] < loss - GAIN:
+            other, other_loss = fit(guesses[best], best)
+            if other_loss < loss:
+                fitted, ridge = other, best
         return _state(fitted.theta, ridge)
 
-    def _fitted(self, rows: Rows, watched: Rows | None, theta: Floats, ridge: float) -> Fitted:
+    def _fitted(self, rows: Rows, validation: Rows | None, theta: Floats, ridge: float) -> State:
         from ebrank.priors.learners.minimization import minimize  # SciPy takes a while to import
 
-        return minimize(
-            rows,
-            watched,
-            theta,
-            ridge,
-            patience=self.patience,
-            max_iterations=self.max_iterations,
-            tolerance=self.tolerance,
-        )
+        watched = validation if self.early_stopping else None
+        return _state(minimize(rows, watched, theta, ridge, self._stopping).theta, ridge)
+
+    @property
+    def _stopping(self) -> Stopping:
+        from ebrank.priors.learners.minimization import Stopping
+
+        return Stopping(self.patience, self.max_iterations, self.tolerance)
 
     def _start(self, n_features: int, start: State | None) -> tuple[Floats, float]:
         """Return the θ and the ridge to begin with."""
-        given = FIRST_RIDGE if self.ridge is None else self.ridge
+        given = FIRST_RIDGE if self.ridge is None else float(self.ridge)
         if start is None:
             return np.zeros(n_features + 1), given
         theta = _theta(start)
-        _check_width(theta, n_features)
+        if len(theta) != n_features + 1:
+            raise ParameterError(
+                f"this prior was fitted on {len(theta) - 1} features, not {n_features}"
+            )
         return theta, number(start, "ridge") if self.ridge is None else given
 
 
@@ -180,28 +185,19 @@ def _theta(state: State) -> Floats:
     return np.append(state["weights"], state["intercept"])
 
 
-def _check_width(theta: Floats, n_features: int) -> None:
-    if len(theta) != n_features + 1:
-        raise ParameterError(
-            f"this prior was fitted on {len(theta) - 1} features, not {n_features}"
-        )
+def _others(ridge: float, neighbors: bool) -> list[float]:
+    """Return the other ridges of the grid, or only those beside a ridge."""
+    others = [other for other in RIDGES if other != ridge]
+    if not neighbors:
+        return others
+    return [
+        *[other for other in others if other < ridge][-1:],
+        *[o for o in others if o > ridge][:1],
+    ]
 
 
-def _place(ridge: float) -> int:
-    """Return where in the grid a ridge is, or would be."""
-    return int(np.argmin(np.abs(np.log(RIDGES) - np.log(max(ridge, RIDGES[0])))))
-
-
-def _surely_lower(losses: Floats, others: Floats) -> bool:
-    """Return whether the mean of paired losses is lower by more than chance explains."""
-    if len(losses) < FEWEST:
-        return False
-    difference = others - losses
-    return bool(difference.mean() > SURE * difference.std() / np.sqrt(len(difference)))
-
-
-def _split(rows: Rows) -> tuple[Rows, Rows]:
-    """Return the rows to keep, and every fifth to hold out."""
-    place = np.cumsum(rows.included) - 1
-    held_out: Bools = place % HELD_OUT == HELD_OUT - 1
-    return rows.subset(~held_out), rows.subset(held_out)
+def _split(included: Bools) -> tuple[Bools, Bools]:
+    """Return which rows to keep, and every fifth to hold out."""
+    number_of = np.cumsum(included) - 1
+    held_out = included & (number_of % HELD_OUT == HELD_OUT - 1)
+    return included & ~held_out, held_out

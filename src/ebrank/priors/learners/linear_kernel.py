@@ -31,7 +31,7 @@ def write_scores(features: Features, theta: Floats, start: int, stop: int, out: 
 
 
 @kernel
-def write_losses(
+def loss_sum(
     evidence: Floats,
     included: Bools,
     loss: Compiled,
@@ -43,16 +43,17 @@ def write_losses(
     theta: Floats,
     start: int,
     stop: int,
-    losses: Floats,
-) -> None:
-    """Write the loss of each included row among start..stop."""
+) -> float:
+    """Return the summed loss of the included rows among start..stop."""
+    total = 0.0
     out = np.empty(2)
     worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     for i in range(start, stop):
         if included[i]:
             own = pointer_to(evidence, i)
             loss(score(features, i, theta), own, slots, behaviors, worth, numbers, result)
-            losses[i] = out[0]
+            total += out[0]
+    return total
 
 
 @kernel

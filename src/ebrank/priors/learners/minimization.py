@@ -8,16 +8,16 @@ all rows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
 
 from ebrank import linalg
 from ebrank.errors import ParameterError
 from ebrank.priors.learners import linear_kernel
 from ebrank.priors.rows import Rows
-from ebrank.threads import map_blocks
+from ebrank.threads import map_blocks, one_blas_thread
 from ebrank.typing import Floats
 
 CURVATURE_ROWS = 16_384
@@ -30,28 +30,31 @@ class Fitted(NamedTuple):
     Attributes:
         theta: weights, the intercept last.
         iterations: quasi-Newton iterations.
+        validation_loss: mean validation loss at θ; None without validation rows.
         curvature: second derivative of the penalized loss where the fit began.
     """
 
     theta: Floats
     iterations: int
+    validation_loss: float | None
     curvature: Floats
 
 
-def minimize(
-    rows: Rows,
-    watched: Rows | None,
-    start: Floats,
-    ridge: float,
-    *,
-    patience: int,
-    max_iterations: int,
-    tolerance: float,
-) -> Fitted:
-    """Return the θ that minimizes the penalized loss, or the loss of watched rows on the way there.
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop; see the parameters of `Linear` with the same names."""
 
-    For when to stop, see the parameters of `Linear` with the same names.
-    """
+    patience: int
+    max_iterations: int
+    tolerance: float
+
+
+def minimize(
+    rows: Rows, validation: Rows | None, start: Floats, ridge: float, stopping: Stopping
+) -> Fitted:
+    """Return the θ that minimizes the penalized loss, or the validation loss on the way there."""
+    from scipy import optimize  # takes a while to import, and a server never needs it
+
     curvature = curvature_at(rows, start, ridge)
     lower = linalg.cholesky(curvature)
 
@@ -64,25 +67,26 @@ def minimize(
             raise ParameterError("the features hold a number that is not finite, or overflow")
         return value, linalg.solve_lower(lower, gradient)
 
-    watch = None if watched is None else _Watch(watched, start, patience)
-    result = optimize.minimize(
-        whitened,
-        np.zeros(len(start)),
-        jac=True,
-        method="L-BFGS-B",
-        callback=None if watch is None else lambda u: watch.see(theta_at(u)),
-        options={
-            "maxiter": max_iterations,
-            "gtol": tolerance,
-            "ftol": 1e-15,
-            "maxcor": 20,
-        },
-    )
+    watch = None if validation is None else _Watch(validation, start, stopping.patience)
+    with one_blas_thread:
+        result = optimize.minimize(
+            whitened,
+            np.zeros(len(start)),
+            jac=True,
+            method="L-BFGS-B",
+            callback=None if watch is None else lambda u: watch.see(theta_at(u)),
+            options={
+                "maxiter": stopping.max_iterations,
+                "gtol": stopping.tolerance,
+                "ftol": 1e-15,
+                "maxcor": 20,
+            },
+        )
     if watch is None:
-        return Fitted(theta_at(result.x), int(result.nit), curvature)
+        return Fitted(theta_at(result.x), int(result.nit), None, curvature)
     if result.nit == 0:  # the start is the optimum, and the only candidate
         watch.see(start)
-    return Fitted(watch.best, int(result.nit), curvature)
+    return Fitted(watch.best, int(result.nit), watch.loss, curvature)
 
 
 def moved(fitted: Fitted, ridge: float, other: float) -> Floats:
@@ -94,18 +98,15 @@ def moved(fitted: Fitted, ridge: float, other: float) -> Floats:
     return fitted.theta - step
 
 
-def row_losses(rows: Rows, theta: Floats) -> Floats:
-    """Return the loss of each included row, without a penalty."""
-    losses = np.zeros(len(rows.features))
-    rows.blocks(
-        lambda start, stop: linear_kernel.write_losses(
-            *rows.task, rows.features, theta, start, stop, losses
-        )
+def mean_loss(rows: Rows, theta: Floats) -> float:
+    """Return the mean loss of the included rows, without a penalty."""
+    sums = rows.blocks(
+        lambda start, stop: linear_kernel.loss_sum(*rows.task, rows.features, theta, start, stop)
     )
-    chosen = losses[rows.included]
-    if not np.all(np.isfinite(chosen)):
+    loss = sum(sums) / rows.count
+    if not np.isfinite(loss):
         raise ParameterError("the validation features hold a number that is not finite")
-    return chosen
+    return loss
 
 
 def value_and_gradient(rows: Rows, theta: Floats, ridge: float) -> tuple[float, Floats]:
@@ -150,13 +151,13 @@ class _Watch:
         self._patience = patience
         self._waited = 0
         self.best = start
-        self._lowest = np.inf  # a warm start is no candidate: it would rather stay
+        self.loss = np.inf  # the start is no candidate: a warm one would rather stay as it is
 
     def see(self, theta: Floats) -> None:
         """Look at one iterate; stop the optimizer when patience is used up."""
-        loss = row_losses(self._validation, theta).mean()
-        if loss < self._lowest:
-            self._lowest, self.best, self._waited = loss, theta, 0
+        loss = mean_loss(self._validation, theta)
+        if loss < self.loss:
+            self.loss, self.best, self._waited = loss, theta, 0
             return
         self._waited += 1
         if self._waited >= self._patience:

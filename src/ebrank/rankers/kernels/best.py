@@ -12,6 +12,7 @@ def write_best(scores: Floats, ties: Floats, n: int, length: int, best: Ints) ->
 
     Items are inserted into the list of the best so far; most fail the first comparison.
 
+    >>> import numpy as np
     >>> best = np.zeros(2, np.int64)
     >>> write_best(np.array([0.5, 2.0, 2.0]), np.array([0.1, 0.9, 0.3]), 3, 2, best)
     >>> best

@@ -1,4 +1,8 @@
-"""Tables as people want them: on a terminal, in Markdown, LaTeX, CSV and HTML, one file each."""
+"""Tables as text, Markdown, LaTeX and CSV, one file each; `layout` has what they share."""
 
-TABLE_FORMS = ("md", "tex", "csv")
-"""The files that hold a table, by their endings."""
+from ebrank.report.tables.csv import comma_separated
+from ebrank.report.tables.latex import latex
+from ebrank.report.tables.markdown import markdown
+
+TABLE_FILES = {"md": markdown, "tex": latex, "csv": comma_separated}
+"""What a report writes for each table, by the ending of the file."""

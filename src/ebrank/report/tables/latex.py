@@ -1,6 +1,6 @@
 r"""Tables for LaTeX with the package `booktabs`, as in the paper.
 
->>> from ebrank.experiments.outcome import Cell, Column, Row, Table
+>>> from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 >>> table = Table("t", "Who wins", "", (Column("ranker"), Column("warm", "MQ2007")),
 ...               (Row(("EBRank", Cell(0.859, sd=0.004, best=True, marks="*†"))),))
 >>> print(latex(table))
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 
-from ebrank.experiments.outcome import Row, Table
+from ebrank.experiments.framework.outcome import Row, Table
 from ebrank.report.tables.layout import Block, Parts, blocks, numeric, parts, spans
 
 _WRITTEN = {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ebrank.experiments.outcome import Cell, Column, Row, Table
-from ebrank.report.numbers import number
+from ebrank.experiments.framework.numbers import number
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ def spans(columns: Sequence[Column]) -> list[Span]:
     >>> spans([Column("ranker"), Column("cold", "MQ2007"), Column("warm", "MQ2007")])
     [Span(heading='', start=0, stop=1), Span(heading='MQ2007', start=1, stop=3)]
     """
-    found, start = [], 0
+    groups, start = [], 0
     for heading, run in groupby(columns, key=lambda column: column.group):
         stop = start + len(list(run))
-        found.append(Span(heading, start, stop))
+        groups.append(Span(heading, start, stop))
         start = stop
-    return found
+    return groups
 
 
 def parts(cell: Cell | str) -> Parts:
@@ -76,7 +76,7 @@ def parts(cell: Cell | str) -> Parts:
 
 
 def numeric(table: Table, column: int) -> bool:
-    """Return whether a column holds numbers, which stand to the right."""
+    """Return whether a column holds numbers, which are aligned right."""
     return any(isinstance(row.cells[column], Cell) for row in table.rows)
 
 
@@ -94,10 +94,10 @@ def widths(table: Table) -> list[tuple[int, int]]:
     ]
 
 
-def one_heading(column: Column) -> str:
-    """Return a column's heading in one line, for formats whose headings have one.
+def flat_heading(column: Column) -> str:
+    """Return a column's heading in one line, for formats without groups of columns.
 
-    >>> one_heading(Column("cold", "MQ2007"))
+    >>> flat_heading(Column("cold", "MQ2007"))
     'MQ2007 cold'
     """
     return f"{column.group} {column.title}".strip()

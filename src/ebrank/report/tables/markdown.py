@@ -1,6 +1,6 @@
 """Tables in Markdown, as GitHub and most others read it.
 
->>> from ebrank.experiments.outcome import Cell, Column, Row, Table
+>>> from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 >>> rows = (Row(("EBRank", Cell(0.859, sd=0.004, best=True, marks="*")), group="with behavior"),
 ...         Row(("Oracle", Cell(1.0)), group="with behavior", apart=True))
 >>> columns = (Column("ranker"), Column("warm"))
@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import re
 
-from ebrank.experiments.outcome import Row, Table
-from ebrank.report.tables.layout import blocks, numeric, one_heading, parts
+from ebrank.experiments.framework.outcome import Row, Table
+from ebrank.report.tables.layout import blocks, flat_heading, numeric, parts
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>&#|~$])")
 
@@ -37,7 +37,7 @@ def grid(table: Table) -> str:
     """Return the lines of a table, without title and caption."""
     count = len(table.columns)
     lines = [
-        _line([escaped(one_heading(column)) for column in table.columns]),
+        _line([escaped(flat_heading(column)) for column in table.columns]),
         "|" + "|".join("---:" if numeric(table, index) else "---" for index in range(count)) + "|",
     ]
     for block in blocks(table):
@@ -61,7 +61,7 @@ def prose(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as code, whatever is in it.
+    """Return a text as code, even if it has backticks.
 
     >>> print(code("ebrank report"), code("a`b"))
     `ebrank report` `` a`b ``

@@ -7,15 +7,21 @@ of other sites, which a browser on the same machine may show, are not let in.
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from ebrank.service.auth import Guard, is_loopback
+from cachetools import LRUCache
+
+from ebrank.service.http.auth import Guard, is_loopback
 from ebrank.service.http.messages import Scope, header
 from ebrank.service.http.problems import Forbidden, TooMany, Unauthorized
 from ebrank.service.http.route import Route
-from ebrank.service.limits import Limiter
 from ebrank.service.settings import Settings, Token
+
+MOST_CALLERS = 10_000
+"""Buckets kept; whoever was not seen for longest is forgotten first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +108,38 @@ def _parts(address: str) -> SplitResult:
         return urlsplit(address)
     except ValueError:
         return SplitResult("", "", "", "", "")  # no address at all: of no site
+
+
+class Limiter:
+    """How often a caller may ask: a bucket of tokens for each, filled at a steady rate.
+
+    A caller may ask `burst` times at once and `rate` times a second in the long run:
+
+    >>> times = iter([0.0, 0.0, 0.0, 0.5])
+    >>> limiter = Limiter(rate=2.0, burst=2, clock=lambda: next(times))
+    >>> [limiter.wait("shop") for _ in range(4)]
+    [0.0, 0.0, 0.5, 0.0]
+
+    A bucket is one number: the time at which it is full again. Each request moves it by 1/rate,
+    and must not move it further than burst/rate ahead.
+    """
+
+    def __init__(
+        self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._interval = 1.0 / rate if rate > 0 else 0.0
+        self._room = burst * self._interval
+        self._clock = clock
+        self._full_at: LRUCache[str, float] = LRUCache(MOST_CALLERS)
+
+    def wait(self, caller: str) -> float:
+        """Count a request; return 0, or the seconds after which to ask again if it is too many."""
+        if not self._interval:
+            return 0.0  # a rate of zero is no limit
+        now = self._clock()
+        full_at = max(now, self._full_at.get(caller, now)) + self._interval
+        excess = full_at - now - self._room
+        if excess > 1e-9:
+            return excess
+        self._full_at[caller] = full_at
+        return 0.0

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ebrank.service.problems import Problem
+from ebrank.service.core.problems import Problem
 
 
 class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):

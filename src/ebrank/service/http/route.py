@@ -3,7 +3,7 @@
 Names in an address may hold anything, a slash too, if it is percent-encoded; so an address is cut
 at its slashes first and decoded after.
 
->>> async def show(call: Call) -> object: ...
+>>> async def show(call: Request) -> object: ...
 >>> router = Router([Route("GET", "/v1/queries/{query}", show)])
 >>> route, parts = router.find("GET", b"/v1/queries/tea%2Fgreen")
 >>> route.names(parts)
@@ -24,7 +24,7 @@ from ebrank.service import api
 from ebrank.service.http.problems import BadRequest, Invalid, NoSuchPage, WrongMethod, unreadable
 
 if TYPE_CHECKING:
-    from ebrank.service.engine import Engine
+    from ebrank.service.core.engine import Engine
 
 PARTS: Mapping[str, Any] = {
     "query": api.Query,
@@ -36,7 +36,7 @@ PARTS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Request:
     """A request that was let in.
 
     Attributes:
@@ -82,7 +82,7 @@ class Route:
 
     method: str
     path: str
-    handle: Callable[[Call], Awaitable[object]]
+    handle: Callable[[Request], Awaitable[object]]
     scopes: tuple[str, ...] = ()
     reads: Any = None
     gives: Any = None

@@ -6,25 +6,25 @@ A handler only passes a request to the engine; its documentation is what /docs s
 from __future__ import annotations
 
 from ebrank.service import api
-from ebrank.service.http.route import Call, Route
+from ebrank.service.http.route import Request, Route
 
 READERS = ("rank", "admin")
 """Scopes that may look at the state."""
 
 
-async def put_items(call: Call) -> api.PutItemsResponse:
+async def put_items(call: Request) -> api.PutItemsResponse:
     """Add candidates of a query or change their features, all or none. Features are given by
     position or by name; the first items decide which, and how many. A withdrawn item comes back.
     """
     return await call.engine.put_items(call.names["query"], call.data.items)
 
 
-async def withdraw(call: Call) -> api.WithdrawResponse:
+async def withdraw(call: Request) -> api.WithdrawResponse:
     """Withdraw a candidate. Its history stays, and it can come back."""
     return await call.engine.withdraw(call.names["query"], call.names["item"])
 
 
-async def rank(call: Call) -> api.RankResponse:
+async def rank(call: Request) -> api.RankResponse:
     """Rank a query's candidates. The list is logged before the answer leaves; feedback cites its
     `ranking_id`. `items` restricts the list to some candidates, and adds or changes those that
     come with features, but does not bring back withdrawn ones; in shadow mode it is your own
@@ -33,7 +33,7 @@ async def rank(call: Call) -> api.RankResponse:
     return await call.engine.rank(call.data)
 
 
-async def feedback(call: Call) -> api.FeedbackResponse:
+async def feedback(call: Request) -> api.FeedbackResponse:
     """Tell what users did. Each event is accepted, a duplicate, or rejected with a reason, and the
     rest of the batch stands. What was accepted is on disk when the answer leaves. An event
     counts once however often it is sent, so a batch without an answer can be sent again.
@@ -41,29 +41,29 @@ async def feedback(call: Call) -> api.FeedbackResponse:
     return await call.engine.feedback(call.data)
 
 
-async def show_query(call: Call) -> api.QueryResponse:
+async def show_query(call: Request) -> api.QueryResponse:
     """Return the state of a query's items, the most promising and the most buried."""
     return await call.engine.query(call.names["query"])
 
 
-async def train(call: Call) -> api.TrainResponse:
+async def train(call: Request) -> api.TrainResponse:
     """Refit the prior now, in a process of its own. It goes live if it is not worse on validation
     queries; see the list of models for the outcome.
     """
     return await call.engine.train()
 
 
-async def list_models(call: Call) -> api.ModelsResponse:
+async def list_models(call: Request) -> api.ModelsResponse:
     """Return all versions of the prior with their validation figures."""
     return await call.engine.models()
 
 
-async def activate_model(call: Call) -> api.ModelsResponse:
+async def activate_model(call: Request) -> api.ModelsResponse:
     """Make a version of the prior the active one. Version 0 is the prior before any training."""
     return await call.engine.activate(call.names["version"])
 
 
-async def insights(call: Call) -> api.Insights:
+async def insights(call: Request) -> api.Insights:
     """Return what the dashboard shows: traffic, new against old items, waiting times, the buried
     list, what exploration cost and found, calibration, models.
     """

@@ -7,7 +7,7 @@ from hashlib import sha256
 from importlib import resources
 
 from ebrank.service.http.problems import NoSuchPage
-from ebrank.service.http.route import Call, Page, Route
+from ebrank.service.http.route import Page, Request, Route
 
 POLICY = "; ".join(
     (
@@ -40,11 +40,11 @@ def dashboard_routes() -> list[Route]:
         if file.is_file()
     }
 
-    async def dashboard(call: Call) -> Page:
+    async def dashboard(call: Request) -> Page:
         """Show the dashboard."""
-        return await dashboard_file(Call(call.engine, {"file": "index.html"}, None))
+        return await dashboard_file(Request(call.engine, {"file": "index.html"}, None))
 
-    async def dashboard_file(call: Call) -> Page:
+    async def dashboard_file(call: Request) -> Page:
         """Return a file of the dashboard."""
         if call.names["file"] not in files:
             raise NoSuchPage("the dashboard has no such file")

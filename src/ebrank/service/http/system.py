@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ebrank.service import metrics
-from ebrank.service.auth import SCOPES
+from ebrank.service.core.problems import Unavailable
 from ebrank.service.http import docs, openapi
+from ebrank.service.http.auth import SCOPES
 from ebrank.service.http.messages import JSON
+from ebrank.service.http.metrics import CONTENT_TYPE, Metrics
 from ebrank.service.http.problems import Starting
-from ebrank.service.http.route import Call, Page, Route
+from ebrank.service.http.route import Page, Request, Route
 from ebrank.service.http.static import html_page
-from ebrank.service.problems import Unavailable
 
 if TYPE_CHECKING:
-    from ebrank.service.engine import Engine
+    from ebrank.service.core.engine import Engine
 
 
 TRY_SECONDS = 1.0
@@ -64,11 +64,11 @@ class Readiness:
 def health_routes(readiness: Readiness) -> list[Route]:
     """Return liveness and readiness."""
 
-    async def healthz(call: Call) -> Health:
+    async def healthz(call: Request) -> Health:
         """Tell whether the process lives. Restart it if it does not answer."""
         return Health("ok")
 
-    async def readyz(call: Call) -> Health:
+    async def readyz(call: Request) -> Health:
         """Tell whether requests can be served: 503 while starting, while closing, and while the
         store cannot be written.
         """
@@ -81,12 +81,12 @@ def health_routes(readiness: Readiness) -> list[Route]:
     ]
 
 
-def metrics_route(collected: Iterable[metrics.Metric]) -> Route:
+def metrics_route(metrics: Metrics) -> Route:
     """Return the page that Prometheus reads."""
 
-    async def prometheus(call: Call) -> Page:
+    async def prometheus(call: Request) -> Page:
         """Return counters and latencies in the text format of Prometheus."""
-        return Page(metrics.text(collected).encode(), metrics.CONTENT_TYPE)
+        return Page(metrics.text(), CONTENT_TYPE)
 
     return Route("GET", "/metrics", prometheus, scopes=SCOPES, waits=False)
 
@@ -97,15 +97,15 @@ def documentation_routes(routes: Iterable[Route]) -> list[Route]:
     document = msgspec.json.encode(shown)
     style = Page(docs.STYLE.encode(), "text/css; charset=utf-8")
 
-    async def openapi_document(call: Call) -> Page:
+    async def openapi_document(call: Request) -> Page:
         """Return the OpenAPI document."""
         return Page(document, JSON)
 
-    async def documentation(call: Call) -> Page:
+    async def documentation(call: Request) -> Page:
         """Show the documentation."""
         return html_page(docs.page(shown, call.host or "127.0.0.1:8000"))
 
-    async def documentation_style(call: Call) -> Page:
+    async def documentation_style(call: Request) -> Page:
         """Return the style of the documentation."""
         return style
 

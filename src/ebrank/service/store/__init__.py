@@ -1,0 +1,9 @@
+"""Where the service keeps everything: `open` finds a store by its URL, `base` says what one is.
+
+`memory` is the shortest there is, `sqlite` the one that lasts.
+"""
+
+from ebrank.service.store.base import Mode, Store, StoreError, StoreView
+from ebrank.service.store.urls import open
+
+__all__ = ["Mode", "Store", "StoreError", "StoreView", "open"]

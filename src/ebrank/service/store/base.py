@@ -2,16 +2,25 @@
 
 State is additive. A store keeps the items, the log of rankings and events, the counters they add up
 to, and the snapshot of what was removed from the log; counters = snapshot + log at any time, to the
-bit, because both are added up in the order of the log. One server writes; others may read.
+bit, because both are added up in the order of the log.
+
+Methods are awaitable and grouped by what they are about: `items`, `log`, `models`, `meta`. Each
+write is a transaction: it happens as a whole or raises `StoreError`. It survives the end of the
+process when it returns, and a power cut when the next `flush` returns.
+
+Every query has a version, which each write to it advances by one. A server that keeps queries in
+memory compares: the version it remembers plus one means that nobody else has written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
 
 from ebrank.errors import EBRankError
-from ebrank.service.records import (
+from ebrank.service.store.records import (
+    Commit,
     Minute,
     ModelRecord,
     NewItem,
@@ -19,118 +28,167 @@ from ebrank.service.records import (
     QueryState,
     RankingEntry,
     RolledUp,
-    Written,
 )
+
+Mode: TypeAlias = Literal["serve", "read", "new"]
+"""How a store is opened.
+
+`serve`: to read and write; made if there is none. `read`: as it is at this moment; it must be there
+and is not changed. `new`: to write; there must be none, and none appears before it is closed.
+"""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Takes how much is done, and of how much."""
 
 
 class StoreError(EBRankError):
     """The store cannot do what it was asked: names the file and the remedy. Nothing was changed."""
 
 
-class Readable(Protocol):
-    """What a store tells to whoever only looks: a trainer, a replay, an export."""
+# --- what can be read ----------------------------------------------------------------------------
 
-    def queries(self) -> list[str]:
+
+class ItemsView(Protocol):
+    """Queries and their items."""
+
+    async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were first given."""
         ...
 
-    def load(self, query: str) -> QueryState | None:
+    async def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
         ...
 
-    def snapshot(self, query: str) -> QueryState | None:
+    async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
         ...
 
-    def ranking(self, ranking_id: str) -> RankingEntry | None:
+
+class LogView(Protocol):
+    """Rankings and events, in the order in which they were written."""
+
+    async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
         ...
 
-    def log(self) -> Iterator[Operation]:
-        """Yield the log in its order."""
+    def entries(self) -> AsyncIterator[Operation]:
+        """Yield the log in its order, up to what is its end now."""
         ...
 
-    def log_length(self) -> int:
+    async def length(self) -> int:
         """Return how many entries the log holds, or a little more: for progress bars."""
         ...
 
-    def last_time(self) -> float:
-        """Return the time of the latest entry, 0 if there is none: clocks may jump back."""
+    async def last_time(self) -> float:
+        """Return the time of the latest write, 0 if there is none: clocks may jump back."""
         ...
 
-    def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
-        ...
 
-    def models(self) -> list[ModelRecord]:
+class ModelsView(Protocol):
+    """The versions of the prior."""
+
+    async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
         ...
 
-    def model(self, version: int) -> bytes | None:
+    async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
         ...
 
-    def active_model(self) -> int:
+    async def active(self) -> int:
         """Return the active version, 0 before any training."""
         ...
 
-    def meta(self, key: str) -> str | None:
-        """Return a setting that belongs to the data, such as the feature schema."""
+
+class MetaView(Protocol):
+    """Settings that belong to the data, such as the feature schema, and sums of minutes."""
+
+    async def get(self, key: str) -> str | None:
+        """Return a setting."""
         ...
 
-    def settings(self) -> dict[str, str]:
-        """Return all such settings."""
+    async def all(self) -> dict[str, str]:
+        """Return all settings, in the order of their names."""
+        ...
+
+    async def minutes(self, since: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, in order."""
         ...
 
 
-class Store(Readable, Protocol):
-    """Keeps what the service must not forget. Methods raise `StoreError`."""
+class StoreView(Protocol):
+    """A store that is only read: by a trainer, a replay, an export."""
 
-    def put_items(
+    @property
+    def items(self) -> ItemsView:
+        """Queries and their items."""
+        ...
+
+    @property
+    def log(self) -> LogView:
+        """Rankings and events."""
+        ...
+
+    @property
+    def models(self) -> ModelsView:
+        """The versions of the prior."""
+        ...
+
+    @property
+    def meta(self) -> MetaView:
+        """Settings that belong to the data."""
+        ...
+
+
+# --- what can be written -------------------------------------------------------------------------
+
+
+class StoredItems(ItemsView, Protocol):
+    """Queries and their items, to change."""
+
+    async def put(
         self,
         query: str,
         items: Sequence[NewItem],
         time: float,
         *,
         meta: Mapping[str, str] | None = None,
-        flush: bool = True,
-    ) -> None:
-        """Add candidates or change their features, all or none; withdrawn ones come back.
+    ) -> int:
+        """Add candidates or change their features; return the query's version.
 
-        Counters of an item that was there before stay. Settings in `meta` are kept in the same
-        transaction. Here and below: on disk when it returns, or after the next flush.
+        Withdrawn ones come back, and counters of an item that was there before stay. Settings in
+        `meta` are kept in the same transaction. No items change nothing.
         """
         ...
 
-    def withdraw(self, query: str, item: str, time: float, *, flush: bool = True) -> bool:
-        """Withdraw a candidate, its history stays; return whether it was one."""
+    async def withdraw(self, query: str, item: str, time: float) -> int | None:
+        """Withdraw a candidate; return the query's version, or None if it was no candidate.
+
+        Its history stays.
+        """
         ...
 
-    def restore(self, state: QueryState, time: float) -> None:
+    async def restore(self, state: QueryState, time: float) -> None:
         """Add a query with the history that its counters hold, as if it had been rolled up.
 
         The store knows no such query yet; `time` is that of the latest entry of this history.
         """
         ...
 
-    def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
+
+class StoredLog(LogView, Protocol):
+    """Rankings and events, to add to."""
+
+    async def write(self, operations: Sequence[Operation]) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction.
 
         An event is a duplicate if its id was seen before, or if an event of its type was counted
         for the same item of the same ranking. It `shows` its item only if no event before it did,
-        in this list of operations or earlier. With `flush`, this and all earlier writes are on disk
-        when it returns; without, they survive the end of the process.
+        in these operations or earlier. Each query named is advanced by one version.
         """
         ...
 
-    def flush(self) -> None:
-        """Return when all earlier writes are on disk; others may write meanwhile.
-
-        After a failed flush a store refuses to write: nobody knows what the disk holds.
-        """
-        ...
-
-    def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
+    async def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them.
 
         Sums of minutes that began before `minutes_before`, or else `before`, are dropped.
@@ -140,30 +198,74 @@ class Store(Readable, Protocol):
         """
         ...
 
-    def add_minutes(self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None) -> None:
-        """Add the sums of some minutes to those kept, and keep settings, in one transaction.
 
-        Not flushed. `roll_up` drops old ones.
-        """
-        ...
+class StoredModels(ModelsView, Protocol):
+    """The versions of the prior, to add to."""
 
-    def add_model(self, record: ModelRecord, document: bytes, *, flush: bool = True) -> None:
+    async def add(self, record: ModelRecord, document: bytes) -> None:
         """Keep a version and its file; if it is `activated`, it is the active one from now on."""
         ...
 
-    def activate(
-        self, version: int, *, meta: Mapping[str, str] | None = None, flush: bool = True
-    ) -> None:
+    async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
         """Make a version the active one; 0 goes back to before any training.
 
         Settings in `meta` are kept in the same transaction.
         """
         ...
 
-    def set_meta(self, key: str, value: str) -> None:
-        """Keep such a setting."""
+
+class StoredMeta(MetaView, Protocol):
+    """Settings and sums of minutes, to change."""
+
+    async def set(self, values: Mapping[str, str], minutes: Sequence[Minute] = ()) -> None:
+        """Keep settings, and add the sums of some minutes to those kept, in one transaction."""
         ...
 
-    def close(self) -> None:
-        """Flush and let go of everything."""
+
+class Store(Protocol):
+    """Keeps what the service must not forget.
+
+    Attributes:
+        url: where another process finds it (see `open`), None if none can.
+    """
+
+    url: str | None
+
+    @property
+    def items(self) -> StoredItems:
+        """Queries and their items."""
+        ...
+
+    @property
+    def log(self) -> StoredLog:
+        """Rankings and events."""
+        ...
+
+    @property
+    def models(self) -> StoredModels:
+        """The versions of the prior."""
+        ...
+
+    @property
+    def meta(self) -> StoredMeta:
+        """Settings that belong to the data."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when all earlier writes are on disk; others may write meanwhile.
+
+        After a failed flush a store refuses to write: nobody knows what the disk holds.
+        """
+        ...
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> Path:
+        """Copy all of it, as it is at one moment, to a new file or into a folder; return the file.
+
+        The copy appears when it is complete and on disk. Raises `StoreError` if the store has no
+        files of its own: there are other tools then.
+        """
+        ...
+
+    async def close(self, *, discard: bool = False) -> None:
+        """Flush and let go of everything; with `discard`, a store opened as new never appears."""
         ...

@@ -1,29 +1,35 @@
 """A store that forgets when the process ends: for tests, demos, and as the plain truth.
 
-It does what `sqlite` does with dictionaries and lists, so the two are compared step by step.
+It does what `sqlite` does with dictionaries and lists, so the two are compared step by step. No
+method ever waits, so what one does happens at once.
 
->>> store = MemoryStore()
->>> store.put_items("shoes", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], time=10.0)
->>> entry = RankingEntry("r1", "shoes", 11.0, 0, items=("b", "a"), examination=(1.0, 0.5))
->>> store.write([entry], flush=False)
-[Written(status='accepted', reason='', shows=False)]
->>> store.load("shoes").stats.exposure
-array([0.5, 1. ])
+>>> import asyncio
+>>> async def session() -> None:
+...     store = MemoryStore()
+...     await store.items.put("shoes", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], time=10.0)
+...     await store.log.write([RankingEntry("r1", "shoes", 11.0, 0, items=("b", "a"))])
+...     print((await store.items.load("shoes")).counts[:, 0])  # how often at ranks 1 and 2
+>>> asyncio.run(session())
+[[0 1]
+ [1 0]]
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from ebrank.service.counting import as_written, steps, time_of
-from ebrank.service.records import (
+from ebrank.service.store.base import Mode, Progress, StoreError
+from ebrank.service.store.counting import as_written, items_of, shows, steps, time_of
+from ebrank.service.store.records import (
+    Commit,
     EventEntry,
     Minute,
     ModelRecord,
@@ -34,16 +40,21 @@ from ebrank.service.records import (
     RolledUp,
     Written,
 )
-from ebrank.service.store.base import StoreError
 from ebrank.service.store.rows import (
     ALREADY_COUNTED,
     ID_SEEN,
-    Counters,
     ItemRow,
     check_width,
-    rows_of,
+    count_rows,
+    counts_of,
+    item_rows,
+    snapshot_of,
     state_of,
 )
+from ebrank.typing import SmallInts
+
+Counts: TypeAlias = Counter[tuple[int, int]]
+"""Of an item, by outcome and slot."""
 
 
 @dataclass
@@ -53,111 +64,172 @@ class _Item:
     features: tuple[float, ...]
     entered: float
     active: bool = True
-    now: Counters = field(default_factory=Counters)
-    rolled: Counters = field(default_factory=Counters)
+    first_shown: float | None = None
+    now: Counts = field(default_factory=Counter)
+    rolled: Counts = field(default_factory=Counter)
 
-    def row(self, name: str, counters: Counters) -> ItemRow:
-        return ItemRow(name, self.entered, self.active, *dataclasses.astuple(counters))
+
+@dataclass
+class _Query:
+    """A query's items, and how many writes have changed it."""
+
+    items: dict[str, _Item] = field(default_factory=dict)
+    version: int = 0
+
+    def advance(self) -> int:
+        self.version += 1
+        return self.version
+
+
+@dataclass
+class _Kept:
+    """What the parts of a store share."""
+
+    queries: dict[str, _Query] = field(default_factory=dict)
+    minutes: dict[float, dict[str, float]] = field(default_factory=dict)
+    models: dict[int, tuple[ModelRecord, bytes]] = field(default_factory=dict)
+    meta: dict[str, str] = field(default_factory=dict)
+    active_model: int = 0
+    last_time: float = 0.0
+
+    def touch(self, time: float) -> None:
+        self.last_time = max(self.last_time, time)
 
 
 class MemoryStore:
-    """Keeps everything in this process; safe to use from several threads."""
+    """Keeps everything in this process, and hands it to nobody else."""
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._items: dict[str, dict[str, _Item]] = {}
-        self._log: deque[Operation] = deque()
-        self._rankings: dict[str, RankingEntry] = {}
-        self._event_ids: set[str] = set()
-        self._events: dict[tuple[str, str], dict[str, bool]] = {}  # type → whether it shows
-        self._last_time = 0.0
-        self._minutes: dict[float, dict[str, float]] = {}
-        self._models: dict[int, tuple[ModelRecord, bytes]] = {}
-        self._active = 0
-        self._meta: dict[str, str] = {}
+    def __init__(self, argument: str = "", mode: Mode = "serve") -> None:
+        """Take what `open` gives: nothing but `memory:` means anything, and all modes are one."""
+        self.url: str | None = None
+        kept = _Kept()
+        self.items = MemoryItems(kept)
+        self.log = MemoryLog(kept)
+        self.models = MemoryModels(kept)
+        self.meta = MemoryMeta(kept)
 
-    # --- items ---------------------------------------------------------------------------------
+    async def flush(self) -> None:
+        """Do nothing: there is no disk."""
 
-    def queries(self) -> list[str]:
+    async def backup(self, target: Path, progress: Progress | None = None) -> Path:
+        """Refuse: there is no file."""
+        raise StoreError("a store in memory has no files to copy. Export it instead")
+
+    async def close(self, *, discard: bool = False) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+
+class MemoryItems:
+    """Queries and their items."""
+
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+
+    async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were first given."""
-        with self._lock:
-            return list(self._items)
+        return list(self._kept.queries)
 
-    def load(self, query: str) -> QueryState | None:
+    async def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
-        return self._state(query, lambda item: item.now)
+        known = self._kept.queries.get(query)
+        return None if known is None else self._state(query, known)
 
-    def snapshot(self, query: str) -> QueryState | None:
+    async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
-        return self._state(query, lambda item: item.rolled)
+        known = self._kept.queries.get(query)
+        if known is None:
+            return None
+        rolled = _counts([item.rolled for item in known.items.values()])
+        return snapshot_of(self._state(query, known), rolled)
 
-    def _state(self, query: str, counters: Callable[[_Item], Counters]) -> QueryState | None:
-        with self._lock:
-            items = self._items.get(query, {})
-            rows = [item.row(name, counters(item)) for name, item in items.items()]
-            features = np.array([item.features for item in items.values()], np.float32)
-            return state_of(query, rows, features)
+    def _state(self, query: str, known: _Query) -> QueryState:
+        items = known.items.values()
+        rows = [
+            ItemRow(name, item.entered, item.active, item.first_shown)
+            for name, item in known.items.items()
+        ]
+        features = np.array([item.features for item in items], np.float32)
+        counts = _counts([item.now for item in items])
+        return state_of(query, rows, features, counts, known.version)
 
-    def put_items(
+    async def put(
         self,
         query: str,
         items: Sequence[NewItem],
         time: float,
         *,
         meta: Mapping[str, str] | None = None,
-        flush: bool = True,
-    ) -> None:
-        """Add candidates or change their features, all or none; withdrawn ones come back."""
-        with self._lock:
-            there = self._items.get(query, {})
-            check_width(query, items, next((len(old.features) for old in there.values()), None))
-            for item in items:
-                old = self._items.setdefault(query, {}).setdefault(item.id, _Item((), time))
-                old.features, old.active = item.features, True
-            self._meta |= meta or {}
-            self._last_time = max(self._last_time, time if items else 0.0)
+    ) -> int:
+        """Add candidates or change their features; return the query's version."""
+        known = self._kept.queries.get(query, _Query())
+        if not items:
+            return known.version
+        check_width(query, items, next((len(old.features) for old in known.items.values()), None))
+        self._kept.queries[query] = known
+        for item in items:
+            old = known.items.setdefault(item.id, _Item((), time))
+            old.features, old.active = item.features, True
+        self._kept.meta |= meta or {}
+        self._kept.touch(time)
+        return known.advance()
 
-    def withdraw(self, query: str, item: str, time: float, *, flush: bool = True) -> bool:
-        """Withdraw a candidate, its history stays; return whether it was one."""
-        with self._lock:
-            there = self._items.get(query, {}).get(item)
-            if there is None or not there.active:
-                return False
-            there.active = False
-            self._last_time = max(self._last_time, time)
-            return True
+    async def withdraw(self, query: str, item: str, time: float) -> int | None:
+        """Withdraw a candidate, its history stays."""
+        known = self._kept.queries.get(query, _Query())
+        there = known.items.get(item)
+        if there is None or not there.active:
+            return None
+        there.active = False
+        self._kept.touch(time)
+        return known.advance()
 
-    def restore(self, state: QueryState, time: float) -> None:
+    async def restore(self, state: QueryState, time: float) -> None:
         """Add a query with the history that its counters hold, as if it had been rolled up."""
-        with self._lock:
-            if state.query in self._items:
-                raise StoreError(f"query {state.query!r} is there already")
-            features = map(tuple, state.features.tolist())
-            self._items[state.query] = {
-                row.id: _Item(one, row.entered, row.active, Counters(*row[3:]), Counters(*row[3:]))
-                for row, one in zip(rows_of(state), features, strict=True)
-            }
-            self._last_time = max(self._last_time, time)
+        if state.query in self._kept.queries:
+            raise StoreError(f"query {state.query!r} is there already")
+        features = map(tuple, state.features.tolist())
+        items = {
+            row.id: _Item(numbers, *row[1:])
+            for row, numbers in zip(item_rows(state), features, strict=True)
+        }
+        for place, outcome, slot, count in count_rows(state.counts):
+            item = items[state.ids[place]]
+            item.now[outcome, slot] = item.rolled[outcome, slot] = count
+        self._kept.queries[state.query] = _Query(items, 1)
+        self._kept.touch(time)
 
-    # --- log -----------------------------------------------------------------------------------
 
-    def write(self, operations: Sequence[Operation], *, flush: bool) -> list[Written]:
+class MemoryLog:
+    """Rankings and events."""
+
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+        self._entries: deque[Operation] = deque()
+        self._rankings: dict[str, RankingEntry] = {}
+        self._event_ids: set[str] = set()
+        self._events: dict[tuple[str, str], dict[str, Written]] = {}  # by type
+
+    async def write(self, operations: Sequence[Operation]) -> Commit:
         """Log operations and add them to the counters, in order, all or none."""
-        with self._lock:
-            for entry in operations:
-                self._check(entry)
-            return [self._write(entry) for entry in operations]
+        new: set[str] = set()
+        for entry in operations:
+            self._check(entry, new)
+        written = [self._write(entry) for entry in operations]
+        names = dict.fromkeys(entry.query for entry in operations)
+        versions = {name: self._kept.queries[name].advance() for name in names}
+        return Commit(written, versions, self._kept.active_model)
 
-    def flush(self) -> None:
-        """Do nothing: there is no disk."""
-
-    def _check(self, entry: Operation) -> None:
-        there = self._items.get(entry.query, {})
-        for step in steps(entry):
-            if step.item not in there:
-                raise StoreError(f"query {entry.query!r} has no item {step.item!r}")
-        if isinstance(entry, RankingEntry) and entry.id in self._rankings:
-            raise StoreError(f"there is a ranking {entry.id!r} already")
+    def _check(self, entry: Operation, new: set[str]) -> None:
+        known = self._kept.queries.get(entry.query)
+        if known is None:
+            raise StoreError(f"there is no query {entry.query!r}")
+        for name in items_of(entry):
+            if name not in known.items:
+                raise StoreError(f"query {entry.query!r} has no item {name!r}")
+        if isinstance(entry, RankingEntry):
+            if entry.id in new or entry.id in self._rankings:
+                raise StoreError(f"there is a ranking {entry.id!r} already")
+            new.add(entry.id)
 
     def _write(self, entry: Operation) -> Written:
         written = Written("accepted")
@@ -166,131 +238,143 @@ class MemoryStore:
         else:
             if entry.event_id in self._event_ids:
                 return Written("duplicate", ID_SEEN)
-            counted = self._events.setdefault((entry.ranking_id, entry.item), {})
-            if entry.type in counted:
+            before = self._events.setdefault((entry.ranking_id, entry.item), {})
+            if entry.type in before:
                 return Written("duplicate", ALREADY_COUNTED)
-            written = Written("accepted", shows=entry.shows and not any(counted.values()))
-            counted[entry.type] = written.shows
+            shown = any(one.shows for one in before.values())
+            best = max((one.outcome for one in before.values()), default=0)
+            better = entry.outcome > best
+            written = Written(
+                "accepted",
+                shows=entry.shows and not shown,
+                outcome=entry.outcome if better else 0,
+                replaces=best if better else 0,
+            )
+            before[entry.type] = written
             self._event_ids.add(entry.event_id)
             entry = as_written(entry, written)
-        self._log.append(entry)
+        self._entries.append(entry)
         for step in steps(entry):
-            self._items[entry.query][step.item].now.add(step)
-        self._last_time = max(self._last_time, time_of(entry))
+            item = self._kept.queries[entry.query].items[step.item]
+            item.now[step.outcome, step.slot] += step.amount
+            if shows(entry) and item.first_shown is None:
+                item.first_shown = time_of(entry)
+        self._kept.touch(time_of(entry))
         return written
 
-    def ranking(self, ranking_id: str) -> RankingEntry | None:
+    async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
-        with self._lock:
-            return self._rankings.get(ranking_id)
+        return self._rankings.get(ranking_id)
 
-    def log(self) -> Iterator[Operation]:
+    async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in its order, as it is now."""
-        with self._lock:
-            entries = tuple(self._log)
-        return iter(entries)
+        for entry in tuple(self._entries):
+            yield entry
 
-    def log_length(self) -> int:
+    async def length(self) -> int:
         """Return how many entries the log holds."""
-        with self._lock:
-            return len(self._log)
+        return len(self._entries)
 
-    def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
+    async def last_time(self) -> float:
+        """Return the time of the latest write, 0 if there is none: clocks may jump back."""
+        return self._kept.last_time
+
+    async def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them."""
-        with self._lock:
-            old = list(itertools.takewhile(lambda entry: time_of(entry) < before, self._log))
-            for entry in old:
-                self._log.popleft()
-                for step in steps(entry):
-                    self._items[entry.query][step.item].rolled.add(step)
-                self._forget(entry)
-            oldest = before if minutes_before is None else minutes_before
-            self._minutes = {start: v for start, v in self._minutes.items() if start >= oldest}
-            rankings = sum(isinstance(entry, RankingEntry) for entry in old)
-            return RolledUp(rankings, len(old) - rankings)
+        old = list(itertools.takewhile(lambda entry: time_of(entry) < before, self._entries))
+        for entry in old:
+            self._entries.popleft()
+            for step in steps(entry):
+                item = self._kept.queries[entry.query].items[step.item]
+                item.rolled[step.outcome, step.slot] += step.amount
+            self._forget(entry)
+        oldest = before if minutes_before is None else minutes_before
+        for start in [start for start in self._kept.minutes if start < oldest]:
+            del self._kept.minutes[start]
+        rankings = sum(isinstance(entry, RankingEntry) for entry in old)
+        return RolledUp(rankings, len(old) - rankings)
 
     def _forget(self, entry: Operation) -> None:
         if isinstance(entry, EventEntry):
             self._event_ids.remove(entry.event_id)
-            counted = self._events[entry.ranking_id, entry.item]
-            del counted[entry.type]
-            if not counted:
+            before = self._events[entry.ranking_id, entry.item]
+            del before[entry.type]
+            if not before:
                 del self._events[entry.ranking_id, entry.item]
         else:
             del self._rankings[entry.id]
 
-    def last_time(self) -> float:
-        """Return the time of the latest entry, 0 if there is none: clocks may jump back."""
-        with self._lock:
-            return self._last_time
 
-    # --- minutes, models, settings ---------------------------------------------------------------
+def _counts(items: Sequence[Counts]) -> SmallInts:
+    rows = [
+        (place, outcome, slot, count)
+        for place, counts in enumerate(items)
+        for (outcome, slot), count in counts.items()
+        if count
+    ]
+    return counts_of(rows, len(items))
 
-    def add_minutes(self, minutes: Sequence[Minute], meta: Mapping[str, str] | None = None) -> None:
-        """Add the sums of some minutes to those kept, and keep settings."""
-        with self._lock:
-            self._meta |= meta or {}
-            for minute in minutes:
-                kept = self._minutes.setdefault(minute.start, {})
-                for name, value in minute.values.items():
-                    kept[name] = kept.get(name, 0.0) + value
 
-    def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
-        with self._lock:
-            kept = sorted((start, v) for start, v in self._minutes.items() if start >= since)
-            return [Minute(start, dict(values)) for start, values in kept]
+class MemoryModels:
+    """The versions of the prior."""
 
-    def models(self) -> list[ModelRecord]:
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+
+    async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
-        with self._lock:
-            return [self._models[version][0] for version in sorted(self._models)]
+        return [record for _, (record, _) in sorted(self._kept.models.items())]
 
-    def add_model(self, record: ModelRecord, document: bytes, *, flush: bool = True) -> None:
-        """Keep a version and its file; if it is `activated`, it is the active one from now on."""
-        with self._lock:
-            if record.version in self._models or record.version < 1:
-                raise StoreError(f"there is a model {record.version} already")
-            self._models[record.version] = (record, document)
-            if record.activated:
-                self._active = record.version
-
-    def model(self, version: int) -> bytes | None:
+    async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
-        with self._lock:
-            return self._models[version][1] if version in self._models else None
+        return self._kept.models[version][1] if version in self._kept.models else None
 
-    def activate(
-        self, version: int, *, meta: Mapping[str, str] | None = None, flush: bool = True
-    ) -> None:
-        """Make a version the active one; 0 goes back to before any training."""
-        with self._lock:
-            if version and version not in self._models:
-                raise StoreError(f"there is no model {version}")
-            self._active = version
-            self._meta |= meta or {}
-            if version:
-                record, document = self._models[version]
-                self._models[version] = (dataclasses.replace(record, activated=True), document)
-
-    def active_model(self) -> int:
+    async def active(self) -> int:
         """Return the active version, 0 before any training."""
-        with self._lock:
-            return self._active
+        return self._kept.active_model
 
-    def meta(self, key: str) -> str | None:
-        """Return a setting that belongs to the data, such as the feature schema."""
-        return self.settings().get(key)
+    async def add(self, record: ModelRecord, document: bytes) -> None:
+        """Keep a version and its file; if it is `activated`, it is the active one from now on."""
+        if record.version in self._kept.models or record.version < 1:
+            raise StoreError(f"there is a model {record.version} already")
+        self._kept.models[record.version] = (record, document)
+        if record.activated:
+            self._kept.active_model = record.version
 
-    def settings(self) -> dict[str, str]:
-        """Return all such settings."""
-        with self._lock:
-            return dict(sorted(self._meta.items()))
+    async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
+        """Make a version the active one; 0 goes back to before any training."""
+        if version and version not in self._kept.models:
+            raise StoreError(f"there is no model {version}")
+        self._kept.active_model = version
+        self._kept.meta |= meta or {}
+        if version:
+            record, document = self._kept.models[version]
+            self._kept.models[version] = (dataclasses.replace(record, activated=True), document)
 
-    def set_meta(self, key: str, value: str) -> None:
-        """Keep such a setting."""
-        with self._lock:
-            self._meta[key] = value
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+class MemoryMeta:
+    """Settings that belong to the data, and sums of minutes."""
+
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+
+    async def get(self, key: str) -> str | None:
+        """Return a setting."""
+        return self._kept.meta.get(key)
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings, in the order of their names."""
+        return dict(sorted(self._kept.meta.items()))
+
+    async def set(self, values: Mapping[str, str], minutes: Sequence[Minute] = ()) -> None:
+        """Keep settings, and add the sums of some minutes to those kept."""
+        self._kept.meta |= values
+        for minute in minutes:
+            kept = self._kept.minutes.setdefault(minute.start, {})
+            for name, value in minute.values.items():
+                kept[name] = kept.get(name, 0.0) + value
+
+    async def minutes(self, since: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, in order."""
+        kept = sorted((start, v) for start, v in self._kept.minutes.items() if start >= since)
+        return [Minute(start, dict(values)) for start, values in kept]

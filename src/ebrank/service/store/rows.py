@@ -3,85 +3,94 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from ebrank.behavior import FIELDS, BehaviorStats
-from ebrank.service.counting import Step
-from ebrank.service.records import NewItem, QueryState
+from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.stats import COUNT
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import NewItem, QueryState
+from ebrank.typing import Features, SmallInts
 
 ID_SEEN = "event_id was seen before"
 ALREADY_COUNTED = "an event of this type was counted for this item of this ranking"
 
 
-@dataclass
-class Counters:
-    """n, c, C and E of an item, and when it was first shown; None if never."""
-
-    shown: int = 0
-    clicks: int = 0
-    weighted_clicks: float = 0.0
-    exposure: float = 0.0
-    first_shown: float | None = None
-
-    def add(self, step: Step) -> None:
-        """Add what a log entry adds."""
-        self.shown += step.shown
-        self.clicks += step.clicks
-        self.weighted_clicks += step.weighted_clicks
-        self.exposure += step.exposure
-        if self.first_shown is None:
-            self.first_shown = step.first_shown
-
-
 class ItemRow(NamedTuple):
-    """An item of a query without its features."""
+    """An item of a query without its features and counts."""
 
     id: str
     entered: float
     active: bool
-    shown: int
-    clicks: int
-    weighted_clicks: float
-    exposure: float
     first_shown: float | None
 
 
+Count: TypeAlias = tuple[int, int, int, int]
+"""A count that is not 0: the place of its item, from 0; its outcome; its slot; and how many."""
+
+
 def state_of(
-    query: str, rows: Sequence[ItemRow], features: npt.NDArray[np.float32]
-) -> QueryState | None:
-    """Return the arrays of a query's items; None if it has none, which means it is unknown."""
-    if not rows:
-        return None
-    ids, entered, active, shown, clicks, weighted_clicks, exposure, first = zip(*rows, strict=True)
+    query: str,
+    rows: Sequence[ItemRow],
+    features: Features,
+    counts: SmallInts,
+    version: int,
+) -> QueryState:
+    """Return the arrays of a query's items, of which it has one at least."""
+    ids, entered, active, first = zip(*rows, strict=True)
     return QueryState(
         query=query,
         ids=list(ids),
         features=features,
-        stats=BehaviorStats(
-            np.array(shown, np.int64),
-            np.array(clicks, np.int64),
-            np.array(weighted_clicks, np.float64),
-            np.array(exposure, np.float64),
-        ),
+        counts=counts,
         entered=np.array(entered, np.float64),
         first_shown=np.array([math.nan if time is None else time for time in first], np.float64),
         active=np.array(active, np.bool_),
+        version=version,
     )
 
 
-def rows_of(state: QueryState) -> list[ItemRow]:
-    """Return a query's items one by one: the way back from `state_of`."""
-    stats = state.stats
+def snapshot_of(state: QueryState, counts: SmallInts) -> QueryState:
+    """Return a query as it was when these were its counts: what follows from them, too.
+
+    The log is rolled up in its order, so an item was first shown by an entry that was rolled up if
+    any entry that showed it was.
+    """
+    shown = counts[:, SHOWN].any(axis=1)
+    state.counts, state.first_shown = counts, np.where(shown, state.first_shown, np.nan)
+    return state
+
+
+def item_rows(state: QueryState) -> list[ItemRow]:
+    """Return a query's items one by one."""
     first = [None if math.isnan(time) else time for time in state.first_shown.tolist()]
-    columns = (state.entered, state.active, *(getattr(stats, name) for name in FIELDS))
-    numbers = (column.tolist() for column in columns)
-    return [ItemRow(*row) for row in zip(state.ids, *numbers, first, strict=True)]
+    columns = (state.ids, state.entered.tolist(), state.active.tolist(), first)
+    return [ItemRow(*row) for row in zip(*columns, strict=True)]
+
+
+def counts_of(rows: Iterable[Count], items: int) -> SmallInts:
+    """Return the counts of a query's items from those that are not 0.
+
+    >>> counts_of([(1, 0, 2, 7)], items=2)[1, 0].tolist()
+    [0, 0, 7]
+    """
+    numbers = np.array(list(rows), np.int64).reshape(-1, 4)
+    outcomes, slots = 2, 1
+    if len(numbers):
+        outcomes = max(outcomes, 1 + int(numbers[:, 1].max()))
+        slots = 1 + int(numbers[:, 2].max())
+    counts = np.zeros((items, outcomes, slots), COUNT)
+    place, outcome, slot, count = numbers.T
+    counts[place, outcome, slot] = count
+    return counts
+
+
+def count_rows(counts: SmallInts) -> list[Count]:
+    """Return the counts that are not 0: the way back from `counts_of`."""
+    keys = np.nonzero(counts)
+    return list(zip(*(key.tolist() for key in keys), counts[keys].tolist(), strict=True))
 
 
 def check_width(query: str, items: Sequence[NewItem], width: int | None) -> None:

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.records import Minute
-from ebrank.service.replay import replay
-from ebrank.service.store.base import StoreError
-from ebrank.service.store.sqlite import SqliteStore, schema
-from ebrank.service.store.sqlite.backup import backup
-from ebrank.service.store.sqlite.view import SqliteView
-from tests.service.store.samples import contents, event, fill, new_items, ranking, write
+from ebrank.service.ops.replay import replay
+from ebrank.service.store.base import Mode, StoreError
+from ebrank.service.store.records import Minute
+from ebrank.service.store.sqlite import SqliteStore
+from ebrank.testing.histories import contents, event, fill, new_items, ranking
+from tests.service.store.blocking import Blocking, run
 
 NOBODY = 65534
+MODES: tuple[Mode, ...] = ("serve", "read")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "store")
-    fill(opened)
+def store(tmp_path: Path) -> Iterator[Blocking]:
+    opened = Blocking(SqliteStore(tmp_path / "store"))
+    run(fill(opened.wrapped))
     yield opened
     opened.close()
 
@@ -44,37 +44,39 @@ def refused(work: Callable[[], object], *words: str) -> None:
 # --- full and read-only disks --------------------------------------------------------------------
 
 
-def test_a_full_disk_stops_a_write_and_nothing_else(store: SqliteStore) -> None:
-    before = contents(store)
-    pages = store._writer.execute("PRAGMA page_count").fetchone()[0]
-    store._writer.execute(f"PRAGMA max_page_count = {pages}")
+def test_a_full_disk_stops_a_write_and_nothing_else(store: Blocking) -> None:
+    before, writer = run(contents(store.wrapped)), store.database._writer
+    pages = writer.execute("PRAGMA page_count").fetchone()[0]
+    writer.execute(f"PRAGMA max_page_count = {pages}")
     many = [ranking(f"more-{number}", "abc", time=80.0) for number in range(1000)]
-    refused(lambda: write(store, many), str(store.path), "the disk is full", "nothing of this")
-    refused(lambda: store.put_items("new", new_items(*"abcdefgh", width=4000), 80.0), "full")
-    assert contents(store) == before
-    store._writer.execute("PRAGMA max_page_count = 1000000")
-    assert {one.status for one in write(store, many)} == {"accepted"}
-    assert replay(store).equal
+    place = str(store.database.path)
+    refused(lambda: store.log.write(many), place, "the disk is full", "nothing of this")
+    refused(lambda: store.items.put("new", new_items(*"abcdefgh", width=4000), 80.0), "full")
+    assert run(contents(store.wrapped)) == before
+    writer.execute("PRAGMA max_page_count = 1000000")
+    assert {one.status for one in store.log.write(many).written} == {"accepted"}
+    assert run(replay(store.wrapped)).equal
 
 
 CHILD_ON_A_SMALL_DISK = """
 import resource, signal, sys
-from ebrank.service.store.base import StoreError
+from ebrank.service.store.base import Mode, StoreError
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.store.samples import fill, ranking, write
-store = SqliteStore(sys.argv[1])
-fill(store)
+from ebrank.testing.histories import fill, ranking
+from tests.service.store.blocking import Blocking, run
+store = Blocking(SqliteStore(sys.argv[1]))
+run(fill(store.wrapped))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
 written = 0
 try:
     while True:
-        write(store, [ranking(f"more-{written}", "abc", time=80.0)])
+        store.log.write([ranking(f"more-{written}", "abc", time=80.0)])
         written += 1
 except StoreError as problem:
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     print(problem)
-write(store, [ranking("last", "abc", time=90.0)])
+store.log.write([ranking("last", "abc", time=90.0)])
 print(written)
 """
 
@@ -90,26 +92,25 @@ def test_a_write_that_the_system_refuses_is_told_and_the_store_goes_on(tmp_path:
     )
     message, written = done.stdout.splitlines()
     assert message.startswith(f"{tmp_path / 'store/log.db'}: the disk failed")
-    with SqliteView(tmp_path / "store") as view:
-        rankings = [
-            one for one in view.log() if getattr(one, "id", "").startswith(("more", "last"))
-        ]
-        assert len(rankings) == int(written) + 1
-        assert replay(view).equal
+    view = Blocking(SqliteStore(tmp_path / "store", "read"))
+    names = [getattr(one, "id", "") for one in view.log.entries()]
+    assert sum(name.startswith(("more", "last")) for name in names) == int(written) + 1
+    assert run(replay(view.wrapped)).equal
+    view.close()
 
 
 def test_a_flush_that_fails_ends_all_writing(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(file: int) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", broken)
-        refused(store.flush, str(store.path), "failed to flush (Input/output error)")
+        refused(store.flush, str(store.database.path), "failed to flush (Input/output error)")
     refused(store.flush, "failed to flush")  # the disk may claim to be well again: too late
-    refused(lambda: write(store, [ranking("r9", "abc", time=80.0)]), "failed to flush")
-    assert store.ranking("r9") is None
+    refused(lambda: store.log.write([ranking("r9", "abc", time=80.0)]), "failed to flush")
+    assert store.log.ranking("r9") is None
     refused(store.close, "failed to flush")
 
 
@@ -128,7 +129,7 @@ def nobody() -> Iterator[Path]:
 
 @pytest.mark.parametrize("file", ["log.db", "lock", "."])
 def test_what_is_read_only_is_told(nobody: Path, file: str) -> None:
-    SqliteStore(nobody / "store").close()
+    run(SqliteStore(nobody / "store").close())
     (nobody / "store" / file).chmod(0o500 if file == "." else 0o400)
     if file == ".":
         (nobody / "store/lock").chmod(0o600)
@@ -142,20 +143,29 @@ def test_what_is_read_only_is_told(nobody: Path, file: str) -> None:
 
 
 def write_something(folder: Path) -> None:
-    store = SqliteStore(folder)
+    store = Blocking(SqliteStore(folder))
     try:
-        store.put_items("q", new_items("a"), 1.0)
+        store.items.put("q", new_items("a"), 1.0)
     finally:
         store.close()
 
 
-def test_a_copy_that_cannot_be_written_can_be_read(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_copy_that_cannot_be_written_can_be_read(store: Blocking, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
-    backup(tmp_path / "store", tmp_path / "copy")
-    with SqliteView(tmp_path / "copy") as view:
-        assert view.queries() == store.queries()
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            view._reader.execute("DELETE FROM items")
+    store.backup(tmp_path / "copy")
+    view = Blocking(SqliteStore(tmp_path / "copy", "read"))
+    assert view.items.queries() == store.items.queries()
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        view.database._connection.execute("DELETE FROM items")
+    for work in (
+        lambda: view.items.put("q", new_items("a"), 1.0),
+        lambda: view.log.write([]),
+        lambda: view.log.roll_up(1.0),
+        lambda: view.models.activate(0),
+        lambda: view.meta.set({}),
+    ):
+        refused(work, "opened to be read, not to be written")
+    view.close()
 
 
 # --- damaged and foreign files -------------------------------------------------------------------
@@ -167,27 +177,27 @@ def damage(path: Path, page: int, length: int = 4096) -> None:
         file.write(b"\xa5" * length)
 
 
-def root_of(store: SqliteStore, table: str) -> int:
+def root_of(store: Blocking, table: str) -> int:
     """Return the number of a table's first page, from 0."""
     sql = "SELECT rootpage - 1 FROM sqlite_schema WHERE name = ?"
-    return int(store._reader.execute(sql, (table,)).fetchone()[0])
+    return int(store.database._reader.execute(sql, (table,)).fetchone()[0])
 
 
-def test_a_damaged_page_is_told_by_whoever_meets_it(store: SqliteStore, tmp_path: Path) -> None:
-    page = root_of(store, "items")
+def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: Path) -> None:
+    page = root_of(store, "evidence")
     store.close()
     damage(tmp_path / "store/log.db", page)
-    store = SqliteStore(tmp_path / "store")
-    words = (str(store.path), "the database is damaged", "restore the latest backup")
-    refused(lambda: store.load("q"), *words)
-    refused(lambda: write(store, [ranking("r9", "abc", time=90.0)]), *words)
-    refused(lambda: backup(tmp_path / "store", tmp_path / "copy.db"), "damaged", "not kept")
+    store = Blocking(SqliteStore(tmp_path / "store"))
+    words = (str(store.database.path), "the database is damaged", "restore the latest backup")
+    refused(lambda: store.items.load("q"), *words)
+    refused(lambda: store.log.write([ranking("r9", "abc", time=90.0)]), *words)
+    refused(lambda: store.backup(tmp_path / "copy.db"), "damaged", "not kept")
     assert not list(tmp_path.glob("*copy.db*"))
-    assert len(list(store.log())) == 8, "what is not damaged can be read, and nothing was added"
+    assert len(store.log.entries()) == 8, "what is not damaged can be read; nothing was added"
     store.close()
 
 
-def test_a_damaged_log_is_told_at_once(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_damaged_log_is_told_at_once(store: Blocking, tmp_path: Path) -> None:
     page = root_of(store, "rankings")
     store.close()
     damage(tmp_path / "store/log.db", page)
@@ -195,28 +205,28 @@ def test_a_damaged_log_is_told_at_once(store: SqliteStore, tmp_path: Path) -> No
 
 
 def test_a_damaged_header_is_told(tmp_path: Path) -> None:
-    SqliteStore(tmp_path / "store").close()
+    run(SqliteStore(tmp_path / "store").close())
     damage(tmp_path / "store/log.db", 0, length=50)
-    for work in (SqliteStore, SqliteView):
-        refused(lambda work=work: work(tmp_path / "store"), "store/log.db: not a database")  # type: ignore[misc]
+    for mode in MODES:
+        refused(lambda mode=mode: SqliteStore(tmp_path / "store", mode), "log.db: not a database")  # type: ignore[misc]
 
 
 def test_a_damaged_tail_of_the_wal_loses_only_what_was_not_flushed(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
-    fill(store)
+    store = Blocking(SqliteStore(tmp_path / "store"))
+    run(fill(store.wrapped))
     store.flush()
-    kept = list(store.log())
-    length = store.path.with_name("log.db-wal").stat().st_size
-    write(store, [ranking("r9", "abc", time=80.0)])
+    kept = store.log.entries()
+    length = store.database.path.with_name("log.db-wal").stat().st_size
+    store.log.write([ranking("r9", "abc", time=80.0)])
     (tmp_path / "after").mkdir()
     for name in ("log.db", "log.db-wal"):  # as after a power cut, with the tail never written
         shutil.copy(tmp_path / "store" / name, tmp_path / "after" / name)
     store.close()
     with (tmp_path / "after/log.db-wal").open("r+b") as file:
         file.truncate(length + 1000)
-    again = SqliteStore(tmp_path / "after")
-    assert list(again.log()) == kept
-    assert replay(again).equal
+    again = Blocking(SqliteStore(tmp_path / "after"))
+    assert again.log.entries() == kept
+    assert run(replay(again.wrapped)).equal
     again.close()
 
 
@@ -226,8 +236,8 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     database.execute("CREATE TABLE accounts (money)")
     database.close()
     before = (tmp_path / "store/log.db").read_bytes()
-    for work in (SqliteStore, SqliteView):
-        refused(lambda work=work: work(tmp_path / "store"), "a database of another program")  # type: ignore[misc]
+    for mode in MODES:
+        refused(lambda mode=mode: SqliteStore(tmp_path / "store", mode), "of another program")  # type: ignore[misc]
     assert (tmp_path / "store/log.db").read_bytes() == before
 
 
@@ -235,34 +245,26 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("…")
     refused(lambda: SqliteStore(tmp_path), "no store, and not empty (it holds thesis.tex)")
     refused(lambda: SqliteStore(tmp_path / "thesis.tex"), "a file, not a folder")
-    refused(lambda: SqliteView(tmp_path), "no store, for there is no log.db")
+    refused(lambda: SqliteStore(tmp_path, "read"), "no store, for there is no log.db")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
-    SqliteStore(tmp_path / "store").close()
-    database = sqlite3.connect(tmp_path / "store/log.db")
-    database.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
-    database.close()
-    for work in (SqliteStore, SqliteView):
-        refused(lambda work=work: work(tmp_path / "store"), "Upgrade ebrank")  # type: ignore[misc]
+def test_ids_that_are_no_text_are_told(store: Blocking) -> None:
+    refused(lambda: store.items.put("\ud800", new_items("a"), 1.0), "not valid Unicode")
+    refused(lambda: store.items.load("\ud800"), "not valid Unicode")
 
 
-def test_ids_that_are_no_text_are_told(store: SqliteStore) -> None:
-    refused(lambda: store.put_items("\ud800", new_items("a"), 1.0), "not valid Unicode")
-    refused(lambda: store.load("\ud800"), "not valid Unicode")
-
-
-def test_a_closed_store_says_so(store: SqliteStore) -> None:
-    served = store.ranking("r1")
+def test_a_closed_store_says_so(store: Blocking) -> None:
+    served = store.log.ranking("r1")
     assert served is not None
     store.close()
     store.close()
     for work in (
-        store.queries,
+        store.items.queries,
         store.flush,
-        lambda: store.roll_up(1.0),
-        lambda: write(store, [event("e9", served, "c")]),
+        lambda: store.items.load("q"),
+        lambda: store.log.roll_up(1.0),
+        lambda: store.log.write([event("e9", served, "c")]),
     ):
         refused(work, "the store is closed")
 
@@ -284,15 +286,15 @@ def test_a_second_server_is_told_who_has_the_store(tmp_path: Path) -> None:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"open\n"
         refused(lambda: SqliteStore(tmp_path / "store"), "another server", f"process {owner.pid})")
-        SqliteView(tmp_path / "store").close()
+        run(SqliteStore(tmp_path / "store", "read").close())
         owner.send_signal(signal.SIGKILL)
         owner.wait(timeout=10)
-    SqliteStore(tmp_path / "store").close()
+    run(SqliteStore(tmp_path / "store").close())
 
 
 def test_minutes_and_settings_are_stored_together_or_not_at_all(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
+    store = Blocking(SqliteStore(tmp_path / "store"))
     with pytest.raises(StoreError, match="not valid Unicode"):
-        store.add_minutes([Minute(60.0, {"clicks": 1.0})], {"totals": "\ud800"})
-    assert (store.minutes(0.0), store.settings()) == ([], {})
+        store.meta.set({"totals": "\ud800"}, [Minute(60.0, {"clicks": 1.0})])
+    assert (store.meta.minutes(0.0), store.meta.all()) == ([], {})
     store.close()

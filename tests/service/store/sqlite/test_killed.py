@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.service.store.killing import kill_again_and_again
+
+pytestmark = pytest.mark.slow
 
 
 def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path) -> None:

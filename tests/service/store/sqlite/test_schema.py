@@ -1,4 +1,4 @@
-"""Versions of the schema: old stores are brought up to date, all the way or not at all."""
+"""Versions of the schema: a store of another one is refused and left alone."""
 
 from __future__ import annotations
 
@@ -7,57 +7,37 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.store.base import StoreError
+from ebrank.service.store.base import Mode, StoreError
 from ebrank.service.store.sqlite import SqliteStore, schema
-from ebrank.service.store.sqlite.view import SqliteView
-from tests.service.store.samples import contents, fill
+from tests.service.store.blocking import run
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    store = SqliteStore(tmp_path)
-    fill(store)
-    store.close()
-    return tmp_path
-
-
-def release(monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, ...]) -> None:
-    """Be a later ebrank, with more steps."""
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, *steps))
-    monkeypatch.setattr(schema, "VERSION", len(schema.STEPS))
-
-
-def version(folder: Path) -> int:
-    database = sqlite3.connect(folder / "log.db")
-    found = int(database.execute("PRAGMA user_version").fetchone()[0])
+@pytest.mark.parametrize("mode", ["serve", "read"])
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [(schema.VERSION + 1, "Upgrade ebrank"), (schema.VERSION - 1, "Use the ebrank that made it")],
+)
+def test_another_version_is_left_alone(
+    tmp_path: Path, mode: Mode, version: int, remedy: str
+) -> None:
+    run(SqliteStore(tmp_path / "store").close())
+    database = sqlite3.connect(tmp_path / "store/log.db")
+    database.execute(f"PRAGMA user_version = {version}")
     database.close()
-    return found
+    before = (tmp_path / "store/log.db").read_bytes()
+    told = f"a store of version {version}; this ebrank reads version {schema.VERSION}. {remedy}"
+    with pytest.raises(StoreError, match=told):
+        SqliteStore(tmp_path / "store", mode)
+    assert (tmp_path / "store/log.db").read_bytes() == before
 
 
-def test_an_old_store_is_brought_up_to_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with SqliteView(folder) as view:
-        before = list(view.log())
-    release(
-        monkeypatch,
-        ("ALTER TABLE items ADD COLUMN color TEXT",),
-        ("UPDATE items SET color = 'red'", "CREATE TABLE colors (name TEXT)"),
-    )
-    with pytest.raises(StoreError, match=r"version 1, older than 3\. Serve it once"):
-        SqliteView(folder)
-    store = SqliteStore(folder)
-    assert store._reader.execute("SELECT DISTINCT color FROM items").fetchall() == [("red",)]
-    assert list(store.log()) == before
-    store.close()
-    assert version(folder) == 3
-
-
-def test_a_step_that_fails_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_that_fails_leaves_an_empty_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
-        release(patch, ("CREATE TABLE colors (name TEXT)", "INSERT INTO nowhere VALUES (1)"))
+        patch.setattr(schema, "TABLES", (*schema.TABLES, "INSERT INTO nowhere VALUES (1)"))
         with pytest.raises(StoreError, match="no such table: nowhere"):
-            SqliteStore(folder)
-    assert version(folder) == 1
-    store = SqliteStore(folder)
-    assert contents(store)["log"]
-    assert not store._reader.execute("SELECT 1 FROM sqlite_schema WHERE name = 'colors'").fetchall()
-    store.close()
+            SqliteStore(tmp_path / "store")
+    with pytest.raises(StoreError, match="an empty database"):
+        SqliteStore(tmp_path / "store", "read")
+    run(SqliteStore(tmp_path / "store").close())

@@ -1,4 +1,4 @@
-"""`ebrank backup`: a copy of a store at one moment, while it is served.
+"""A copy of a store at one moment, while it is served.
 
 It is read in one transaction, so it is the store at that moment however long the copying takes; the
 server goes on writing to its WAL meanwhile. The copy appears under its name when it is complete,
@@ -10,29 +10,21 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
-from ebrank.service.store.base import StoreError
-from ebrank.service.store.sqlite import schema
+from ebrank.service.store.base import Progress, StoreError
 from ebrank.service.store.sqlite.connection import connect, told
-from ebrank.service.store.sqlite.folders import flush_folder
-from ebrank.service.store.sqlite.view import NAME, database_of
+from ebrank.service.store.sqlite.folder import NAME, flush_folder
 
 PAGES_AT_ONCE = 2000
 
 
-def backup(
-    store: str | os.PathLike[str],
-    target: str | os.PathLike[str],
-    progress: Callable[[int, int], None] | None = None,
-) -> Path:
-    """Copy a store to a new file, or into a folder, and return the file.
+def backup(source: Path, target: Path, progress: Progress | None = None) -> Path:
+    """Copy a database to a new file, or into a folder, and return the file.
 
     A folder with a backup is a store: serve it, replay it.
     """
-    source = database_of(Path(store))
-    place = _place(Path(target))
+    place = _place(target)
     building = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
         with told(source):
@@ -47,7 +39,7 @@ def backup(
     return place
 
 
-def _copy(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
+def _copy(source: Path, target: Path, progress: Progress | None) -> None:
     def tell(status: int, remaining: int, total: int) -> None:
         if progress is not None:
             progress(total - remaining, total)
@@ -56,7 +48,6 @@ def _copy(source: Path, target: Path, progress: Callable[[int, int], None] | Non
     writer = sqlite3.connect(target, isolation_level=None)
     try:
         reader.execute("BEGIN")
-        schema.check(reader, source)
         reader.backup(writer, pages=PAGES_AT_ONCE, progress=tell)
         writer.execute("PRAGMA journal_mode = DELETE")  # one file, without a WAL beside it
         found = writer.execute("PRAGMA quick_check(1)").fetchone()[0]

@@ -1,87 +1,103 @@
 """Roll-up: old entries become part of the snapshot, and leave the log.
 
-Entries are added in the order of the log to what the snapshot holds, in Python, because only there
-is the order of additions ours. While that is done nobody waits; the result is then moved into
-place, and the entries are deleted, by a few statements in one transaction. After each such portion
-counters = snapshot + log, so a roll-up can be interrupted at any point.
+What a portion of the log adds is summed up by SQL, into a temporary table, while others go on. Then
+it is added to the snapshot, and the entries are deleted, in one short transaction. After each such
+portion counts = snapshot + log, so a roll-up can be interrupted at any point.
 """
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
 
-from ebrank.service.counting import steps, time_of
-from ebrank.service.records import RankingEntry, RolledUp
-from ebrank.service.store.rows import Counters
-from ebrank.service.store.sqlite import candidates, journal
+from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.slots import FIRST_RANKS
+from ebrank.service.store.records import RolledUp
+from ebrank.service.store.sqlite import log_rows
 from ebrank.service.store.sqlite.connection import transaction
+from ebrank.service.store.sqlite.meta import touch
+from ebrank.service.store.sqlite.schema import COUNTS
 
 PORTION = 1000
 """Entries per transaction: writers wait for some ten milliseconds at most."""
 
-_SNAPSHOT = (
-    "SELECT shown, clicks, weighted_clicks, exposure, first_shown FROM snapshot "
-    "WHERE query = ? AND id = ?"
-)
+
+def _slot(rank: str) -> str:
+    """Return `slot_of` as SQL."""
+    cases = " ".join(
+        f"WHEN {rank} < {first} THEN {slot}" for slot, first in enumerate(FIRST_RANKS[1:])
+    )
+    return f"CASE {cases} ELSE {len(FIRST_RANKS) - 1} END"
+
+
+# `counting.steps` as SQL, for all entries of a portion; tests compare the two.
+_SUM = f"""INSERT INTO rolled SELECT query, place, outcome, slot, sum(amount) AS count FROM (
+    SELECT query, listed.value AS place, {SHOWN} AS outcome, {_slot("listed.key + 1")} AS slot,
+        1 AS amount
+        FROM rankings, json_each(items) AS listed WHERE seq > :after AND seq <= :last AND counted
+    UNION ALL SELECT query, place, {SHOWN}, {_slot("rank")}, 1
+        FROM events WHERE seq > :after AND seq <= :last AND shows
+    UNION ALL SELECT query, place, outcome, {_slot("rank")}, 1
+        FROM events WHERE seq > :after AND seq <= :last AND outcome > 0
+    UNION ALL SELECT query, place, replaces, {_slot("rank")}, -1
+        FROM events WHERE seq > :after AND seq <= :last AND replaces > 0
+    ) GROUP BY query, place, outcome, slot"""
+_YOUNG = """SELECT min(seq) FROM (
+    SELECT seq FROM rankings WHERE seq > :after AND seq <= :last AND time >= :before
+    UNION ALL SELECT seq FROM events WHERE seq > :after AND seq <= :last AND received >= :before)"""
+_LATEST = """SELECT max(time) FROM (
+    SELECT time FROM rankings WHERE seq > :after AND seq <= :last
+    UNION ALL SELECT received FROM events WHERE seq > :after AND seq <= :last)"""
 
 
 def roll_up(
-    connection: sqlite3.Connection, writing: threading.RLock, before: float, oldest_minute: float
+    connection: sqlite3.Connection,
+    writing: threading.RLock,
+    stop: threading.Event,
+    before: float,
+    oldest_minute: float,
 ) -> RolledUp:
-    """Roll up what is older than a time, over a connection that nobody else uses."""
+    """Roll up what is older than a time, over a connection that nobody else uses.
+
+    It ends early, between two portions, if it is told to stop.
+    """
     connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS rolled AS SELECT * FROM snapshot LIMIT 0")
+    connection.execute(COUNTS.format(name="temp.rolled"))
     rankings = events = 0
-    for portion in _portions(connection, before):
-        _fold(connection, portion)
-        with writing, transaction(connection):
-            _move(connection, last=portion[-1])
-        shown = sum(isinstance(entry, RankingEntry) for _, entry in portion)
-        rankings, events = rankings + shown, events + len(portion) - shown
+    after, end = log_rows.rolled_up(connection), log_rows.last_number(connection)
+    while after < end and not stop.is_set():
+        last = min(after + PORTION, end)
+        borders = {"after": after, "last": last, "before": before}
+        young = connection.execute(_YOUNG, borders).fetchone()[0]
+        if young is not None:
+            last = end = young - 1
+        if last > after:
+            _fold(connection, after, last)
+            with writing, transaction(connection):
+                moved = _move(connection, after, last)
+            rankings, events = rankings + moved.rankings, events + moved.events
+        after = last
     with writing, transaction(connection):
         connection.execute("DELETE FROM minutes WHERE start < ?", (oldest_minute,))
     return RolledUp(rankings, events)
 
 
-def _portions(connection: sqlite3.Connection, before: float) -> Iterator[Sequence[journal.Entry]]:
-    """Yield the head of the log, up to the first entry that is not older, in portions."""
-    end = journal.next_number(connection)
-    log = journal.entries(lambda sql, values: connection.execute(sql, values).fetchall(), end)
-    old = itertools.takewhile(lambda entry: time_of(entry[1]) < before, log)
-    while portion := list(itertools.islice(old, PORTION)):
-        yield portion
-
-
-def _fold(connection: sqlite3.Connection, portion: Sequence[journal.Entry]) -> None:
-    """Put into the temporary table what the snapshot's rows will be after these entries."""
-    numbers: dict[str, int | None] = {}
-    counters: dict[tuple[int | None, str], Counters] = {}
-    for _, entry in portion:
-        if entry.query not in numbers:
-            numbers[entry.query] = candidates.number_of(connection, entry.query)
-        for step in steps(entry):
-            key = (numbers[entry.query], step.item)
-            if key not in counters:
-                row = connection.execute(_SNAPSHOT, key).fetchone()
-                counters[key] = Counters(*row) if row else Counters()
-            counters[key].add(step)
-    rows = [
-        (*key, one.shown, one.clicks, one.weighted_clicks, one.exposure, one.first_shown)
-        for key, one in counters.items()
-    ]
-    connection.execute("BEGIN")  # of the temporary database alone: nobody waits
+def _fold(connection: sqlite3.Connection, after: int, last: int) -> None:
+    """Put into the temporary table what entries after a number and up to another add up to."""
     connection.execute("DELETE FROM rolled")
-    connection.executemany("INSERT INTO rolled VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    connection.execute("COMMIT")
+    connection.execute(_SUM, {"after": after, "last": last})
 
 
-def _move(connection: sqlite3.Connection, last: journal.Entry) -> None:
-    seq, entry = last
-    connection.execute("INSERT OR REPLACE INTO snapshot SELECT * FROM rolled")
-    connection.execute("DELETE FROM rankings WHERE seq <= ?", (seq,))
-    connection.execute("DELETE FROM events WHERE seq <= ?", (seq,))
-    connection.execute("UPDATE state SET rolled_up = ?", (seq,))
-    candidates.touch(connection, time_of(entry))
+def _move(connection: sqlite3.Connection, after: int, last: int) -> RolledUp:
+    """Add what was summed up to the snapshot, and delete the entries."""
+    connection.execute(
+        "INSERT INTO snapshot SELECT * FROM rolled WHERE count != 0 "
+        "ON CONFLICT DO UPDATE SET count = count + excluded.count"
+    )
+    latest = connection.execute(_LATEST, {"after": after, "last": last}).fetchone()[0]
+    rankings = connection.execute("DELETE FROM rankings WHERE seq <= ?", (last,)).rowcount
+    events = connection.execute("DELETE FROM events WHERE seq <= ?", (last,)).rowcount
+    connection.execute("UPDATE state SET rolled_up = ?", (last,))
+    if latest is not None:
+        touch(connection, latest)
+    return RolledUp(rankings, events)

@@ -1,0 +1,273 @@
+"""What the lab's verbs share: options, the simulation that they describe, interrupts, numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+import click
+from click.core import ParameterSource
+
+from ebrank.cli import console
+from ebrank.cli.options import dataset_options
+from ebrank.data.interpretation import as_text
+from ebrank.errors import DataError
+
+if TYPE_CHECKING:
+    from ebrank.data.dataset import Dataset
+    from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.result import Result
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LARGEST_SEED = 2**63 - 2
+COMPILING = "note: compiling for this machine; this takes some seconds, the first time only"
+RANKER = "NAME[:PARAM=VALUE,…]"
+OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "out", "as_json"}
+"""Options that say what to do with a simulation, rather than what it is."""
+
+
+def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value > LARGEST_SEED:
+        raise click.BadParameter(f"{value} is too large")
+    return value
+
+
+OPTIONS = {
+    "dataset": click.option(
+        "--dataset",
+        required=True,
+        metavar="NAME|FOLDER",
+        help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt.",
+    ),
+    "trials": click.option(
+        "--trials",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        default=5,
+        show_default=True,
+        help="How often to repeat it, with other users each time.",
+    ),
+    "seed": click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        callback=_seed,
+        default=0,
+        metavar="NUMBER",
+        show_default=True,
+        help="Every random draw follows from it.",
+    ),
+    "sessions": click.option(
+        "--sessions",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        help="Sessions of a trial; by default (rows − 5·queries)/η.",
+    ),
+    "eta": click.option(
+        "--eta",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="NUMBER",
+        default=1.0,
+        show_default=True,
+        help="Probability that an item enters at a session of its query.",
+    ),
+    "updates": click.option(
+        "--updates",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        default=20,
+        show_default=True,
+        help="Model updates of a trial.",
+    ),
+    "jobs": click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        default=1,
+        show_default=True,
+        help="Trials to run at a time; the results do not depend on it.",
+    ),
+    "out": click.option(
+        "--out",
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        help="Folder for the results; trials finished there before are not run again.",
+    ),
+    "scale": click.option(
+        "--scale",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SHARE",
+        help="Share of a preset's queries to generate.",
+    ),
+    "about data": dataset_options,
+}
+
+
+def simulation_options(function: F) -> F:
+    """Add the dataset, what to simulate on it, and how to run it."""
+    for option in reversed(OPTIONS.values()):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class SimulationPlan:
+    """What the options describe."""
+
+    dataset: Dataset
+    config: SimulationConfig
+    trials: int
+    seed: int
+    jobs: int
+    out: str | None
+
+    def __str__(self) -> str:
+        """Return a line about what is run."""
+        data = self.dataset
+        sessions = self.config.session_count(data)
+        trials = f"{self.trials} trial{'s' if self.trials > 1 else ''}"
+        return (
+            f"{data.name}: {data.n_queries:,} queries, {data.n_rows:,} rows; "
+            f"{trials} of {sessions:,} sessions, seed {self.seed}"
+        )
+
+
+def given_options() -> str:
+    """Return the options that describe the simulation, as the user typed them."""
+    context = click.get_current_context()
+    words = []
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name not in OF_ONE_RUN:
+            words += [option.opts[0], as_text(context.params[name])]
+    return shlex.join(words)
+
+
+def plan_simulation(
+    dataset: str,
+    *,
+    trials: int,
+    seed: int,
+    sessions: int | None,
+    eta: float,
+    updates: int,
+    jobs: int,
+    out: str | None,
+    **about_data: Any,  # noqa: ANN401 (what `ebrank.load` takes)
+) -> SimulationPlan:
+    """Load the dataset and return the simulation that the options describe."""
+    import ebrank
+    from ebrank.simulation.config import SimulationConfig
+
+    config = SimulationConfig(entering_probability=eta, updates=updates, sessions=sessions)
+    with console.progress("reading") as progress:
+        loaded = ebrank.load(dataset, progress=progress, **about_data)
+    config.session_count(loaded)  # raises if it is too short
+    return SimulationPlan(loaded, config, trials, seed, jobs, out)
+
+
+def read_own(path: Path, kind: str) -> dict[str, Any]:
+    """Return what this command wrote there before, {} if nothing; raise if the file is foreign."""
+    try:
+        document: dict[str, Any] = json.loads(path.read_bytes())
+        ours = document["kind"] == kind
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError):
+        ours = False
+    if not ours:
+        raise DataError("not a file of this command", path=path, remedy="Give another --out.")
+    return document
+
+
+class _Interrupt(KeyboardInterrupt):
+    """Ctrl-C, known for as long as it is being handled."""
+
+    def __init__(self, under_way: WeakSet[_Interrupt]) -> None:
+        super().__init__()
+        under_way.add(self)
+
+
+@contextmanager
+def one_interrupt_at_a_time() -> Iterator[None]:
+    """Ignore Ctrl-C while an earlier one is being handled, so that its report is always printed.
+
+    One that got lost, as happens in callbacks of the compiler, is not being handled: then the next
+    one counts.
+    """
+    under_way: WeakSet[_Interrupt] = WeakSet()
+
+    def interrupt(*_: object) -> None:
+        if not under_way:
+            raise _Interrupt(under_way)
+
+    before = signal.getsignal(signal.SIGINT)
+    in_charge = threading.current_thread() is threading.main_thread()
+    if not in_charge or before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def note_of_compilation() -> AbstractContextManager[None]:
+    """Return a context that says on stderr when kernels are compiled, not found in the cache."""
+    from ebrank.simulation.compilation import watched
+
+    return watched(lambda: click.echo(COMPILING, err=True))
+
+
+def say_stopped(plan: SimulationPlan, results: Sequence[Result]) -> None:
+    """Say how far an interrupted run got."""
+    finished = sum(len(result.trials) for result in results)
+    message = f"stopped: {finished} of {plan.trials * len(results)} trials finished"
+    if plan.out is not None:
+        message += f", kept in {plan.out}; the same command goes on from there"
+    click.echo(message, err=True)
+
+
+def mean_and_spread(values: Any, digits: int) -> str:  # noqa: ANN401 (an array, imported late)
+    """Return `.718 ± .004`: mean and standard deviation over trials, as papers print them."""
+    from ebrank.simulation.summary import spread
+
+    deviation = spread(values)
+    numbers = [values.mean()] if deviation is None else [values.mean(), deviation]
+    return " ± ".join(f"{number:.{digits}f}".removeprefix("0") for number in numbers)
+
+
+def right_aligned(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the rows with each column of numbers padded on the left to one width."""
+    columns = []
+    for column in zip(*rows, strict=True):
+        width = max(map(len, column))
+        numbers = all(cell[:1].isdigit() or cell[:1] == "." for cell in column)
+        columns.append([cell.rjust(width) if numbers else cell for cell in column])
+    return list(zip(*columns, strict=True))
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return a ranker's text in lines of at most this width, wrapped between parameters.
+
+    >>> print(wrapped("ebrank:epsilon=5.0,estimator=exposure", 25))
+    ebrank:epsilon=5.0,
+      estimator=exposure
+    """
+    lines = [""]
+    for part in re.findall(r"[^:,]*[:,]?", text):
+        if len(lines[-1] + part) > width and lines[-1].strip():
+            lines.append("  ")
+        lines[-1] += part
+    return "\n".join(lines)

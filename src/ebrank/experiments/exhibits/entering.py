@@ -1,0 +1,108 @@
+"""Figure: how fast items enter. Each η has an ε of its own, chosen on validation queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ebrank.experiments.framework.entrants import (
+    EBRANK,
+    EXPOSURE,
+    FIGURES,
+    TUNED,
+    Entrant,
+    entrant_of,
+)
+from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
+from ebrank.experiments.framework.measures import (
+    CUM,
+    MEASURES,
+    WARM,
+    Measure,
+    against,
+    averaged,
+    panels,
+)
+from ebrank.experiments.framework.numbers import p_text
+from ebrank.experiments.framework.outcome import Figure, Finding, Outcome, Series
+from ebrank.experiments.framework.significance import Lead, lead
+
+FIRST = "EBRank is first under every entering probability"
+RIVALS = tuple(entrant for entrant in FIGURES if entrant.key not in (EBRANK, EXPOSURE))
+"""Other methods that use behavior, and BM25; those without behavior are run at η = 1 only."""
+ETAS = (0.1, 0.2, 0.4, 0.7, 1.0)
+
+
+def run_of(setup: Setup, entrant: Entrant, eta: float) -> Run:
+    """Return the run of an entrant under an entering probability."""
+    return setup.run(entrant.key, replace(setup.config, entering_probability=eta))
+
+
+def runs(setup: Setup) -> list[Run]:
+    """Return all that are drawn, under every η."""
+    return [run_of(setup, entrant, eta) for eta in ETAS for entrant in FIGURES]
+
+
+def outcome(setup: Setup, results: Results) -> Outcome:
+    """Return the figure, and whether EBRank is first throughout."""
+
+    def lines(measure: Measure) -> tuple[Series, ...]:
+        return tuple(
+            against(entrant, ETAS, [results[run_of(setup, entrant, eta)] for eta in ETAS], measure)
+            for entrant in FIGURES
+        )
+
+    drawn = panels("entering probability η", lines, MEASURES)
+    figure = Figure(
+        "entering",
+        "Entering probability",
+        "The lower η, the more sessions there are before the next item enters. "
+        f"{averaged(setup.trials)}; ε is tuned for each η.",
+        tuple(replace(panel, log_x=True) for panel in drawn),
+    )
+    return Outcome(figures=(figure,), findings=tuple(findings(setup, results)))
+
+
+def findings(setup: Setup, results: Results) -> Iterator[Finding]:
+    """Yield whether EBRank is ahead of all that are drawn under every η, and significantly so."""
+    for entrant in map(entrant_of, (EBRANK, EXPOSURE)):
+        for measure in (WARM, CUM):
+            leads = {eta: _lead(setup, results, entrant, eta, measure) for eta in ETAS}
+            claim = (
+                f"ahead of BM25 and all other methods with behavior in {measure.title} under every "
+                "entering probability"
+            )
+            name = f"{entrant.style}-first-{measure.name}-every-eta"
+            ahead = all(each.difference > 0 for each in leads.values())
+            significant = all(each.significant for each in leads.values())
+            subject = f"{entrant.label}, {measure.name.capitalize()}"
+            yield Finding(
+                name, f"{entrant.label} is {claim}", ahead, _detail(leads), FIRST, subject
+            )
+            yield Finding(
+                f"{name}-significantly",
+                f"{entrant.label} is significantly {claim}",
+                significant,
+                _detail(leads),
+                FIRST,
+                f"{subject}, significantly",
+            )
+
+
+def _detail(leads: dict[float, Lead]) -> str:
+    """Return the distance to the strongest rival under each η."""
+    return "; ".join(
+        f"η = {eta:g}: {each.measure.text(each.difference, signed=True)} against {each.rival}, "
+        f"{p_text(each.p_value)}"
+        for eta, each in leads.items()
+    )
+
+
+def _lead(setup: Setup, results: Results, entrant: Entrant, eta: float, measure: Measure) -> Lead:
+    rivals = {other.label: results[run_of(setup, other, eta)] for other in RIVALS}
+    return lead(results[run_of(setup, entrant, eta)], rivals, measure)
+
+
+EXPERIMENT = Experiment(
+    "entering", "Figure: entering probability", outcome, runs, tuned=TUNED, etas=ETAS
+)

@@ -1,0 +1,195 @@
+"""Table 2: how well every ranker ranks, in the paper's three feature settings.
+
+The best of a group is bold. `*` says that it is significantly better than all others of its group,
+`†` than all others of the table. Concate and non-Concate form one group, as in the paper. Rows set
+apart take part in none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from ebrank.experiments.framework.entrants import (
+    CONCATENATING,
+    EBRANK,
+    ENTRANTS,
+    EXPOSURE,
+    PAPER,
+    TUNED,
+    UCBRANK,
+    Entrant,
+    entrant_of,
+    twin,
+)
+from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
+from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, Measure, cells
+from ebrank.experiments.framework.numbers import p_text
+from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
+from ebrank.experiments.framework.significance import LEVEL, lead, pairwise
+from ebrank.experiments.ledger.variants import variants
+from ebrank.simulation.result import Result
+
+ByKey: TypeAlias = Mapping[str, Result]
+
+BIAS = "Behavior concatenated as a feature costs Cold-NDCG"
+DEGENERATION = "CFTopK gets worse by behavior"
+COLD_KEPT = "Rankers made for new items keep their Cold-NDCG"
+FIRST = "EBRank is first"
+KEPT = 0.03
+"""A Cold-NDCG no further than this below that of CFTopK without behavior counts as kept."""
+CAPTION = (
+    "NDCG@5 on test queries, mean of the trials. The best of a group is bold; W/-Behav (Concate) "
+    "and W/-Behav (non-Concate) are one group. * : significantly better than all others of its "
+    "group; † : than all others of the table (Fisher's randomization test over test queries, "
+    "Holm-adjusted p < .05). EBRank (exposure) and the last rows are not in the paper's table and "
+    "take part in no comparison."
+)
+
+
+def runs(setup: Setup) -> list[Run]:
+    """Return all entrants, and the variants that the ledger shows."""
+    entrants = [setup.run(entrant.key) for entrant in ENTRANTS]
+    return entrants + [variant.run(setup) for variant in variants(setup.dataset.origin)]
+
+
+def outcome(setup: Setup, results: Results) -> Outcome:
+    """Return the table, and which of the paper's findings hold."""
+    by_key = {entrant.key: results[setup.run(entrant.key)] for entrant in ENTRANTS}
+    return Outcome(tables=(table(setup, by_key),), findings=tuple(findings(by_key)))
+
+
+def table(setup: Setup, results: ByKey) -> Table:
+    """Return the table of one dataset."""
+    columns = [Column(measure.title, setup.dataset.name) for measure in MEASURES]
+    marked = [marks(results, measure) for measure in MEASURES]
+    rows = []
+    for entrant in ENTRANTS:
+        row: list[Cell | str] = [entrant.label]
+        for index, own in enumerate(cells(results[entrant.key])):
+            mark = marked[index].get(entrant.key)
+            row.append(own if mark is None else replace(own, best=True, marks=mark))
+        rows.append(Row(tuple(row), entrant.heading, entrant.apart))
+    title = "Ranking performance"
+    return Table("table2", title, CAPTION, (Column("ranker"), *columns), tuple(rows))
+
+
+def marks(results: ByKey, measure: Measure) -> dict[str, str]:
+    """Return the marks of the best of each group, by key; "" where its lead may be luck."""
+    marked = {}
+    for group in ("without", "with"):
+        members = [entrant for entrant in PAPER if entrant.group == group]
+        best = _best(results, members, measure)
+        ahead = lead(results[best.key], _labeled(results, members, best), measure)
+        marked[best.key] = "*" if ahead.significant else ""
+    best = _best(results, PAPER, measure)
+    if lead(results[best.key], _labeled(results, PAPER, best), measure).significant:
+        marked[best.key] += "†"
+    return marked
+
+
+def _best(results: ByKey, members: list[Entrant] | tuple[Entrant, ...], by: Measure) -> Entrant:
+    return max(members, key=lambda entrant: by.mean(results[entrant.key]))
+
+
+def _labeled(
+    results: ByKey, members: list[Entrant] | tuple[Entrant, ...], but: Entrant
+) -> dict[str, Result]:
+    """Return the results of all but one, by label and setting."""
+    return {
+        f"{entrant.label}, {entrant.setting}": results[entrant.key]
+        for entrant in members
+        if entrant is not but
+    }
+
+
+def findings(results: ByKey) -> Iterator[Finding]:
+    """Yield what the paper says of its table (Sec. 5.2), checked."""
+    yield from exploitation_bias(results)
+    yield from degeneration(results)
+    yield from kept_cold(results)
+    for key in (EBRANK, EXPOSURE):
+        for measure in (WARM, CUM):
+            yield from first(results, key, measure)
+
+
+def exploitation_bias(results: ByKey) -> Iterator[Finding]:
+    """Yield whether each ranker, x^b concatenated, is worse at cold items than without it."""
+    twins = {entrant: other for entrant in CONCATENATING if (other := twin(entrant)) is not None}
+    pairs = {
+        entrant.key: (results[other.key], results[entrant.key]) for entrant, other in twins.items()
+    }
+    compared = pairwise(pairs, COLD)
+    for entrant in twins:
+        loss, p_value = compared[entrant.key]
+        yield Finding(
+            f"exploitation-bias-{entrant.style}",
+            f"{entrant.label} with x^b concatenated is significantly worse in Cold-NDCG than "
+            "without",
+            loss > 0 and p_value < LEVEL,
+            f"{COLD.text(-loss, signed=True)} in Cold-NDCG, adjusted {p_text(p_value)}",
+            BIAS,
+            entrant.label,
+        )
+
+
+def degeneration(results: ByKey) -> Iterator[Finding]:
+    """Yield whether CFTopK gets worse by behavior features, even where there is behavior."""
+    without, with_behavior = (results[f"cftopk:features={which}"] for which in ("none", "concate"))
+    for measure in (WARM, CUM):
+        gain, p_value = pairwise({"": (with_behavior, without)}, measure)[""]
+        detail = f"{measure.text(gain, signed=True)} in {measure.title}, {p_text(p_value)}"
+        worse = gain < 0
+        for surely, holds in (("", worse), ("significantly", worse and p_value < LEVEL)):
+            yield Finding(
+                "-".join(filter(None, ("cftopk-degenerates", measure.name, surely))),
+                f"CFTopK with x^b concatenated is {f'{surely} worse'.strip()} in {measure.title} "
+                "than without",
+                holds,
+                detail,
+                DEGENERATION,
+                ", ".join(filter(None, (measure.title, surely))),
+            )
+
+
+def kept_cold(results: ByKey) -> Iterator[Finding]:
+    """Yield whether rankers made for new items rank them as well as CFTopK without behavior."""
+    without = COLD.mean(results["cftopk:features=none"])
+    for key in ("prior", UCBRANK, EBRANK, EXPOSURE):
+        gap = COLD.mean(results[key]) - without
+        entrant = entrant_of(key)
+        yield Finding(
+            f"cold-kept-{entrant.style}",
+            f"{entrant.label} keeps its Cold-NDCG: no more than {COLD.text(KEPT)} below that of "
+            "CFTopK without behavior",
+            gap >= -KEPT,
+            f"{COLD.text(gap, signed=True)} in Cold-NDCG",
+            COLD_KEPT,
+            entrant.label,
+        )
+
+
+def first(results: ByKey, key: str, measure: Measure) -> Iterator[Finding]:
+    """Yield whether EBRank, by one of its estimators, is ahead, and whether significantly.
+
+    Its other estimator is not a rival.
+    """
+    entrant = entrant_of(key)
+    rivals = [other for other in PAPER if other.key != EBRANK]
+    ahead = lead(results[key], _labeled(results, rivals, entrant), measure)
+    claim = f"{entrant.label} is ahead of all other methods in {measure.title}"
+    name = f"{entrant.style}-first-{measure.name}"
+    subject = f"{entrant.label}, {measure.name.capitalize()}"
+    yield Finding(name, claim, ahead.difference > 0, str(ahead), FIRST, subject)
+    yield Finding(
+        f"{name}-significantly",
+        f"{entrant.label} is significantly ahead of all other methods in {measure.title}",
+        ahead.significant,
+        str(ahead),
+        FIRST,
+        f"{subject}, significantly",
+    )
+
+
+EXPERIMENT = Experiment("table2", "Table 2: ranking performance", outcome, runs, tuned=TUNED)

@@ -1,0 +1,52 @@
+"""Table 3: how much the learned linear models lean on the behavior feature (eq:weightRatio)."""
+
+from __future__ import annotations
+
+from ebrank.experiments.framework.entrants import CONCATENATING, Entrant
+from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
+from ebrank.experiments.framework.measures import behavior_ratios, cell
+from ebrank.experiments.framework.numbers import number
+from ebrank.experiments.framework.outcome import Column, Finding, Outcome, Row, Table
+from ebrank.typing import Floats
+
+DOMINANCE = "The behavior feature outweighs every other"
+ORDER = sorted(CONCATENATING, key=lambda entrant: entrant.label)
+"""As the paper lists them."""
+
+
+def runs(setup: Setup) -> list[Run]:
+    """Return the rankers that concatenate x^b."""
+    return [setup.run(entrant.key) for entrant in ORDER]
+
+
+def outcome(setup: Setup, results: Results) -> Outcome:
+    """Return the table, and whether x^b dominates."""
+    ratios = {entrant: behavior_ratios(results[setup.run(entrant.key)]) for entrant in ORDER}
+    table = Table(
+        "table3",
+        "Exploitation ratios",
+        "Share of a feature's weight in the sum of all absolute weights of the last model: that of "
+        "the behavior feature x^b, and the largest of all others; mean of the trials.",
+        (Column("ranker"), Column("x^b"), Column("largest other")),
+        tuple(
+            Row((entrant.label, cell(values[:, 0]), cell(values[:, 1])))
+            for entrant, values in ratios.items()
+        ),
+    )
+    findings = tuple(_finding(entrant, values) for entrant, values in ratios.items())
+    return Outcome(tables=(table,), findings=findings)
+
+
+def _finding(entrant: Entrant, values: Floats) -> Finding:
+    behavior, other = values.mean(axis=0)
+    return Finding(
+        f"behavior-dominates-{entrant.style}",
+        f"{entrant.label} gives x^b a larger weight than any other feature",
+        bool(behavior > other),
+        f"ratio {number(behavior, 3)} of x^b, {number(other, 3)} of the largest other",
+        DOMINANCE,
+        entrant.label,
+    )
+
+
+EXPERIMENT = Experiment("table3", "Table 3: exploitation ratios", outcome, runs)

@@ -1,0 +1,114 @@
+"""Who takes part in the paper's Table 2, under which name and in which color.
+
+An entrant's `key` is its ranker as one types it, before ε is chosen:
+
+>>> [entrant.label for entrant in ENTRANTS if entrant.tuned]
+['UCBRank', 'EBRank', 'EBRank (exposure)']
+>>> entrant_of("cftopk:features=concate").setting
+'W/-Behav (Concate)'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WITHOUT = "W/o-Behav"
+APART = "for comparison"
+"""The heading of rows that are not the paper's."""
+CONCATE = "W/-Behav (Concate)"
+NON_CONCATE = "W/-Behav (non-Concate)"
+NAMES = {
+    "dbgd": "DBGD",
+    "mgd": "MGD",
+    "pdgd": "PDGD",
+    "cftopk": "CFTopK",
+    "cfrandomk": "CFRandomK",
+    "cfepsilon": "CFEpsilon",
+}
+"""The rankers that run with and without the behavior feature."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A row of Table 2.
+
+    Attributes:
+        key: the ranker's text without what is tuned.
+        label: what the paper calls it.
+        setting: the paper's feature setting.
+        style: whose color and marker it has, in every figure and both settings.
+        apart: not in the paper's table: takes part in no bold, no mark and no test.
+    """
+
+    key: str
+    label: str
+    setting: str
+    style: str
+    apart: bool = False
+
+    @property
+    def tuned(self) -> bool:
+        """Whether its ε is chosen on validation queries."""
+        return self.key in TUNED
+
+    @property
+    def group(self) -> str:
+        """Who it is compared with for bold and `*`: Concate and non-Concate are one group."""
+        return "without" if self.setting == WITHOUT else "with"
+
+    @property
+    def heading(self) -> str:
+        """The heading of its row in a table: its setting, or that the paper has no such row."""
+        return APART if self.apart and self.key != EXPOSURE else self.setting
+
+
+def _twins(features: str, setting: str) -> tuple[Entrant, ...]:
+    return tuple(
+        Entrant(f"{name}:features={features}", label, setting, name)
+        for name, label in NAMES.items()
+    )
+
+
+EBRANK = "ebrank"
+EXPOSURE = "ebrank:estimator=exposure"
+UCBRANK = "ucbrank"
+TUNED = (UCBRANK, EBRANK, EXPOSURE)
+
+ENTRANTS = (
+    Entrant("bm25", "BM25", WITHOUT, "bm25"),
+    *_twins("none", WITHOUT),
+    *_twins("concate", CONCATE),
+    Entrant("prior", "PRIOR", CONCATE, "prior"),
+    Entrant(UCBRANK, "UCBRank", NON_CONCATE, "ucbrank"),
+    Entrant(EBRANK, "EBRank", NON_CONCATE, "ebrank"),
+    Entrant(EXPOSURE, "EBRank (exposure)", NON_CONCATE, "ebrank-exposure", apart=True),
+    Entrant("thompson", "Thompson", NON_CONCATE, "thompson", apart=True),
+    Entrant("random", "Random", WITHOUT, "random", apart=True),
+    Entrant("oracle", "Oracle", WITHOUT, "oracle", apart=True),
+)
+PAPER = tuple(entrant for entrant in ENTRANTS if not entrant.apart)
+"""The 16 rows of the paper's table."""
+CONCATENATING = tuple(entrant for entrant in PAPER if entrant.setting == CONCATE)
+FIGURES = tuple(
+    entrant
+    for entrant in ENTRANTS
+    if entrant.key in ("bm25", EXPOSURE) or (entrant.group == "with" and not entrant.apart)
+)
+"""Who is drawn: as in the paper all that use behavior, BM25, and EBRank's other estimator."""
+
+_BY_KEY = {entrant.key: entrant for entrant in ENTRANTS}
+
+
+def entrant_of(key: str) -> Entrant:
+    """Return the entrant with this key."""
+    return _BY_KEY[key]
+
+
+def twin(entrant: Entrant) -> Entrant | None:
+    """Return the same ranker without the behavior feature, None where there is none.
+
+    >>> twin(entrant_of("mgd:features=concate")).key
+    'mgd:features=none'
+    """
+    key = entrant.key.replace("features=concate", "features=none")
+    return None if key == entrant.key else entrant_of(key)

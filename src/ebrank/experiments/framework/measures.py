@@ -1,0 +1,127 @@
+"""What is measured, as cells of tables and lines of figures: Cold-, Warm- and Cum-NDCG.
+
+A cell is the mean over trials with their standard deviation; a line is the mean at each checkpoint,
+with a band of one standard deviation to either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebrank.evaluation.metrics import behavior_and_other
+from ebrank.evaluation.significance import Metric
+from ebrank.experiments.framework.entrants import Entrant
+from ebrank.experiments.framework.numbers import number
+from ebrank.experiments.framework.outcome import Cell, Panel, Series
+from ebrank.simulation.result import Result, TrialResult
+from ebrank.simulation.summary import spread
+from ebrank.typing import Floats
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One of the paper's three (Sec. 5.1).
+
+    Attributes:
+        metric: what `Result` and `compare` call it.
+        title: what readers see.
+        digits: after the point.
+        over_time: its value in a trial at each checkpoint.
+    """
+
+    metric: Metric
+    title: str
+    digits: int
+    over_time: Callable[[TrialResult], Floats]
+
+    @property
+    def name(self) -> str:
+        """`cold`, `warm` or `cum`."""
+        return self.metric.removesuffix("_ndcg")
+
+    def values(self, result: Result) -> Floats:
+        """Return the value of each trial at the end."""
+        values: Floats = getattr(result, self.metric)
+        return values
+
+    def mean(self, result: Result) -> float:
+        """Return the mean over trials."""
+        return float(self.values(result).mean())
+
+    def text(self, value: float, *, signed: bool = False) -> str:
+        """Return a value as the paper prints it.
+
+        >>> MEASURES[0].text(0.5961), MEASURES[2].text(-1.26, signed=True)
+        ('.596', '−1.3')
+        """
+        return number(value, self.digits, signed=signed)
+
+
+MEASURES = (
+    Measure("cold_ndcg", "Cold-NDCG", 3, lambda trial: trial.cold_ndcg[:, 0]),
+    Measure("warm_ndcg", "Warm-NDCG", 3, lambda trial: trial.warm_ndcg[:, 0]),
+    Measure("cum_ndcg", "Cum-NDCG", 1, lambda trial: trial.cum_ndcg),
+)
+COLD, WARM, CUM = MEASURES
+BANDS = "; bands are one standard deviation"
+AT_UPDATES = " at each model update"
+
+
+def averaged(trials: int, at: str = "", spread: str = " and one standard deviation") -> str:
+    """Return what figures show, for their captions; one trial has neither a mean nor a spread.
+
+    >>> averaged(5), averaged(1)
+    ('Mean of the trials and one standard deviation', 'One trial')
+    >>> averaged(5, " at each update", BANDS)
+    'Mean of the trials at each update; bands are one standard deviation'
+    """
+    return f"One trial{at}" if trials == 1 else f"Mean of the trials{at}{spread}"
+
+
+def cell(values: Floats, digits: int = 3) -> Cell:
+    """Return the mean over trials and their standard deviation."""
+    return Cell(float(values.mean()), spread(values), digits)
+
+
+def cells(result: Result) -> tuple[Cell, ...]:
+    """Return the three measures of a result."""
+    return tuple(cell(measure.values(result), measure.digits) for measure in MEASURES)
+
+
+def behavior_ratios(result: Result) -> Floats:
+    """Return the exploitation ratio of x^b and the largest other one, shape (trials, 2)."""
+    weights = [trial.weights for trial in result.trials if trial.weights is not None]
+    return np.array([behavior_and_other(own) for own in weights])
+
+
+def series(label: str, style: str, x: tuple[float | str, ...], values: Floats) -> Series:
+    """Return a line through the means of `values`, shape (trials, points), with their spread."""
+    error = tuple(values.std(axis=0, ddof=1).tolist()) if len(values) > 1 else ()
+    return Series(label, style, x, tuple(values.mean(axis=0).tolist()), error)
+
+
+def over_time(entrant: Entrant, result: Result, measure: Measure) -> Series:
+    """Return a measure of a ranker against the sessions served."""
+    x = tuple(result.trials[0].sessions.astype(float).tolist())
+    values = np.array([measure.over_time(trial) for trial in result.trials])
+    return series(entrant.label, entrant.style, x, values)
+
+
+def against(
+    entrant: Entrant, x: tuple[float | str, ...], results: list[Result], measure: Measure
+) -> Series:
+    """Return a measure of a ranker's results, one for each x."""
+    values = np.array([measure.values(result) for result in results])
+    return series(entrant.label, entrant.style, x, values.T)
+
+
+def panels(
+    x_label: str, lines: Callable[[Measure], tuple[Series, ...]], measures: tuple[Measure, ...]
+) -> tuple[Panel, ...]:
+    """Return a panel for each measure, with the lines of that measure."""
+    return tuple(
+        Panel(measure.title, x_label, measure.title, lines(measure)) for measure in measures
+    )

@@ -1,0 +1,189 @@
+"""What an experiment comes to: tables, figures and findings as plain values, before they are drawn.
+
+Experiments make these, `results.json` keeps them, `ebrank.report` renders them. A table or figure
+says what it shows, never how it looks:
+
+>>> table = Table("t", "Who wins", "", (Column("ranker"), Column("warm")),
+...               (Row(("EBRank", Cell(0.859, sd=0.004, best=True, marks="*")), group="ours"),))
+>>> from_plain(Table, to_plain(table)) == table
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from ebrank.errors import DataError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a table.
+
+    Attributes:
+        value: None where there is none to show.
+        sd: standard deviation over trials.
+        digits: after the point.
+        best: whether it is the best of its group.
+        marks: significance marks or letters.
+        signed: whether it is a difference, whose plus is written too.
+    """
+
+    value: float | None
+    sd: float | None = None
+    digits: int = 3
+    best: bool = False
+    marks: str = ""
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; those with the same `group` share a heading."""
+
+    title: str
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell per column; texts are plain strings. Rows with the same `group` stay together.
+
+    `apart` sets a row off from those that are ranked against each other, as bounds are.
+    """
+
+    cells: tuple[Cell | str, ...]
+    group: str = ""
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a name for its files, a title and a caption that explains its marks."""
+
+    name: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        """Raise if a row does not fit the columns."""
+        for index, row in enumerate(self.rows):
+            if len(row.cells) != len(self.columns):
+                sizes = f"{len(row.cells)} cells for {len(self.columns)} columns"
+                raise ValueError(f"rows[{index}] has {sizes}")
+
+
+Kind: TypeAlias = Literal["lines", "steps", "bars", "points"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, or one set of bars or points.
+
+    Attributes:
+        label: what readers see.
+        style: whose color and marker it has: the same ranker looks the same in all figures.
+        x: positions; for bars, their names.
+        y: heights.
+        error: half the height of the error bars or bands; () for none.
+    """
+
+    label: str
+    style: str
+    x: tuple[float | str, ...]
+    y: tuple[float, ...]
+    error: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise if x, y and error do not fit together."""
+        if len(self.y) != len(self.x):
+            raise ValueError(f"y has {len(self.y)} values for {len(self.x)} of x")
+        if len(self.error) not in (0, len(self.y)):
+            raise ValueError(f"error has {len(self.error)} values for {len(self.y)} of y")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        diagonal: whether to draw the line y = x, where a perfect prediction lies.
+        log_x: whether equal ratios of x are equal distances.
+        zero: whether the y axis must begin at 0.
+        down: whether the y axis grows downwards, as ranks do.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    kind: Kind = "lines"
+    diagonal: bool = False
+    log_x: bool = False
+    zero: bool = False
+    down: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side, with a name for their file, a title and a caption."""
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim of the paper, checked.
+
+    Attributes:
+        name: short and stable, such as `ebrank-first-warm`.
+        claim: the paper's claim in words.
+        holds: whether it holds here.
+        detail: the figures that decided it.
+        theme: what the paper says in general; findings of one theme are shown together.
+        subject: for whom or what this finding checks it, in a word or two.
+    """
+
+    name: str
+    claim: str
+    holds: bool
+    detail: str
+    theme: str = ""
+    subject: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one experiment adds to the report."""
+
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def to_plain(value: object) -> Any:  # noqa: ANN401 (whatever JSON has)
+    """Return values, alone or in tuples, lists and dicts, as plain objects for JSON."""
+    return msgspec.to_builtins(value)
+
+
+def from_plain(kind: type[T], plain: object) -> T:
+    """Return a value from the plain objects that `to_plain` made of it.
+
+    >>> from_plain(Table, to_plain(Table("t", "", "", (), ())) | {"rows": [{}]})
+    Traceback (most recent call last):
+    ebrank.errors.DataError: not a Table: Object missing required field `cells` - at `$.rows[0]`
+    """
+    try:
+        return msgspec.convert(plain, kind)
+    except msgspec.ValidationError as problem:
+        raise DataError(f"not a {kind.__name__}: {problem}") from None

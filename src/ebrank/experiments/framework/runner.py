@@ -1,0 +1,294 @@
+"""The one runner: chooses every ε, makes each run once, then asks each experiment for its outcome.
+
+The outcome is a pure function of the dataset, the config, the seed and the number of trials.
+Finished trials are kept in a folder and found there again: stopping loses only what is under way.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from ebrank.data.dataset import Dataset
+from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup, TuningRecord
+from ebrank.experiments.framework.outcome import Outcome
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation import parallel
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import Result, TrialResult
+from ebrank.simulation.storage import Store
+
+Watch: TypeAlias = Callable[[str, int, int], None]
+"""Called with what runs, how much is done, and how much there is to do.
+
+Trials that were found finished count for neither: they took no time, and an estimate of the time
+left that counted them would promise too much.
+"""
+SMALLEST = sys.float_info.min * sys.float_info.epsilon
+"""The smallest number above 0."""
+
+
+@dataclass(frozen=True)
+class ReproductionPlan:
+    """What to run, on any dataset.
+
+    Attributes:
+        experiments: which tables and figures.
+        config: the simulation.
+        seed: of all trials.
+        trials: of each run.
+        given: rankers that are given instead of tuned, by the entrant's key.
+    """
+
+    experiments: tuple[Experiment, ...]
+    config: SimulationConfig = field(default_factory=SimulationConfig)
+    seed: int = 0
+    trials: int = 5
+    given: Mapping[str, Ranker] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FinishedDataset:
+    """What a plan came to on one dataset.
+
+    Attributes:
+        setup: the dataset, and the rankers with their ε.
+        results: of all runs.
+        outcomes: by the experiment's name.
+        seconds: by what was done; nothing else here depends on time.
+    """
+
+    setup: Setup
+    results: Results
+    outcomes: dict[str, Outcome]
+    seconds: dict[str, float]
+
+
+def run_plan(
+    plan: ReproductionPlan,
+    dataset: Dataset,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    watch: Watch | None = None,
+) -> FinishedDataset:
+    """Run a plan on a dataset, keeping trials in a folder.
+
+    Raises:
+        parallel.Interrupted: on Ctrl-C; what is finished is in the folder.
+    """
+    clock = _Clock()
+    work = _Work(plan, dataset, folder, jobs, watch)
+    setup = work.tuned()
+    clock.lap("tuning")
+    results = work.results(setup)
+    clock.lap("running")
+    outcomes = {}
+    for experiment in plan.experiments:
+        outcomes[experiment.name] = experiment.outcome(setup, results)
+        clock.lap(experiment.name)
+    return FinishedDataset(setup, results, outcomes, clock.laps)
+
+
+def all_runs(experiments: Iterable[Experiment], setup: Setup) -> list[Run]:
+    """Return the runs that some experiments need, each once."""
+    return list(dict.fromkeys(run for experiment in experiments for run in experiment.runs(setup)))
+
+
+class _Clock:
+    """Seconds between laps."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = now - self._last
+        self._last = now
+
+
+class _Work:
+    """A plan being run, and how far it is."""
+
+    def __init__(
+        self,
+        plan: ReproductionPlan,
+        dataset: Dataset,
+        folder: Path,
+        jobs: int,
+        watch: Watch | None,
+    ) -> None:
+        self.plan = plan
+        self.dataset = dataset
+        self.folder = folder
+        self.jobs = jobs
+        self.watch = watch
+        self.done = 0
+        self.already_finished = 0
+        self.needs = tuning.needs(plan.experiments, plan.config)
+        self.total = self._tuning_work() + self._running_work(self._expected_runs())
+
+    def tuned(self) -> Setup:
+        """Return the setup with every ε chosen."""
+        plan = self.plan
+        setup = Setup(self.dataset, plan.config, plan.seed, plan.trials)
+        chosen, records = {}, []
+        for need in self.needs:
+            if need[0] in plan.given:
+                ranker, record = tuning.take_given(need, plan.given)
+            else:
+                ranker, record = self._tune(need)
+            chosen[need] = ranker
+            records.append(record)
+        return replace(setup, chosen=chosen, tuning=tuple(records))
+
+    def results(self, setup: Setup) -> dict[Run, Result]:
+        """Run what is not in the folder yet, and return all results."""
+        by_config: dict[SimulationConfig, list[Run]] = {}
+        for run in all_runs(self.plan.experiments, setup):
+            by_config.setdefault(run.config, []).append(run)
+        self.total = self.done + self._running_work(all_runs(self.plan.experiments, setup))
+        results: dict[Run, Result] = {}
+        for config, runs in by_config.items():
+            done = parallel.run(
+                self.dataset,
+                [run.ranker for run in runs],
+                config,
+                setup.seed,
+                trials=setup.trials,
+                jobs=self.jobs,
+                store=Store(self.folder, self.dataset, config, setup.seed),
+                progress=self._progress(f"running{_about(config, setup.config)}", config),
+            )
+            self._finish(config, len(runs) * setup.trials)
+            results.update(zip(runs, slimmed(done), strict=True))
+        return results
+
+    def _tune(self, need: tuning.Need) -> tuple[Ranker, TuningRecord]:
+        plan = self.plan
+        config = replace(plan.config, entering_probability=need[1])
+        tuned = tuning.tune(
+            need,
+            self.dataset,
+            plan.config,
+            plan.seed,
+            trials=plan.trials,
+            jobs=self.jobs,
+            folder=self.folder,
+            progress=self._progress(f"tuning {need[0]}{_about(config, plan.config)}", config),
+        )
+        self._finish(config, len(tuning.grid_of(need[0])) * tuning.tuning_trials(plan.trials))
+        return tuned
+
+    def _expected_runs(self) -> list[Run]:
+        """Return about what will have to be run, before any ε is known."""
+        chosen = {need: registry.parse(need[0]) for need in self.needs}
+        plan = self.plan
+        setup = Setup(self.dataset, plan.config, plan.seed, plan.trials, chosen)
+        return all_runs(plan.experiments, setup)
+
+    def _tuning_work(self) -> int:
+        trials = tuning.tuning_trials(self.plan.trials)
+        return sum(
+            len(tuning.grid_of(key))
+            * trials
+            * self._trial_work(replace(self.plan.config, entering_probability=eta))
+            for key, eta in self.needs
+            if key not in self.plan.given
+        )
+
+    def _running_work(self, runs: Sequence[Run]) -> int:
+        return self.plan.trials * sum(self._trial_work(run.config) for run in runs)
+
+    def _trial_work(self, config: SimulationConfig) -> int:
+        return self._update_work(config) * config.updates
+
+    def _update_work(self, config: SimulationConfig) -> int:
+        """Return about how much work lies between two updates: sessions, then every row's score."""
+        return config.session_count(self.dataset) // config.updates + 2 * self.dataset.n_rows
+
+    def _progress(self, what: str, config: SimulationConfig) -> Callable[[int, int], None]:
+        """Return the callback for a batch's updates; its first call counts the finished ones."""
+        each = self._update_work(config)
+        begun = False
+
+        def report(done: int, total: int) -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                self.already_finished = done * each
+                self.total -= self.already_finished
+            if self.watch is not None:
+                now = self.done + done * each - self.already_finished
+                self.watch(f"{self.dataset.name}: {what}", now, self.total)
+
+        return report
+
+    def _finish(self, config: SimulationConfig, trials: int) -> None:
+        self.done += trials * self._trial_work(config) - self.already_finished
+        self.already_finished = 0
+
+
+def _about(config: SimulationConfig, usual: SimulationConfig) -> str:
+    """Return in what a config differs from the usual one."""
+    if config.entering_probability != usual.entering_probability:
+        return f", η = {config.entering_probability:g}"
+    if config.believed is not None and config.believed != usual.believed:
+        return f", believed severity {config.believed.severity:g}"
+    return ""
+
+
+def slimmed(results: Sequence[Result]) -> list[Result]:
+    """Return results of rankers that met the same queries, small enough to keep hundreds of them.
+
+    Sessions long past have no weight in Cum-NDCG: γ^age is 0 in floating point beyond some age,
+    some 150,000 sessions for γ = 0.995. They are dropped, which no comparison notices. The queries
+    are the same for all rankers, and are kept once.
+    """
+    recent = [
+        replace(
+            result,
+            trials=tuple(_recent(trial, result.config.discount) for trial in result.trials),
+        )
+        for result in results
+    ]
+    return [
+        replace(result, trials=tuple(map(_sharing_queries, result.trials, recent[0].trials)))
+        for result in recent
+    ]
+
+
+def weighed_sessions(discount: float) -> int:
+    """Return how many of the last sessions can have any weight in Cum-NDCG, if not fewer.
+
+    >>> 0.9 ** weighed_sessions(0.9), 0.9 ** (weighed_sessions(0.9) - 10) > 0.0
+    (0.0, True)
+    """
+    vanishing = math.log(SMALLEST) - math.log(2)  # anything smaller is rounded to 0
+    return math.ceil(vanishing / math.log(discount)) + 1
+
+
+def _recent(trial: TrialResult, discount: float) -> TrialResult:
+    start = max(0, len(trial.test_ndcg) - weighed_sessions(discount))
+    if start == 0:
+        return trial
+    return replace(
+        trial,
+        test_queries=trial.test_queries[start:].copy(),  # a view would keep the rest alive
+        test_ndcg=trial.test_ndcg[start:].copy(),
+    )
+
+
+def _sharing_queries(trial: TrialResult, first: TrialResult) -> TrialResult:
+    same = np.array_equal(trial.test_queries, first.test_queries)
+    return replace(trial, test_queries=first.test_queries) if same else trial

@@ -1,0 +1,275 @@
+"""Fills the ledger: looks up every published figure, and ours beside it.
+
+`ledger` makes the sections of one dataset, `missing` those of datasets that were not available.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ebrank.data import catalog
+from ebrank.data.dataset import Dataset, Origin
+from ebrank.experiments.framework.entrants import CONCATENATING, PAPER, Entrant
+from ebrank.experiments.framework.experiment import Results, Run, Setup
+from ebrank.experiments.framework.measures import MEASURES, behavior_ratios
+from ebrank.experiments.framework.outcome import Finding
+from ebrank.experiments.framework.significance import caution
+from ebrank.experiments.ledger.differences import general_differences, ranker_differences
+from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
+from ebrank.experiments.ledger.references import (
+    REFERENCES,
+    Reference,
+    reference_for,
+    stands_in_for,
+)
+from ebrank.experiments.ledger.variants import variants
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation.result import Result
+from ebrank.simulation.summary import spread
+from ebrank.typing import Floats
+
+REFERENCE = "Reference"
+AND_ALL = f"what concerns every figure: see {REFERENCE}"
+TRIALS, SEED, UPDATES, FOLD = 5, 0, 20, 1
+"""The defaults of `ebrank reproduce`."""
+
+
+def ledger(
+    setup: Setup, results: Results, findings: Sequence[Finding]
+) -> tuple[LedgerSection, ...]:
+    """Return the sections for one dataset."""
+    sections = [_findings(setup, findings)] if findings else []
+    theirs = reference_for(setup.dataset.origin)
+    sections.append(LedgerSection(REFERENCE, _about(setup, theirs)))
+    if theirs is None:
+        return tuple(sections)
+    if theirs.statistics is not None:
+        sections.append(_statistics(setup.dataset, theirs))
+    lookup = _Lookup(setup, results, theirs)
+    return (*sections, lookup.performance(), lookup.ratios(), lookup.variants())
+
+
+def missing(
+    origins: Sequence[Origin | None], *, trials: int, seed: int
+) -> tuple[LedgerSection, ...]:
+    """Return a section for each dataset with reference figures that is not among these.
+
+    >>> here = [Origin("MQ2007", fold=1), Origin("mslr10k-like", preset=True)]
+    >>> [section.title for section in missing(here, trials=5, seed=1)]
+    ['MSLR-10K: not at hand', 'MSLR-30K: not at hand', 'MQ2008: not at hand']
+    """
+    known = [origin for origin in origins if origin is not None]
+    present = [catalog.find(origin.name) for origin in known if origin.published]
+    absent = [name for name in REFERENCES if catalog.find(name) not in present]
+    return tuple(_not_at_hand(name, known, trials, seed) for name in absent)
+
+
+def command_for(origin: Origin, *, trials: int = TRIALS, seed: int = SEED) -> str:
+    """Return the command that reproduces a dataset, with the options that are not the default.
+
+    >>> command_for(Origin("mq2007-like", preset=True, scale=0.1), seed=3)
+    'ebrank reproduce --dataset mq2007-like --scale 0.1 --seed 3'
+    >>> command_for(Origin("MQ2008", fold=2), trials=2)
+    'ebrank reproduce --dataset MQ2008 --data-dir FOLDER --fold 2 --trials 2'
+    """
+    words = [f"--dataset {origin.name}"]
+    if not origin.preset:
+        words.append("--data-dir FOLDER")
+    if origin.scale != 1:
+        words.append(f"--scale {origin.scale:g}")
+    if origin.fold not in (None, FOLD):
+        words.append(f"--fold {origin.fold}")
+    words += [f"--{name.replace('_', '-')} {value}" for name, value in origin.options]
+    if trials != TRIALS:
+        words.append(f"--trials {trials}")
+    if seed != SEED:
+        words.append(f"--seed {seed}")
+    return " ".join(["ebrank reproduce", *words])
+
+
+def command_of(setup: Setup) -> str:
+    """Return the command that a setup was made by; every ε that was given is given again."""
+    origin, config = setup.dataset.origin, setup.config
+    assert origin is not None  # without one there is no reference, and nothing to fill
+    words = [command_for(origin, trials=setup.trials, seed=setup.seed)]
+    given = dict.fromkeys(record.ranker for record in setup.tuning if record.seed is None)
+    words += [f"--given {ranker}" for ranker in given]
+    if config.sessions is not None:
+        words.append(f"--sessions {config.sessions}")
+    if config.updates != UPDATES:
+        words.append(f"--updates {config.updates}")
+    return " ".join(words)
+
+
+def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -> LedgerSection:
+    entry = catalog.find(name)
+    assert entry is not None
+    stand_ins = (origin.name for origin in origins if stands_in_for(origin) == name)
+    stand_in = next(stand_ins, None)
+    instead = "" if stand_in is None else f", for which {stand_in} stands in"
+    command = command_for(Origin(entry.name, fold=1), trials=trials, seed=seed)
+    return LedgerSection(
+        f"{name}: not at hand",
+        f"No figure here is of {name} itself{instead}. Download it from {entry.page}; then "
+        f"`{command}` fills this in.",
+    )
+
+
+def _about(setup: Setup, theirs: Reference | None) -> str:
+    """Return where the published figures come from and how they differ, or why there are none."""
+    data, origin = setup.dataset, setup.dataset.origin
+    if origin is not None and origin.differences:
+        return (
+            f"The files are not those of {origin.name} as published, so that no published figure "
+            f"is held against ours: {'; '.join(origin.differences)}."
+        )
+    if theirs is None:
+        return f"Nobody published figures for {data.name} to hold ours against."
+    stands = stands_in_for(origin)
+    instead = "" if stands is None else f" {data.name} is synthetic and stands in for {stands}."
+    known = "; ".join(general_differences(setup, theirs))
+    differ = f" Known differences that concern every figure: {known}." if known else ""
+    return f"Figures on {theirs.dataset} by {theirs.source}.{instead}{differ}"
+
+
+def _findings(setup: Setup, findings: Sequence[Finding]) -> LedgerSection:
+    held = sum(finding.holds for finding in findings)
+    careful = caution(len(setup.dataset.queries_in("test")), setup.trials)
+    note = f"{held} of {len(findings)} hold. {careful}".strip()
+    return LedgerSection("What the paper finds", note, findings=tuple(findings))
+
+
+def _statistics(data: Dataset, theirs: Reference) -> LedgerSection:
+    """Return Table 1's figures; a dataset has no spread, so any difference gets a remark."""
+    published = theirs.statistics
+    assert published is not None
+    figures = (
+        ("queries", published.queries, data.n_queries, 0),
+        ("candidates of a query", published.candidates, data.n_rows / data.n_queries, 1),
+        ("features", published.features, data.n_features, 0),
+        ("largest label", published.max_label, data.max_label, 0),
+    )
+    entries = [
+        LedgerEntry(data.name, title, float(reference), float(ours), None, digits)
+        for title, reference, ours, digits in figures
+    ]
+    remarks = {"features": "features constant over the training set are dropped here"}
+    if data.origin is not None and data.origin.scale != 1:
+        remarks |= dict.fromkeys(("queries", "candidates of a query"), "a scaled set")
+    return LedgerSection(
+        "Table 1: the dataset after filtering",
+        "The reference's averages are rounded.",
+        tuple(
+            replace(entry, remark=remarks.get(entry.figure, "not explained"))
+            if round(entry.difference or 0.0)
+            else entry
+            for entry in entries
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """Finds published figures and ours, section by section."""
+
+    setup: Setup
+    results: Results
+    theirs: Reference
+
+    def performance(self) -> LedgerSection:
+        """Return Table 2's figures."""
+        entries = [
+            replace(entry, group=entrant.setting)
+            for entrant in PAPER
+            for entry in self._performance(entrant.label, self.ranker(entrant.key), (entrant.key,))
+        ]
+        return self._section("Table 2: ranking performance", "table2", entries)
+
+    def ratios(self) -> LedgerSection:
+        """Return Table 3's figures."""
+        title = "Table 3: exploitation ratios"
+        if not self.theirs.ratios:
+            return LedgerSection(title, f"The paper has no such figures for {self.theirs.dataset}.")
+        entries = [entry for entrant in CONCATENATING for entry in self._ratios(entrant)]
+        return self._section(title, "table3", entries)
+
+    def variants(self) -> LedgerSection:
+        """Return the figures of rankers with one decision taken otherwise."""
+        entries = [
+            entry
+            for variant in variants(self.setup.dataset.origin)
+            for entry in self._performance(
+                variant.name, self.ranker(variant.key, variant.changes), variant.against
+            )
+        ]
+        return self._section("Variants of Table 2's rankers", "table2", entries)
+
+    def ranker(self, key: str, changes: Mapping[str, Any] | None = None) -> Ranker:
+        """Return a ranker by its key or text, with the ε that was chosen for it, if it was."""
+        chosen = self.setup.chosen.get((key, self.setup.config.entering_probability))
+        ranker = chosen or registry.parse(key)
+        return ranker.with_parameters(**(changes or {}))
+
+    def _performance(
+        self, name: str, ranker: Ranker, against: Sequence[str]
+    ) -> Iterator[LedgerEntry]:
+        published = self._published(against)
+        known = self._known(ranker, published) if published else []
+        result = self._result(ranker)
+        for measure in MEASURES:
+            reference = None
+            if published:
+                reference = getattr(self.theirs.performance[published], measure.name)
+            values = None if result is None else measure.values(result)
+            yield _entry(name, measure.title, reference, values, measure.digits).remarked(known)
+
+    def _ratios(self, entrant: Entrant) -> Iterator[LedgerEntry]:
+        published = self.theirs.ratios[entrant.key]
+        known = self._known(self.ranker(entrant.key), entrant.key)
+        result = self._result(self.ranker(entrant.key))
+        columns = (None, None) if result is None else behavior_ratios(result).T
+        theirs = (
+            (published.behavior, published.behavior_sd),
+            (published.other, published.other_sd),
+        )
+        for title, (reference, sd), values in zip(
+            ("x^b", "largest other"), theirs, columns, strict=True
+        ):
+            entry = _entry(entrant.label, title, reference, values, 3).remarked(known)
+            yield replace(entry, reference_sd=sd)
+
+    def _known(self, ranker: Ranker, published: str) -> list[str]:
+        """Return the known differences of a ranker's figures, those of all figures last."""
+        shared = [AND_ALL] if general_differences(self.setup, self.theirs) else []
+        return ranker_differences(self.theirs, ranker, published) + shared
+
+    def _published(self, against: Sequence[str]) -> str | None:
+        """Return the first of these rankers that the reference has, if only with ε = 0."""
+        texts = (text for ranker in against for text in (ranker, f"{ranker}:epsilon=0.0"))
+        return next((text for text in texts if text in self.theirs.performance), None)
+
+    def _result(self, ranker: Ranker) -> Result | None:
+        """Return what was run, None if it was not."""
+        return self.results.get(Run(ranker, self.setup.config))
+
+    def _section(
+        self, title: str, experiment: str, entries: Sequence[LedgerEntry]
+    ) -> LedgerSection:
+        """Return a section, or how to fill it."""
+        command = f"`{command_of(self.setup)} --only {experiment}`"
+        if all(entry.ours is None for entry in entries):
+            return LedgerSection(title, f"Not run; {command} fills this.")
+        absent = any(entry.ours is None for entry in entries)
+        note = f"What was not run: {command}." if absent else ""
+        return LedgerSection(title, note, tuple(entries))
+
+
+def _entry(
+    name: str, figure: str, reference: float | None, values: Floats | None, digits: int
+) -> LedgerEntry:
+    if values is None:
+        return LedgerEntry(name, figure, reference, None, None, digits)
+    return LedgerEntry(name, figure, reference, float(values.mean()), spread(values), digits)

@@ -1,0 +1,137 @@
+"""The parts of the page: findings, chapters of exhibits, the ledger dataset by dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ebrank.experiments.document import DatasetRecord, Document
+from ebrank.experiments.framework.outcome import Figure, Table
+from ebrank.experiments.framework.significance import caution
+from ebrank.experiments.ledger.entries import LedgerSection
+from ebrank.report.figures.render import inline_panels
+from ebrank.report.findings import Theme, themes
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure, tables, or both, of one name."""
+
+    id: str
+    title: str
+    figure: Figure | None
+    panels: Sequence[str]
+    tables: Sequence[Table]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What belongs to one dataset, or to all."""
+
+    id: str
+    title: str
+    about: str
+    exhibits: Sequence[Exhibit]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The findings on one dataset, theme by theme."""
+
+    name: str
+    count: str
+    themes: Sequence[Theme]
+    caution: str = ""
+
+
+@dataclass(frozen=True)
+class LedgerChapter:
+    """The ledger of one dataset."""
+
+    id: str
+    title: str
+    sections: Sequence[LedgerSection]
+
+
+def verdict(data: DatasetRecord, trials: int) -> Verdict:
+    """Return the findings on a dataset, and whether the run is large enough to decide them."""
+    held = sum(finding.holds for finding in data.findings)
+    count = f"{held} of {len(data.findings)}"
+    return Verdict(data.name, count, themes(data.findings), caution(data.test_queries, trials))
+
+
+def chapters(document: Document) -> list[Chapter]:
+    """Return the tables that datasets share, then each dataset's own tables and figures."""
+    made = []
+    if document.tables:
+        shared = _exhibits(document.tables, (), document.only)
+        title = "Datasets and performance" if len(document.datasets) > 1 else "Performance"
+        made.append(Chapter("shared", title, "", shared))
+    for data in document.datasets:
+        own = _exhibits(data.tables, data.figures, document.only)
+        made.append(Chapter(f"data-{identifier(data.name)}", data.name, size(data), own))
+    return made
+
+
+def ledger_chapters(document: Document) -> list[LedgerChapter]:
+    """Return the ledger without the findings, which are at the top of the page."""
+    chapters = [(data.name, data.ledger) for data in document.datasets]
+    chapters += [("Not at hand", document.missing)]
+    return [
+        LedgerChapter(
+            f"ledger-{number}", title, [section for section in sections if not section.findings]
+        )
+        for number, (title, sections) in enumerate(chapters)
+        if sections
+    ]
+
+
+def size(data: DatasetRecord) -> str:
+    """Return how large a dataset is, in words."""
+    text = (
+        f"{data.queries:,} queries, {data.rows:,} rows, {data.features} features; "
+        f"{data.sessions:,} sessions a trial."
+    )
+    if data.stands_in_for is not None and data.stands_in_for != data.name:
+        text += f" It is synthetic and stands in for {data.stands_in_for}."
+    return text
+
+
+def identifier(name: str) -> str:
+    """Return a name as an element's id; different names give different ids.
+
+    >>> identifier("time"), identifier("mq2007-like×0.1")
+    ('time', 'mq2007-like_d7_0_2e_1')
+    """
+    return re.sub("[^a-zA-Z0-9-]", lambda match: f"_{ord(match[0]):x}_", name)
+
+
+def _exhibits(
+    tables: Sequence[Table], figures: Sequence[Figure], only: Sequence[str]
+) -> list[Exhibit]:
+    """Return figures and tables, those of one name together, in the order of the experiments."""
+    drawn = {figure.name: figure for figure in figures}
+    names = dict.fromkeys([*drawn, *(table.name for table in tables)])
+    exhibits = []
+    for name in sorted(names, key=lambda name: _place(name, only)):
+        figure = drawn.get(name)
+        own = [table for table in tables if table.name == name]
+        title = figure.title if figure is not None else own[0].title
+        panels = [] if figure is None else inline_panels(figure, f"f-{identifier(name)}")
+        exhibits.append(Exhibit(identifier(name), title, figure, panels, own))
+    return exhibits
+
+
+def _place(name: str, only: Sequence[str]) -> int:
+    """Return the position of a table or figure: that of the experiment its name begins with.
+
+    >>> _place("ablation-exposure", ["table2", "ablation"]), _place("tuning", ["table2"])
+    (1, 1)
+    """
+    own = [
+        place
+        for place, experiment in enumerate(only)
+        if name == experiment or name.startswith(f"{experiment}-")
+    ]
+    return own[-1] if own else len(only)

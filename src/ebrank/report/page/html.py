@@ -1,0 +1,111 @@
+"""`report.html`: one page with everything, which needs no network and no other file.
+
+Jinja fills `templates/`; all that comes from names, captions or files is escaped there. Figures are
+SVG within the page, panel by panel, so that a narrow screen shows them below each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ebrank.experiments.document import Document
+from ebrank.experiments.framework.numbers import counted
+from ebrank.experiments.ledger.entries import RULE
+from ebrank.extras import import_extra
+from ebrank.report.figures.bands import caption
+from ebrank.report.figures.svg import variables
+from ebrank.report.ledger import ledger_table, remarks
+from ebrank.report.page import run_tables
+from ebrank.report.page.chapters import chapters, identifier, ledger_chapters, size, verdict
+from ebrank.report.page.summary import MEASURES, simulated, summaries
+from ebrank.report.tables import TABLE_FILES, layout
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+ADDRESS = re.compile(r"\bhttps://[\w./?=%~-]*[\w/]")
+
+
+def page(document: Document, times: Mapping[str, Any] | None) -> str:
+    """Return the page; without `times` it says nothing of run times."""
+    names = ", ".join(data.name for data in document.datasets)
+    environment = _environment()
+    return environment.get_template("report.html").render(
+        title=f"EBRank reproduced: {names}",
+        simulated=simulated(document),
+        measures=MEASURES,
+        summaries=summaries(document),
+        light=variables(dark=False),
+        dark=variables(dark=True),
+        document=document,
+        verdicts=[verdict(data, document.trials) for data in document.datasets if data.findings],
+        chapters=chapters(document),
+        ledger=ledger_chapters(document),
+        rule=RULE,
+        times=None if times is None else run_tables.times_table(times),
+    )
+
+
+def _environment() -> Environment:
+    jinja2 = import_extra("jinja2", extra="report", purpose="to write report.html")
+    environment: Environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "blocks": layout.blocks,
+        "caption": caption,
+        "counted": counted,
+        "identifier": identifier,
+        "ledger_table": ledger_table,
+        "numeric": layout.numeric,
+        "parts": layout.parts,
+        "plain": _plain,
+        "prose": _prose,
+        "remarks": remarks,
+        "runs_table": run_tables.runs_table,
+        "size": size,
+        "spans": layout.spans,
+        "table_files": _table_files,
+        "widths": layout.widths,
+        "words": lambda name: name.replace("_", " "),
+    }
+    return environment
+
+
+def _prose(text: str) -> Markup:
+    """Return a text with code for what is between backticks, and links for addresses.
+
+    >>> _prose("run `a < b`")
+    Markup('run <code>a &lt; b</code>')
+    >>> _prose("from https://a.example/b?c; then")
+    Markup('from <a href="https://a.example/b?c">https://a.example/b?c</a>; then')
+    """
+    from markupsafe import Markup, escape
+
+    coded = re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', coded))
+
+
+def _plain(value: object) -> str:
+    """Return a value of the config in words.
+
+    >>> _plain([5, 10]), _plain(None), _plain(1.0)
+    ('5, 10', 'by default', '1')
+    """
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "by default" if value is None else str(value)
+
+
+def _table_files(name: str) -> list[str]:
+    return [f"tables/{name}.{form}" for form in TABLE_FILES]

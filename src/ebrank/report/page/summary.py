@@ -1,0 +1,87 @@
+"""The summary at the top of the page: what was simulated, and what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from ebrank.experiments.document import DatasetRecord, Document
+from ebrank.experiments.framework.outcome import Figure, Table
+from ebrank.report.figures.render import inline_panels
+from ebrank.report.page.sentences import listed, sentences
+from ebrank.report.page.standings import CUM, WARM, headline, headline_table, standings
+
+MEASURES = (
+    "Cold-NDCG judges the last model as if nobody had clicked, Warm-NDCG with the clicks; Cum-NDCG "
+    "sums up the lists that users saw, the later ones with more weight. All are at rank 5 and on "
+    "test queries."
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One dataset's results: plots, a short table, a few sentences."""
+
+    id: str
+    name: str
+    panels: Sequence[str]
+    table: Table | None
+    sentences: Sequence[str]
+
+
+def summaries(document: Document) -> list[Summary]:
+    """Return a summary for each dataset that has anything to show."""
+    table2 = next((table for table in document.tables if table.name == "table2"), None)
+    made = []
+    for number, data in enumerate(document.datasets):
+        by_key = standings(table2, data.name)
+        chosen = headline(by_key)
+        styles = {standing.entrant.style for standing in chosen}
+        panels = _panels(data.figures, styles, f"summary-{number}")
+        if panels or chosen:
+            table = headline_table(chosen) if chosen else None
+            texts = sentences(data, by_key)
+            made.append(Summary(f"summary-{number}", data.name, panels, table, texts))
+    return made
+
+
+def simulated(document: Document) -> str:
+    """Return what was simulated, in words."""
+    if not document.datasets:
+        return ""
+    trials = "one trial" if document.trials == 1 else f"each of {document.trials} trials"
+    served = [
+        f"{data.sessions:,} sessions on {data.name} ({_size(data)})" for data in document.datasets
+    ]
+    text = f"In {trials}, every ranker served simulated users: {listed(served)}."
+    config = document.config
+    if "warmup_sessions" in config and "updates" in config:
+        text += (
+            f" BM25 had served each query {config['warmup_sessions']} times before. New items kept "
+            f"entering; rankers learned from clicks, in {config['updates']} updates."
+        )
+    return text
+
+
+def _size(data: DatasetRecord) -> str:
+    text = f"{data.queries:,} queries, {data.rows:,} items"
+    if data.stands_in_for is not None and data.stands_in_for != data.name:
+        text += f"; synthetic, in place of {data.stands_in_for}"
+    return text
+
+
+def _panels(figures: Sequence[Figure], styles: Collection[str], prefix: str) -> list[str]:
+    """Return Warm- and Cum-NDCG over time of some rankers, or of all if `styles` is empty."""
+    over_time = (figure for figure in figures if figure.name.partition("-")[0] == "time")
+    figure = next(over_time, None)
+    if figure is None:
+        return []
+    drawn = tuple(
+        replace(
+            panel,
+            series=tuple(series for series in panel.series if not styles or series.style in styles),
+        )
+        for panel in figure.panels
+        if panel.title in (WARM, CUM)
+    )
+    return inline_panels(replace(figure, panels=drawn), prefix)

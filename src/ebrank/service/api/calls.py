@@ -1,0 +1,192 @@
+"""Requests and their answers: items, lists, feedback.
+
+The engine takes and gives these values and the HTTP layer passes them through, so a call in a test
+and a call from afar are the same call. Requests refuse unknown fields and too long names:
+
+>>> import msgspec
+>>> msgspec.json.decode(b'{"query": "tea", "k": 3}', type=RankRequest).k
+3
+>>> msgspec.json.decode(b'{"query": "tea", "top": 3}', type=RankRequest)
+Traceback (most recent call last):
+msgspec.ValidationError: Object contains unknown field `top`
+
+Events are read one by one, since a bad one must not spoil its batch (see `read_events`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+LONGEST_NAME = 256  # characters of an item's, a user's, an event's and a ranking's name
+LONGEST_QUERY = 512
+MOST_ITEMS = 10_000  # in one request
+MOST_EVENTS = 1_000  # in one transaction, during which nobody else is served
+MOST_RANKS = 1_000
+MOST_FEATURES = 10_000
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+Query: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]
+FeatureList: TypeAlias = Annotated[list[float | None], Meta(max_length=MOST_FEATURES)]
+FeatureMap: TypeAlias = Annotated[dict[Name, float | None], Meta(max_length=MOST_FEATURES)]
+EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
+
+
+# --- items -----------------------------------------------------------------------------------
+
+
+class ItemIn(Struct, forbid_unknown_fields=True, frozen=True):
+    """A candidate with its features, by position or by name; null stands for a missing value."""
+
+    id: Name
+    features: FeatureList | FeatureMap
+
+
+class PutItemsRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """Candidates to add or to change."""
+
+    items: Annotated[list[ItemIn], Meta(max_length=MOST_ITEMS)]
+
+
+class PutItemsResponse(Struct, frozen=True):
+    """How many of them were new to the query, and how many candidates it has now."""
+
+    query: str
+    added: int
+    changed: int
+    candidates: int
+
+
+class WithdrawResponse(Struct, frozen=True):
+    """Whether the item was a candidate until now."""
+
+    query: str
+    item: str
+    withdrawn: bool
+
+
+# --- ranking ---------------------------------------------------------------------------------
+
+
+class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """A list is wanted.
+
+    `items` restricts it to these candidates; those given with features are added or changed first.
+    In shadow mode they are the caller's own order, and are served as they are.
+    """
+
+    query: Query
+    k: Annotated[int, Meta(ge=1, le=MOST_RANKS)] | None = None
+    items: Annotated[list[Name | ItemIn], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
+    user: Name | None = None
+    explore: bool = True
+    explain: bool = False
+
+
+class RankedItem(Struct, frozen=True, omit_defaults=True):
+    """An item of a list; what follows `score` is there if the request says `explain`.
+
+    `interval` is the central 90 % credible interval of the relevance by plain clicks over exposure,
+    whichever estimator ranks; `relevance` by `ips`, which varies more, may lie outside.
+    """
+
+    id: str
+    rank: int
+    score: float
+    relevance: float | UnsetType = UNSET
+    interval: tuple[float, float] | UnsetType = UNSET
+    prior: float | UnsetType = UNSET
+    shown: int | UnsetType = UNSET
+    clicks: int | UnsetType = UNSET
+    exposure: float | UnsetType = UNSET
+    bonus: float | UnsetType = UNSET
+    explored: bool | UnsetType = UNSET
+
+
+class RankResponse(Struct, frozen=True, omit_defaults=True):
+    """The list, the name that feedback cites, and the version of the prior that made it.
+
+    `would_rank` is there in shadow mode: the order EBRank would have served.
+    """
+
+    ranking_id: str
+    model: int
+    items: list[RankedItem]
+    would_rank: list[str] | UnsetType = UNSET
+
+
+# --- feedback --------------------------------------------------------------------------------
+
+
+class EventIn(Struct, forbid_unknown_fields=True, frozen=True):
+    """What a user did with an item of a list; `time` in seconds since 1970 or as RFC 3339."""
+
+    event_id: str
+    ranking_id: str
+    item: str
+    type: str
+    time: float | Annotated[datetime, Meta(tz=True)] | None = None
+
+
+class Malformed(Struct, frozen=True):
+    """An event that could not be read, and why."""
+
+    reason: str
+
+
+class FeedbackRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """A batch of events, as a client sends it."""
+
+    events: Annotated[list[EventIn], Meta(max_length=MOST_EVENTS)]
+
+
+class EventResult(Struct, frozen=True):
+    """What became of the event at this index of the batch."""
+
+    index: int
+    status: EventStatus
+    reason: str | None = None
+
+
+class FeedbackResponse(Struct, frozen=True):
+    """How many events were counted, seen before, refused; and each by its index."""
+
+    accepted: int
+    duplicate: int
+    rejected: int
+    results: list[EventResult]
+
+
+class _RawBatch(Struct, forbid_unknown_fields=True):
+    events: Annotated[list[msgspec.Raw], Meta(max_length=MOST_EVENTS)]
+
+
+_read_request = msgspec.json.Decoder(FeedbackRequest).decode
+_read_batch = msgspec.json.Decoder(_RawBatch).decode
+_read_event = msgspec.json.Decoder(EventIn).decode
+
+
+def read_events(body: bytes) -> list[EventIn | Malformed]:
+    """Return the events of a feedback request; those that cannot be read say why.
+
+    >>> read_events(b'{"events": [{"event_id": 7}]}')
+    [Malformed(reason='Expected `str`, got `int` - at `$.event_id`')]
+
+    Raises:
+        msgspec.DecodeError: if the body is no batch at all.
+        RecursionError: if an event is nested so deeply that its end cannot be found.
+    """
+    try:
+        return list(_read_request(body).events)
+    except msgspec.ValidationError:
+        return [_event(raw) for raw in _read_batch(body).events]
+
+
+def _event(raw: msgspec.Raw) -> EventIn | Malformed:
+    try:
+        return _read_event(raw)
+    except msgspec.DecodeError as problem:
+        return Malformed(str(problem))

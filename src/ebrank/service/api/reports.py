@@ -1,0 +1,259 @@
+"""Answers that only report: the state of a query, the models, and what the dashboard shows."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+# --- the state of a query --------------------------------------------------------------------
+
+
+class ItemState(Struct, frozen=True):
+    """What is known of a candidate of a query.
+
+    Attributes:
+        weighted_clicks: C, clicks divided by the examination of their rank.
+        prior: α/(α + β), what its features promise.
+        alpha: α of its prior.
+        beta: β of its prior.
+        interval: central 90 % credible interval of its relevance, by plain clicks over exposure
+            whichever estimator ranks; an estimate by `ips`, which varies more, may lie outside.
+        bonus: ε·MC, what showing it would teach.
+        score: relevance plus bonus, the key of the list.
+        rank: its place by score.
+        rank_by_relevance: its place by relevance alone.
+        entered: when it became a candidate, in seconds since 1970.
+        first_shown: when it was first in a list, or None.
+    """
+
+    id: str
+    shown: int
+    clicks: int
+    exposure: float
+    relevance: float
+    weighted_clicks: float
+    prior: float
+    alpha: float
+    beta: float
+    interval: tuple[float, float]
+    bonus: float
+    score: float
+    rank: int
+    rank_by_relevance: int
+    entered: float
+    first_shown: float | None
+
+
+class WithdrawnItem(Struct, frozen=True):
+    """What is left of an item that is no candidate any more: its history."""
+
+    id: str
+    shown: int
+    clicks: int
+    exposure: float
+    weighted_clicks: float
+    entered: float
+    first_shown: float | None
+
+
+class QueryResponse(Struct, frozen=True):
+    """A query's candidates in the order in which they entered, and those that were withdrawn.
+
+    `most_promising` are the candidates with the highest upper end of their interval, `most_buried`
+    those that do not make the list although their features promise much for how little they were
+    exposed: the highest prior/(1 + E). Ids, best first, ten at most.
+    """
+
+    query: str
+    model: int
+    items: list[ItemState]
+    withdrawn: list[WithdrawnItem]
+    most_promising: list[str]
+    most_buried: list[str]
+
+
+# --- models ----------------------------------------------------------------------------------
+
+
+class ModelOut(Struct, frozen=True):
+    """A version of the prior; losses are means over the same validation rows."""
+
+    version: int
+    created: float
+    rows: int
+    validation_loss: float | None
+    previous_loss: float | None
+    activated: bool
+    active: bool
+    reason: str
+
+
+class TrainingOut(Struct, frozen=True):
+    """The state of training: whether it runs now, and how the last run ended.
+
+    Attributes:
+        running: whether a trainer is at work.
+        started: when it, or the last one, began; None if there was none yet.
+        finished: when the last one ended; None while the first one runs.
+        outcome: one sentence about the last one; empty if there was none.
+        next_events: how many more events start one; None if events do not.
+        next_time: when the schedule starts one; None if there is no schedule.
+    """
+
+    running: bool
+    started: float | None
+    finished: float | None
+    outcome: str
+    next_events: int | None
+    next_time: float | None
+
+
+class TrainResponse(Struct, frozen=True):
+    """Whether this request started a run; if not, one was running already."""
+
+    started: bool
+    training: TrainingOut
+
+
+class ModelsResponse(Struct, frozen=True):
+    """All versions, oldest first; version 0 is the prior before any training.
+
+    `pinned` says that the active one was chosen by hand over a newer one: runs that start by
+    themselves do not replace it.
+    """
+
+    active: int
+    pinned: bool
+    models: list[ModelOut]
+    training: TrainingOut
+
+
+# --- insights --------------------------------------------------------------------------------
+
+
+class Totals(Struct, frozen=True):
+    """Since the store was made."""
+
+    rankings: int
+    events: int
+    clicks: int
+    items: int
+    queries: int
+
+
+class MinuteOut(Struct, frozen=True):
+    """One minute; `new` items entered less than `insights.new_seconds` ago."""
+
+    start: float
+    rankings: int
+    clicks: int
+    exposure_new: float
+    exposure_old: float
+    clicks_new: int
+    clicks_old: int
+    exploration_cost: float
+    explored: int
+    latency_p50_ms: float | None
+    latency_p99_ms: float | None
+
+
+class WaitingCurve(Struct, frozen=True):
+    """How long items wait for something, those still waiting counted as such (Kaplan-Meier).
+
+    Attributes:
+        items: how many are looked at.
+        happened: for how many of them it happened.
+        median: seconds after which it has happened for half of them; None if not yet.
+        seconds: times at which the curve falls.
+        still_waiting: share still waiting after each.
+    """
+
+    items: int
+    happened: int
+    median: float | None
+    seconds: list[float]
+    still_waiting: list[float]
+
+
+class WaitingTimes(Struct, frozen=True):
+    """From entering to the first impression, and to the first place within the top k."""
+
+    first_shown: WaitingCurve
+    top_k: WaitingCurve
+
+
+class BuriedItem(Struct, frozen=True):
+    """An item that its prior calls promising and that was little shown."""
+
+    query: str
+    item: str
+    prior: float
+    relevance: float
+    shown: int
+    exposure: float
+    rank_by_relevance: int
+
+
+class ExplorationOut(Struct, frozen=True):
+    """What exploration cost and brought.
+
+    Attributes:
+        cost: expected clicks lost against the order by relevance alone.
+        explored: slots that exploration filled.
+        found: items that exploration showed first and that now stand in the top k by relevance.
+    """
+
+    cost: float
+    explored: int
+    found: int
+
+
+class CalibrationBin(Struct, frozen=True):
+    """Items whose prior predicts about the same, and how relevant users found them."""
+
+    predicted: float
+    observed: float
+    rows: int
+
+
+class ShadowOut(Struct, frozen=True):
+    """What EBRank would have done in place of the caller's order.
+
+    Attributes:
+        rankings: lists that were compared.
+        different: share of them with another order.
+        overlap: mean share of the served list that EBRank would have served too.
+        gain: expected clicks per list of EBRank's order minus those of the caller's.
+        new_items: share of EBRank's slots that new items would have had.
+        served_new_items: share of slots that new items had.
+    """
+
+    rankings: int
+    different: float
+    overlap: float
+    gain: float
+    new_items: float
+    served_new_items: float
+
+
+class Insights(Struct, frozen=True):
+    """All that the dashboard shows, but for the view of one query.
+
+    `first_item` is when the first item entered: until `new_seconds` later all items are new, and
+    their share tells nothing. None without items, and for stores made before it was kept.
+    """
+
+    now: float
+    model: int
+    mode: str
+    k: int
+    new_seconds: float
+    first_item: float | None
+    totals: Totals
+    minutes: list[MinuteOut]
+    waiting: WaitingTimes
+    buried: list[BuriedItem]
+    exploration: ExplorationOut
+    calibration: list[CalibrationBin]
+    models: list[ModelOut]
+    training: TrainingOut
+    shadow: ShadowOut | None

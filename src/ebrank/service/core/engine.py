@@ -1,0 +1,333 @@
+"""The service without the web: it ranks, counts what users do, and remembers both.
+
+Everything is decided on one event loop. A list or an event is written to the store first, added to
+the counters in memory next, and answered last; what must be on disk waits for a flush that all who
+wait share.
+
+>>> from ebrank.service.settings import Settings
+>>> from ebrank.service.store.memory import MemoryStore
+>>> async def session() -> None:
+...     engine = await Engine.open(MemoryStore(), Settings())
+...     await engine.put_items("tea", [api.ItemIn("green", [1.0]), api.ItemIn("black", [0.0])])
+...     answer = await engine.rank(api.RankRequest("tea"))
+...     click = api.EventIn("e1", answer.ranking_id, answer.items[1].id, "click")
+...     print(await engine.feedback([click, click]))
+...     await engine.close()
+>>> asyncio.run(session())
+FeedbackResponse(accepted=1, duplicate=1, rejected=0, results=[...])
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import UNSET
+
+from ebrank.evidence import Behaviors
+from ebrank.service import api
+from ebrank.service.core import chooser, lists
+from ebrank.service.core.clock import MonotoneClock, log
+from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
+from ebrank.service.core.flusher import Flusher
+from ebrank.service.core.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping
+from ebrank.service.core.items import FIRST_ITEM, SCHEMA, Items
+from ebrank.service.core.problems import unavailable
+from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.ranking_ids import RankingIds
+from ebrank.service.insight import overview
+from ebrank.service.insight.activity import TOTALS, Activity
+from ebrank.service.insight.query_report import query_view
+from ebrank.service.learning.fitting import TrainingResult
+from ebrank.service.learning.models import Model, warm_up
+from ebrank.service.learning.training import Training
+from ebrank.service.learning.versions import ModelVersions
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.records import RankingEntry
+from ebrank.settings import SettingsError
+
+SALT, CHECKED, BEHAVIORS = "salt", "checked", "behaviors"
+HOUR = 3600.0
+
+
+class Engine:
+    """All that the service can do; every method may raise a `problems.Problem`.
+
+    One event loop owns an engine. Methods that wait for the store are coroutines.
+
+    Attributes:
+        flusher: what puts writes on disk, for whoever measures it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        clock: MonotoneClock,
+        timer: Callable[[], float],
+        versions: ModelVersions,
+        meta: Mapping[str, str],
+    ) -> None:
+        """Take what `open` has read."""
+        self._store = store
+        self._settings = settings
+        self._behaviors = settings.events.declared()
+        self._now = clock
+        self._timer = timer
+        self._ids = RankingIds(after=clock.last)
+        self._salt = meta[SALT]
+        self._versions = versions
+        self._queries = Queries(
+            store,
+            seed=settings.ranking.seed,
+            most_items=settings.limits.items_in_memory,
+            behaviors=self._behaviors,
+        )
+        self._chooser = chooser.Chooser(settings)
+        self._activity = Activity(
+            store, settings.insights.new_seconds, self._chooser.examination, meta.get(TOTALS)
+        )
+        self._recent = RecentLists(store)
+        self._items = Items(store, settings, self._queries, self._activity, meta.get(SCHEMA))
+        rules = FeedbackRules(settings, self._behaviors)
+        self._feedback = Feedback(store, rules, self._queries, self._recent, self._activity, clock)
+        self.flusher = Flusher(store)
+        self._training = Training(settings, versions.fitted, self._adopt, clock, timer)
+        self._chores = Housekeeping(timer)
+        self._surveyor = overview.Surveyor(settings, self._queries, timer)
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> Engine:
+        """Return an engine on a store.
+
+        The clock tells the times of the log, the timer is for all that must go on anyway.
+        """
+        meta = await store.meta.all()
+        if SALT not in meta:  # what users' names are hashed with
+            meta[SALT] = secrets.token_hex(16)
+            await store.meta.set({SALT: meta[SALT]})
+        await _fix_behaviors(store, settings.events.declared(), meta.get(BEHAVIORS))
+        now = MonotoneClock(clock, await store.log.last_time())
+        versions = await ModelVersions.open(store, settings, now)
+        return cls(store, settings, now, timer, versions, meta)
+
+    async def start(self) -> None:
+        """Compile what ranks, and start the chores; before the first request."""
+        self._now()  # tells if the clock is behind the log
+        await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
+        self._chores.add(SAVE_SECONDS, self._activity.save)
+        self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
+        self._chores.add(TICK_SECONDS, self._train_if_due)
+
+    async def close(self) -> None:
+        """Finish what is under way, stop the trainer, flush; the store stays open."""
+        await self._chores.close()
+        await self._training.close()
+        await self.flusher.close()
+        try:
+            await self._activity.save()
+        except StoreError as problem:  # only sums for the dashboard; requests were told
+            log.warning("%s", problem)
+
+    @property
+    def version(self) -> int:
+        """The version of the prior in use."""
+        return self._versions.model.version
+
+    @property
+    def clock_lag(self) -> float:
+        """How many seconds the machine's clock is behind the log; 0 if it is right."""
+        return self._now.lag
+
+    async def check(self) -> None:
+        """Write to the store and flush it; raise `Unavailable` if it cannot."""
+        with unavailable():
+            await self._store.meta.set({CHECKED: str(self._now())})
+            await self.flusher.flushed()
+
+    async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
+        """Add candidates of a query or change their features, all or none."""
+        with unavailable():
+            answer = await self._items.put(query, items, self._now())
+            await self.flusher.flushed()
+        return answer
+
+    async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
+        """Withdraw a candidate; its history stays."""
+        with unavailable():
+            answer = await self._items.withdraw(query, item, self._now())
+            await self.flusher.flushed()
+        return answer
+
+    async def rank(self, request: api.RankRequest) -> api.RankResponse:
+        """Return a list; it is logged when this returns."""
+        began, now = time.perf_counter(), self._now()
+        with unavailable():
+            live, model = await self._live(request, now), await self._versions.current()
+            user = None if request.user is None else chooser.hashed(request.user, self._salt)
+            choice = self._chooser.choose(request, live, model, user, self._timer())
+            answer = await self._served(live, model, choice, user, explain=request.explain)
+            if self._settings.store.durability == "disk":
+                await self.flusher.flushed()
+        self._activity.latency(now, time.perf_counter() - began)
+        return answer
+
+    async def _live(self, request: api.RankRequest, now: float) -> LiveQuery:
+        """Return the query of a request, its new items added once the others are known."""
+        if request.items is not None:
+            chooser.check_known(await self._queries.get(request.query, now), request.items)
+            new = [item for item in request.items if isinstance(item, api.ItemIn)]
+            await self._items.put(request.query, new, now)
+        return await self._items.query(request.query, now)
+
+    async def _served(
+        self,
+        live: LiveQuery,
+        model: Model,
+        choice: chooser.Choice,
+        user: str | None,
+        *,
+        explain: bool,
+    ) -> api.RankResponse:
+        """Log a list, add it to the counters, and return it as it is answered."""
+        served, would = choice.served, choice.would
+        rows = served.rows.tolist()
+        others = [] if would is None else would.rows.tolist()
+        names, would_rank = live.ids.at(rows), live.ids.at(others)
+        now = self._now()  # after all that may take time: the log's times never go back
+        entry = RankingEntry(
+            id=self._ids.new(now),
+            query=live.state.query,
+            time=now,
+            model=model.version,
+            items=tuple(names),
+            counted=self._settings.events.impressions == "served",
+            explored=tuple(served.explored.tolist()),
+            relevance=tuple(served.relevance.tolist()),
+            cost=served.cost,
+            user=user,
+            would_rank=tuple(would_rank),
+            hint=live.hint(rows + others),
+        )
+        # As it was known when the list was made, not as this list changes it.
+        items = lists.ranked_items(names, served, explain=explain)
+        commit = await self._store.log.write([entry])
+        self._versions.found(commit.model)
+        self._activity.ranking(live, served, entry)
+        if would is not None:
+            self._activity.shadow(live, served, would, entry)
+        changed = self._queries.wrote(entry.query, commit.versions[entry.query])
+        if changed is not None:
+            changed.add(entry, rows)
+        self._recent.add(entry.id, Served.of(entry, rows))
+        shadow = UNSET if would is None else would_rank
+        return api.RankResponse(entry.id, entry.model, items, shadow)
+
+    async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
+        """Count events; those accepted are on disk when this returns."""
+        with unavailable():
+            results = await self._feedback.take(events)
+            counts = Counter(result.status for result in results)
+            self._training.events(counts["accepted"])
+            if counts["accepted"] or counts["duplicate"]:
+                await self.flusher.flushed()  # a duplicate too: its first copy may be on its way
+        return api.FeedbackResponse(
+            counts["accepted"], counts["duplicate"], counts["rejected"], results
+        )
+
+    async def query(self, query: str) -> api.QueryResponse:
+        """Return the state of a query's items."""
+        with unavailable():
+            live, model = await self._items.query(query, self._now()), self._versions.model
+            return query_view(live, model, self._settings.ranking.k)
+
+    async def train(self) -> api.TrainResponse:
+        """Start training, unless it is running; its result may replace a pinned version."""
+        with unavailable():
+            await self._versions.unpin()
+            await self.flusher.flushed()
+        started = self._training.start(self.version)
+        return api.TrainResponse(started, self._training.out())
+
+    async def models(self) -> api.ModelsResponse:
+        """Return the versions of the prior."""
+        with unavailable():
+            versions, pinned = await self._versions.out(), self._versions.pinned
+        return api.ModelsResponse(self.version, pinned, versions, self._training.out())
+
+    async def activate(self, version: int) -> api.ModelsResponse:
+        """Make a version the active one; unless it is the newest, it is pinned."""
+        with unavailable():
+            await self._versions.activate(version)
+            await self.flusher.flushed()
+        return await self.models()
+
+    async def insights(self) -> api.Insights:
+        """Return what the dashboard shows."""
+        now, k = self._now(), self._settings.ranking.k
+        with unavailable():
+            minutes = await self._activity.minutes(now - HOUR)
+            found = await self._surveyor.survey(self._versions.model, now)
+            versions = await self._versions.out()
+            first = await self._store.meta.get(FIRST_ITEM)
+        shadow = self._settings.ranking.mode == "shadow"
+        return api.Insights(
+            now=now,
+            model=self.version,
+            mode=self._settings.ranking.mode,
+            k=k,
+            new_seconds=self._settings.insights.new_seconds,
+            first_item=None if first is None else float(first),
+            totals=self._activity.totals,
+            minutes=[overview.minute_out(minute) for minute in minutes],
+            waiting=api.WaitingTimes(overview.waiting(found.waits), overview.waiting(found.earned)),
+            buried=found.buried,
+            exploration=overview.exploration_out(minutes, found.found),
+            calibration=overview.calibration(found),
+            models=versions,
+            training=self._training.out(),
+            shadow=overview.shadow_out(minutes) if shadow else None,
+        )
+
+    async def _train_if_due(self) -> None:
+        if self._training.due():
+            self._training.start(self.version)
+
+    async def _adopt(self, fitted: TrainingResult, against: int) -> str:
+        outcome = await self._versions.adopt(fitted, against)
+        await self.flusher.flushed()
+        return outcome
+
+    async def _roll_up(self) -> None:
+        now, kept = self._now(), self._settings.store.retention_seconds
+        oldest = now - max(kept, HOUR)  # minute, since the dashboard shows an hour
+        await self._store.log.roll_up(now - kept, minutes_before=oldest)
+
+
+async def _fix_behaviors(store: Store, declared: Behaviors, stored: str | None) -> None:
+    """Keep the names of behaviors in the order by which the store counts them.
+
+    More may be declared later if they are worth more: then the numbers of the others stay.
+    """
+    names = list(declared.names)
+    known = names if stored is None else json.loads(stored)
+    if names[: len(known)] != known:
+        raise SettingsError(
+            f"events.behaviors: the store counts {', '.join(known)}, from the least worth to the "
+            f"most; the settings have {', '.join(names)}. Declare these and, worth more, others, "
+            "or serve another store"
+        )
+    if known != names or stored is None:
+        await store.meta.set({BEHAVIORS: json.dumps(names)})

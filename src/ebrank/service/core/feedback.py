@@ -1,0 +1,237 @@
+"""Which events count: each is held against the list that was logged, never against what is claimed.
+
+A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
+`unknown_type`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+from cachetools import LRUCache
+
+from ebrank.evidence import Behaviors
+from ebrank.service import api
+from ebrank.service.core import ranking_ids
+from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.insight.activity import Activity
+from ebrank.service.settings import Settings
+from ebrank.service.store import counting
+from ebrank.service.store.base import Store
+from ebrank.service.store.counting import IMPRESSION
+from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
+from ebrank.typing import SmallInts
+
+MOST_SLOTS = 1_000_000
+"""Of the lists in memory together: some 40,000 of ten items, and about 20 MB."""
+SLOTS_OF_A_LIST = 15
+"""What a list takes beside its slots."""
+
+
+class Served(NamedTuple):
+    """A list that was served: its query, when, whether that counts, and the rows of its items."""
+
+    query: str
+    time: float
+    counted: bool
+    rows: SmallInts
+
+    @classmethod
+    def of(cls, entry: RankingEntry, rows: Sequence[int]) -> Served:
+        """Return what has to be known of a list, given the rows of its items."""
+        return cls(entry.query, entry.time, entry.counted, np.array(rows, np.int32))
+
+
+class RecentLists:
+    """The lists served last, since most feedback cites one of them; others are in the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._recent: LRUCache[str, Served] = LRUCache(
+            MOST_SLOTS, lambda served: len(served.rows) + SLOTS_OF_A_LIST
+        )
+
+    def add(self, ranking_id: str, served: Served) -> None:
+        """Remember a list."""
+        self._recent[ranking_id] = served
+
+    async def get(
+        self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery]]
+    ) -> Served | None:
+        """Return a list that is still in the log; `live` finds its query."""
+        served = self._recent.get(ranking_id)
+        if served is None and ranking_ids.number_of(ranking_id) is not None:
+            entry = await self._store.log.ranking(ranking_id)
+            if entry is not None:
+                rows = (await live(entry.query)).rows_of(entry.items)
+                # All are known, since items are never forgotten.
+                served = Served.of(entry, [-1 if row is None else row for row in rows])
+                self.add(ranking_id, served)
+        return served
+
+
+class Cited(NamedTuple):
+    """A list that events cite, its query, and the ranks of its items by their names."""
+
+    served: Served
+    live: LiveQuery
+    ranks: Mapping[str, int]
+
+
+class Counted(NamedTuple):
+    """An event that may count, its query, and the row of its item.
+
+    The store decides whether it does: it may be a duplicate, or its item be shown already.
+    """
+
+    entry: EventEntry
+    live: LiveQuery
+    row: int
+
+
+class FeedbackRules:
+    """Holds events against the lists they cite."""
+
+    def __init__(self, settings: Settings, behaviors: Behaviors) -> None:
+        self._outcomes = {name: behaviors.outcome(name) for name in behaviors.names}
+        self._types = {IMPRESSION, *self._outcomes, *settings.events.other}
+        self._future = settings.events.future_seconds
+        self._retention = settings.store.retention_seconds
+
+    def judge(
+        self, event: api.EventIn | api.Malformed, lists: Mapping[str, Cited], now: float
+    ) -> Counted | str:
+        """Return the event as it is logged, or the reason why it is rejected."""
+        if isinstance(event, api.Malformed):
+            return f"malformed: {event.reason}"
+        time = _seconds(event.time, now)
+        problem = self._misshapen(event) or self._mistimed(time, now)
+        if problem:
+            return problem
+        cited = lists.get(event.ranking_id)
+        made = ranking_ids.time_of(event.ranking_id) if cited is None else cited.served.time
+        if made is not None and made < now - self._retention:
+            return f"expired: rankings are kept for {self._retention:g} seconds"
+        if cited is None:
+            return "unknown_ranking: no list of this name was served"
+        return self._resolved(event, cited, time, now)
+
+    def _resolved(self, event: api.EventIn, cited: Cited, time: float, now: float) -> Counted | str:
+        """Return the event with the rank that was logged with its list."""
+        rank = cited.ranks.get(event.item)
+        if rank is None:
+            return "unknown_item: the item is not in this list"
+        row, outcome = int(cited.served.rows[rank - 1]), self._outcomes.get(event.type, 0)
+        logged = EventEntry(
+            event_id=event.event_id,
+            ranking_id=event.ranking_id,
+            query=cited.served.query,
+            item=event.item,
+            type=event.type,
+            rank=rank,
+            outcome=outcome,
+            shows=not cited.served.counted and (outcome > 0 or event.type == IMPRESSION),
+            time=time,
+            received=now,
+            hint=Hint((row,), (bool(math.isnan(cited.live.state.first_shown[row])),)),
+        )
+        return Counted(logged, cited.live, row)
+
+    def _misshapen(self, event: api.EventIn) -> str | None:
+        for name in ("event_id", "ranking_id", "item", "type"):
+            value = getattr(event, name)
+            if not value:
+                return f"malformed: {name} is empty"
+            if len(value) > api.LONGEST_NAME:
+                return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
+        if event.type not in self._types:
+            return f"unknown_type: the type is one of {', '.join(sorted(self._types))}"
+        return None
+
+    def _mistimed(self, time: float, now: float) -> str | None:
+        if not math.isfinite(time):
+            return "malformed: time is not a finite number"
+        if time > now + self._future:
+            return f"future: time is more than {self._future:g} seconds ahead of our clock"
+        return None
+
+
+class Feedback:
+    """Counts events."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: FeedbackRules,
+        queries: Queries,
+        lists: RecentLists,
+        activity: Activity,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._queries = queries
+        self._lists = lists
+        self._activity = activity
+        self._clock = clock
+
+    async def take(self, events: Sequence[api.EventIn | api.Malformed]) -> list[api.EventResult]:
+        """Write and count a batch in one transaction; it is on disk after the next flush."""
+        lists = await self._cited(events)
+        now = self._clock()  # after all that may take time: the log's times never go back
+        verdicts = [self._rules.judge(event, lists, now) for event in events]
+        written = iter(await self._written([one for one in verdicts if not isinstance(one, str)]))
+        return [
+            api.EventResult(index, "rejected", verdict)
+            if isinstance(verdict, str)
+            else _result(index, next(written))
+            for index, verdict in enumerate(verdicts)
+        ]
+
+    async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
+        """Return the lists that events cite, as far as they are still there."""
+        found = {}
+        for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
+            served = await self._lists.get(name, self._live)
+            if served is not None:
+                live = await self._live(served.query)
+                names = live.ids.at(served.rows.tolist())
+                ranks = {item: rank for rank, item in enumerate(names, start=1)}
+                found[name] = Cited(served, live, ranks)
+        return found
+
+    async def _live(self, query: str) -> LiveQuery:
+        live = await self._queries.get(query, self._clock())
+        assert live is not None, "a list of it was served"
+        return live
+
+    async def _written(self, batch: Sequence[Counted]) -> list[Written]:
+        """Write events, add the accepted ones to the counts, and return what became of each."""
+        if not batch:
+            return []
+        commit = await self._store.log.write([one.entry for one in batch])
+        changed = {
+            query: self._queries.wrote(query, version) for query, version in commit.versions.items()
+        }
+        for (event, known, row), written in zip(batch, commit.written, strict=True):
+            if written.status != "accepted":
+                continue
+            self._activity.event(known, row, event, written)
+            live = changed[event.query]
+            if live is not None:
+                live.add(counting.as_written(event, written), [row])
+        return commit.written
+
+
+def _result(index: int, written: Written) -> api.EventResult:
+    return api.EventResult(index, written.status, written.reason or None)
+
+
+def _seconds(time: float | datetime | None, now: float) -> float:
+    if time is None:
+        return now
+    return time.timestamp() if isinstance(time, datetime) else time

@@ -1,0 +1,191 @@
+"""How a list is made: EBRank's order over the candidates, within what exploration may do.
+
+A `Listing` holds what is served, what is logged and what an explanation needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.evidence import BehaviorStats, Examination
+from ebrank.ranking import Candidates, Ranking
+from ebrank.service import api
+from ebrank.service.core import exploration
+from ebrank.service.core.exploration import Kept
+from ebrank.service.core.queries import LiveQuery
+from ebrank.service.learning.models import Model
+from ebrank.service.settings import RankingSettings
+from ebrank.typing import Floats, Ints
+
+
+@dataclass(frozen=True)
+class ScoredCandidates:
+    """The candidates of a request in both orders; orders hold positions in `rows`.
+
+    Attributes:
+        rows: the candidates' rows in their query.
+        ranking: all of them by score, best first.
+        relevance_order: all of them by relevance alone.
+    """
+
+    rows: Ints
+    ranking: Ranking
+    relevance_order: Ints
+
+    @property
+    def known(self) -> Candidates:
+        """What is known of each candidate."""
+        return self.ranking.candidates
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list to serve.
+
+    Attributes:
+        candidates: those it was chosen from.
+        places: positions in `candidates.rows`, best rank first.
+        explored: for each rank, whether exploration put the item there.
+        cost: expected clicks lost against the order by relevance alone.
+    """
+
+    candidates: ScoredCandidates
+    places: Ints
+    explored: npt.NDArray[np.bool_]
+    cost: float
+
+    @property
+    def rows(self) -> Ints:
+        """Ints of its items in their query."""
+        return self.candidates.rows[self.places]
+
+    @property
+    def relevance(self) -> Floats:
+        """R̂ of its items."""
+        return self.candidates.known.relevance[self.places]
+
+    @property
+    def scores(self) -> Floats:
+        """What its items were sorted by."""
+        return self.candidates.known.scores[self.places]
+
+
+def scored(
+    live: LiveQuery, model: Model, only: Ints | None = None, draws: np.random.PCG64 | None = None
+) -> ScoredCandidates:
+    """Return the candidates of a query, or only some of them, in both orders.
+
+    A policy that draws takes what addresses its draws from `draws`, or else draws the same for an
+    item every time.
+    """
+    rows, prior = live.candidates, live.prior(model)
+    if only is not None:
+        prior = prior.rows(np.searchsorted(rows, only))
+        rows = only
+    keys = live.tie_keys[rows]
+    drawn = None
+    if draws is not None and model.ranker.policy.noisy:
+        drawn = draws.random_raw(len(rows)).reshape(-1)
+    ranking = model.ranker.rank_by_prior(prior, live.stats[rows], tie_keys=keys, draw_keys=drawn)
+    by_relevance = np.lexsort((keys, -ranking.candidates.relevance))
+    return ScoredCandidates(rows, ranking, by_relevance)
+
+
+def explored_list(
+    candidates: ScoredCandidates, k: int, settings: RankingSettings, p: Floats
+) -> Listing:
+    """Return the list by score, within the guardrails."""
+    return listing(candidates, _guarded(candidates, candidates.ranking.order, k, settings), p)
+
+
+def resumed_list(
+    candidates: ScoredCandidates, kept: Kept, k: int, settings: RankingSettings, p: Floats
+) -> Listing:
+    """Return the list that a user has seen, as far as it still stands.
+
+    It was made within the guardrails for its own k; for another k they are applied again.
+    """
+    place_of = {row: place for place, row in enumerate(candidates.rows.tolist())}
+    seen = np.array([place_of[row] for row in kept.rows.tolist() if row in place_of], np.int64)
+    if k == kept.k:
+        return listing(candidates, exploration.resumed(seen, candidates.relevance_order, k), p)
+    order = exploration.resumed(seen, candidates.relevance_order, len(candidates.rows))
+    return listing(candidates, _guarded(candidates, order, k, settings), p)
+
+
+def _guarded(candidates: ScoredCandidates, order: Ints, k: int, settings: RankingSettings) -> Ints:
+    """Return the first k of an order of all candidates, as far as the guardrails let it."""
+    return exploration.guarded(
+        order,
+        candidates.relevance_order,
+        k,
+        max_explored=settings.max_explored,
+        max_promotion=settings.max_promotion,
+    )
+
+
+def relevance_list(candidates: ScoredCandidates, k: int, p: Floats) -> Listing:
+    """Return the list by relevance alone."""
+    return listing(candidates, candidates.relevance_order[:k], p)
+
+
+def listing(candidates: ScoredCandidates, places: Ints, p: Floats) -> Listing:
+    """Return the list of these places, with what exploration has to do with it."""
+    count = len(places)
+    best = candidates.relevance_order[:count]
+    relevance = candidates.known.relevance
+    cost = float(p[:count] @ (relevance[best] - relevance[places]))
+    return Listing(
+        candidates, places, exploration.explored(places, candidates.relevance_order), cost
+    )
+
+
+def ranked_items(names: Sequence[str], chosen: Listing, *, explain: bool) -> list[api.RankedItem]:
+    """Return a list as it is answered, given the names of its items."""
+    scored_names = zip(names, chosen.scores.tolist(), strict=True)
+    if not explain:
+        return [
+            api.RankedItem(name, rank, score)
+            for rank, (name, score) in enumerate(scored_names, start=1)
+        ]
+    return [
+        api.RankedItem(name, rank, score, **reasons)
+        for rank, ((name, score), reasons) in enumerate(
+            zip(scored_names, _reasons(chosen), strict=True), start=1
+        )
+    ]
+
+
+def _reasons(chosen: Listing) -> list[dict[str, Any]]:
+    ranking = Ranking(chosen.places, chosen.candidates.known)
+    known = ranking.candidates
+    sums, clicks = known.sums, examined_clicks(known.behavior, known.examination)
+    reasons = []
+    for at, place in enumerate(chosen.places.tolist()):
+        why = ranking.explain(place)
+        low, high = ranking.interval[at].tolist()
+        reasons.append(
+            {
+                "relevance": why.relevance,
+                "interval": (low, high),
+                "prior": why.prior,
+                "shown": int(sums.shown[place]),
+                "clicks": int(clicks[place]),
+                "exposure": float(sums.exposure[place]),
+                "bonus": why.bonus,
+                "explored": bool(chosen.explored[at]),
+            }
+        )
+    return reasons
+
+
+def examined_clicks(behavior: BehaviorStats, examination: Examination) -> Ints:
+    """Return how many impressions of each item led to a behavior, where users look."""
+    examined = behavior.valuation(examination).table[: behavior.slots] > 0
+    total: Ints = behavior.counts[:, 1:, examined].sum(axis=(1, 2), dtype=np.int64)
+    return total

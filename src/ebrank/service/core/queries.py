@@ -1,0 +1,277 @@
+"""The queries in memory: read from the store when first needed, dropped when long unused.
+
+A `LiveQuery` is a `QueryState` that follows the log: whoever wrote an entry adds its steps. It also
+keeps what is costly to compute and seldom changes, the α of its candidates.
+
+Other servers may write to the same store. Each write returns the query's version: one more than the
+version in memory means that nobody else wrote, and memory takes the same step. Any other means that
+memory is out of date; it is dropped, and read again before the query's next list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import cycle
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from ebrank.errors import ParameterError
+from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
+from ebrank.evidence.stats import COUNT
+from ebrank.priors.base import ItemPrior
+from ebrank.service.core.feature_schema import filled
+from ebrank.service.core.packed_strings import PackedStrings, encode
+from ebrank.service.learning.models import Model
+from ebrank.service.store import counting
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.records import Hint, NewItem, Operation, QueryState
+from ebrank.typing import Ints, SmallInts
+
+NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
+
+
+class LiveQuery:
+    """A query's items, their counters, and the prior of its candidates.
+
+    A row is an item's place in the arrays; it never changes.
+
+    Attributes:
+        ids: the items' names.
+        state: what the store would load, but for the counts, which are in `stats`.
+        stats: what users did with each item.
+        tie_keys: what orders equal scores, one number per item.
+        since: when it was read; what is not stored is known from then on.
+        earned: how long after entering an item was first listed for its relevance rather than by
+            exploration, in seconds; NaN if it was not seen to.
+        explored_first: whether exploration was what showed it first.
+    """
+
+    __slots__ = (
+        "_prior",
+        "_prior_version",
+        "_seed",
+        "earned",
+        "explored_first",
+        "ids",
+        "since",
+        "state",
+        "stats",
+        "tie_keys",
+    )
+
+    def __init__(
+        self, state: QueryState, *, seed: int, since: float, behaviors: Behaviors = CLICKS
+    ) -> None:
+        self.ids = PackedStrings(state.ids)
+        self.state = replace(state, ids=self.ids, counts=NO_COUNTS)
+        self.since = since
+        self._seed = seed
+        self.tie_keys = _tie_keys(state.query, state.ids, seed)
+        self.earned = np.full(len(state.ids), np.nan, np.float32)
+        self.explored_first = np.zeros(len(state.ids), np.bool_)
+        self._prior: ItemPrior | None = None
+        self._prior_version = -1
+        self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def follows(self, version: int) -> bool:
+        """Take over the version that a write made, if it is the next one; then take its step."""
+        if version != self.state.version + 1:
+            return False
+        self.state.version = version
+        return True
+
+    @property
+    def candidates(self) -> Ints:
+        """Ints of the items that are candidates now, rising."""
+        return np.flatnonzero(self.state.active)
+
+    def prior(self, model: Model) -> ItemPrior:
+        """Return the prior of the candidates, computed once for a model and a set of candidates."""
+        if self._prior is None or self._prior_version != model.version:
+            features = filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
+            self._prior = model.ranker.prior(features)
+            self._prior_version = model.version
+        return self._prior
+
+    def rows_of(self, ids: Sequence[str]) -> list[int | None]:
+        """Return the rows of some items, None for those never heard of."""
+        rows = {item: row for row, item in enumerate(self.ids)}  # too large to keep
+        return [rows.get(item) for item in ids]
+
+    def put(self, items: Iterable[NewItem], time: float) -> int:
+        """Add candidates or change them, as the store did; return how many are new."""
+        state = self.state
+        rows = {item: row for row, item in enumerate(state.ids)}
+        given = {item.id: item.features for item in items}
+        new = [item for item in given if item not in rows]
+        if new:
+            self._append(new, np.array([given[item] for item in new], np.float32), time)
+        for item, features in given.items():
+            if item in rows:
+                state.features[rows[item]] = features
+                state.active[rows[item]] = True
+        self._changed()
+        return len(new)
+
+    def withdraw(self, row: int) -> None:
+        """Note that an item is no candidate any more."""
+        self.state.active[row] = False
+        self._changed()
+
+    def add(self, entry: Operation, rows: Sequence[int]) -> None:
+        """Add what an entry of the log adds to the counts of its items, in these rows."""
+        steps = counting.steps(entry)
+        if not steps:
+            return
+        slots = 1 + max(step.slot for step in steps)
+        if slots > self.stats.slots:
+            self.stats = self.stats.widened(slots)
+        counts = self.stats.counts
+        for row, (_, outcome, slot, amount) in zip(cycle(rows), steps):
+            counts[row, outcome, slot] += amount  # ten of them: a loop is faster than an array
+        if counting.shows(entry):
+            first_shown, time = self.state.first_shown, counting.time_of(entry)
+            for row in rows:
+                if math.isnan(first_shown[row]):
+                    first_shown[row] = time
+
+    def hint(self, rows: Sequence[int]) -> Hint:
+        """Return what is known of the items in these rows, for an entry that names them."""
+        return Hint(rows, np.isnan(self.state.first_shown[rows]).tolist())
+
+    def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
+        state, count = self.state, len(ids)
+        self.ids = state.ids = self.ids.extended(ids)
+        state.features = np.concatenate([state.features, features])
+        behaviors = self.stats.behaviors
+        none = np.zeros((count, behaviors.outcomes, 1), COUNT)
+        self.stats = BehaviorStats(stacked([self.stats.counts, none], behaviors), behaviors)
+        state.entered = np.concatenate([state.entered, np.full(count, time)])
+        state.first_shown = np.concatenate([state.first_shown, np.full(count, np.nan)])
+        state.active = np.concatenate([state.active, np.ones(count, np.bool_)])
+        self.earned = np.concatenate([self.earned, np.full(count, np.nan, np.float32)])
+        self.explored_first = np.concatenate([self.explored_first, np.zeros(count, np.bool_)])
+        self.tie_keys = np.concatenate([self.tie_keys, _tie_keys(state.query, ids, self._seed)])
+
+    def _changed(self) -> None:
+        """Forget what was computed for another set of candidates."""
+        self._prior = None
+
+
+class Queries:
+    """The live queries, as many as fit; the one longest unused is dropped first."""
+
+    def __init__(
+        self, store: Store, *, seed: int, most_items: int, behaviors: Behaviors = CLICKS
+    ) -> None:
+        self._store = store
+        self._behaviors = behaviors
+        self._seed = seed
+        self._most_items = most_items
+        self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
+        self._sizes: dict[str, int] = {}
+        self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
+        self._items = 0
+
+    async def get(self, query: str, now: float) -> LiveQuery | None:
+        """Return a query, None if the store does not know it."""
+        live = self._live.get(query)
+        if live is not None:
+            self._live.move_to_end(query)
+            return live
+        loading = self._loading.get(query)
+        if loading is None:
+            # A task of its own: a caller that goes away must not take the others along.
+            loading = asyncio.create_task(self._load(query, now))
+            self._loading[query] = loading
+        return await asyncio.shield(loading)
+
+    async def _load(self, query: str, now: float) -> LiveQuery | None:
+        try:
+            state = await self._store.items.load(query)
+        finally:
+            del self._loading[query]
+        if state is None:
+            return None
+        live = self._made(state, now)
+        self.admit(live)
+        return live
+
+    def _made(self, state: QueryState, now: float) -> LiveQuery:
+        try:
+            return LiveQuery(state, seed=self._seed, since=now, behaviors=self._behaviors)
+        except ParameterError as problem:
+            raise StoreError(
+                f"query {state.query!r} is damaged: {problem}. `ebrank replay` tells more"
+            ) from problem
+
+    def wrote(self, query: str, version: int) -> LiveQuery | None:
+        """Return the query that must take the step of a write, which made this version.
+
+        None if it is not in memory, or not any more because somebody else wrote in between: it is
+        read with the step in it when it is needed.
+        """
+        live = self._live.get(query)
+        if live is not None and not live.follows(version):
+            self._drop(query)
+            return None
+        return live
+
+    def empty(self, query: str, width: int, now: float) -> LiveQuery:
+        """Return a query nobody has heard of, not yet kept."""
+        state = QueryState(
+            query,
+            [],
+            np.zeros((0, width), np.float32),
+            NO_COUNTS,
+            np.zeros(0),
+            np.zeros(0),
+            np.zeros(0, np.bool_),
+        )
+        return self._made(state, now)
+
+    def admit(self, live: LiveQuery) -> None:
+        """Keep a query that has grown, or is new; drop others if memory is short."""
+        name = live.state.query
+        self._live[name] = live
+        self._live.move_to_end(name)
+        self._items += len(live) - self._sizes.get(name, 0)
+        self._sizes[name] = len(live)
+        while self._items > self._most_items and len(self._live) > 1:
+            self._drop(next(iter(self._live)))
+
+    def _drop(self, query: str) -> None:
+        del self._live[query]
+        self._items -= self._sizes.pop(query)
+
+    def recent(self, most: int) -> list[LiveQuery]:
+        """Return the queries used last, the latest first."""
+        names = reversed(self._live)
+        return [self._live[name] for name, _ in zip(names, range(most), strict=False)]
+
+
+def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
+    """Return counts of items laid end to end, with an outcome for each behavior."""
+    slots = max(part.shape[2] for part in parts)
+    counts = np.zeros((sum(map(len, parts)), behaviors.outcomes, slots), COUNT)
+    begin = 0
+    for part in parts:
+        counts[begin : begin + len(part), : part.shape[1], : part.shape[2]] = part
+        begin += len(part)
+    return counts
+
+
+def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint32]:
+    """Return a key for each item that depends on nothing but the seed and both names."""
+    names = (f"{len(query)}:{query}{item}" for item in ids)
+    keys = (xxhash.xxh3_64_intdigest(encode(name), seed) >> 32 for name in names)
+    return np.fromiter(keys, np.uint32, len(ids))

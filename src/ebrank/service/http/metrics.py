@@ -1,0 +1,109 @@
+"""What is counted and logged of every request, for Prometheus and for the access log.
+
+Counting with `prometheus_client` costs 4 µs a request, by hand it cost 1 µs: under 1 % of a list.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from ebrank.service import api
+from ebrank.service.http.access_log import Access, AccessLog
+
+if TYPE_CHECKING:
+    from ebrank.service.core.engine import Engine
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_METHODS = {"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"}
+
+
+class Metrics:
+    """Counts requests and what came of them, and writes the access log.
+
+    Attributes:
+        in_flight: requests being served.
+    """
+
+    def __init__(self, log: AccessLog | None, engine: Engine) -> None:
+        self._log = log
+        self.in_flight = 0
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
+        self._registry = own = CollectorRegistry()
+        self._requests = Counter(
+            "ebrank_http_requests_total",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=own,
+        )
+        self._seconds = Histogram(
+            "ebrank_http_request_seconds",
+            "Time from arrival to answer.",
+            ("route",),
+            buckets=SECONDS,
+            registry=own,
+        )
+        self._rankings = Counter("ebrank_rankings_total", "Lists served.", registry=own)
+        self._slots = Counter("ebrank_slots_total", "Items in lists served.", registry=own)
+        self._events = Counter("ebrank_events_total", "Events received.", ("status",), registry=own)
+        self._shadow = Counter(
+            "ebrank_shadow_different_total",
+            "Lists EBRank would have ordered otherwise.",
+            registry=own,
+        )
+        flushes = Histogram(
+            "ebrank_flush_seconds",
+            "Time of a flush, which many may share.",
+            buckets=SECONDS,
+            registry=own,
+        )
+        engine.flusher.on_flush = flushes.observe
+        for name, meaning, value in (
+            ("http_in_flight", "Requests being served.", lambda: self.in_flight),
+            ("flush_waiting", "Who waits for a flush.", lambda: engine.flusher.waiting),
+            ("model_version", "Version of the prior in use.", lambda: engine.version),
+            (
+                "clock_lag_seconds",
+                "How far the clock is behind the log, whose times then stand still.",
+                lambda: engine.clock_lag,
+            ),
+        ):
+            Gauge(f"ebrank_{name}", meaning, registry=own).set_function(value)
+        ProcessCollector(registry=own)
+
+    def text(self) -> bytes:
+        """Return the page that Prometheus reads."""
+        return generate_latest(self._registry)
+
+    def answered(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
+        """Count one request, and log it."""
+        # A label for each word that somebody makes up would be endless.
+        known = method if method in _METHODS else "other"
+        self._requests.labels(known, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+        if self._log is not None:
+            self._log.write(Access(time.time(), known, route, status, seconds, caller))
+
+    def served(self, answer: object) -> None:
+        """Count what an answer says."""
+        if isinstance(answer, api.RankResponse):
+            self._rankings.inc()
+            self._slots.inc(len(answer.items))
+            if isinstance(answer.would_rank, list):
+                served = [item.id for item in answer.items]
+                self._shadow.inc(served != answer.would_rank[: len(served)])
+        elif isinstance(answer, api.FeedbackResponse):
+            for status in ("accepted", "duplicate", "rejected"):
+                self._events.labels(status).inc(getattr(answer, status))

@@ -1,0 +1,121 @@
+"""Keeps count of what the dashboard shows, while it happens.
+
+Sums of minutes and totals are written to the store every few seconds; a crash loses the last of
+them. The counters that rank items are never lost: they do not pass through here.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from ebrank.service import api
+from ebrank.service.core.lists import Listing
+from ebrank.service.core.queries import LiveQuery
+from ebrank.service.insight.minutes import MinuteBook
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
+from ebrank.typing import Bools, Floats, Ints
+
+TOTALS = "totals"
+
+
+class Activity:
+    """Counts lists, events and items."""
+
+    def __init__(
+        self, store: Store, new_seconds: float, examination: Floats, totals: str | None
+    ) -> None:
+        """Take p of the ranks, and the totals as the store keeps them."""
+        self._store = store
+        self._examination = examination
+        self._new_seconds = new_seconds
+        self._book = MinuteBook()
+        self._totals: dict[str, int] = {"rankings": 0, "events": 0, "clicks": 0, "items": 0}
+        self._totals |= {"queries": 0} | (json.loads(totals) if totals else {})
+        self._changed = False
+
+    @property
+    def totals(self) -> api.Totals:
+        """Since the store was made."""
+        return api.Totals(**self._totals)
+
+    def items(self, *, items: int, queries: int) -> None:
+        """Count items, and queries, that are new."""
+        self._count(items=items, queries=queries)
+
+    def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
+        """Count a list; call it before its steps are added to the counters."""
+        rows, new = served.rows, self._new(live, served.rows, entry.time)
+        unseen = np.isnan(live.state.first_shown[rows])
+        live.explored_first[rows] |= unseen & served.explored
+        p = self._examination[: len(rows)] * entry.counted
+        deserved = rows[~served.explored & np.isnan(live.earned[rows])]
+        live.earned[deserved] = entry.time - live.state.entered[deserved]
+        self._count(rankings=1)
+        self._book.add(
+            entry.time,
+            rankings=1,
+            exposure_new=float(p[new].sum()),
+            exposure_old=float(p[~new].sum()),
+            exploration_cost=served.cost,
+            explored=int(served.explored.sum()),
+        )
+
+    def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
+        """Count an event that was accepted; the first behavior on an impression is its click."""
+        new = live.state.entered[row] > entry.received - self._new_seconds
+        age = "new" if new else "old"
+        clicked = written.outcome > 0 and not written.replaces
+        self._count(events=1, clicks=int(clicked))
+        values = {"events": 1.0}
+        if clicked:
+            values |= {"clicks": 1.0, f"clicks_{age}": 1.0}
+        if written.shows:
+            values[f"exposure_{age}"] = float(self._examination[entry.rank - 1])
+        self._book.add(entry.received, **values)
+
+    def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
+        """Compare a list that was served with the one EBRank would have served."""
+        p = self._examination[: len(served.places)]
+        slots = max(len(served.places), 1)
+        self._book.add(
+            entry.time,
+            shadow_rankings=1,
+            shadow_different=float(not np.array_equal(served.places, would.places)),
+            shadow_overlap=float(np.isin(served.places, would.places).sum()) / slots,
+            shadow_gain=float(p @ (would.relevance - served.relevance)),
+            shadow_new=float(self._new(live, would.rows, entry.time).sum()) / slots,
+            shadow_served_new=float(self._new(live, served.rows, entry.time).sum()) / slots,
+        )
+
+    def latency(self, time: float, seconds: float) -> None:
+        """Count an answer that took so long."""
+        self._book.latency(time, seconds)
+
+    async def minutes(self, since: float) -> list[Minute]:
+        """Return the sums of each minute since a time."""
+        await self.save()
+        return await self._store.meta.minutes(since)
+
+    async def save(self) -> None:
+        """Hand to the store what is not there yet; what it does not take is kept."""
+        minutes, changed = self._book.taken(), self._changed
+        if not minutes and not changed:
+            return
+        self._changed = False
+        try:
+            await self._store.meta.set({TOTALS: json.dumps(self._totals)}, minutes)
+        except StoreError:
+            self._book.put_back(minutes)
+            self._changed = True
+            raise
+
+    def _count(self, **more: int) -> None:
+        for name, value in more.items():
+            self._totals[name] += value
+        self._changed = True
+
+    def _new(self, live: LiveQuery, rows: Ints, time: float) -> Bools:
+        return live.state.entered[rows] > time - self._new_seconds

@@ -1,0 +1,188 @@
+"""A new version of the prior from what a store holds, and whether it is better than the last.
+
+Queries are split by a hash of their names: some train, the others judge and do nothing else. Where
+there are few queries, items are split instead. A new version is better if its mean loss on the rows
+that judge is not higher than that of the version in use on the same rows.
+
+Ranking knows the candidates of a query alone, so their ranges and means are what training scales
+and fills by. Withdrawn items teach too, with features moved into the range of the candidates.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from ebrank import model_file
+from ebrank import policy as policies
+from ebrank.evidence import BehaviorStats
+from ebrank.features import Scaling
+from ebrank.ranker import EBRanker
+from ebrank.service.core.feature_schema import filled
+from ebrank.service.core.packed_strings import encode
+from ebrank.service.core.queries import stacked
+from ebrank.service.learning.models import own_parts
+from ebrank.service.settings import EventsSettings, ExaminationSettings
+from ebrank.service.store.base import StoreView
+from ebrank.service.store.records import QueryState
+from ebrank.typing import Bools, Features
+
+FEW_QUERIES = 10
+
+
+class TrainingJob(msgspec.Struct, frozen=True):
+    """What to fit: see the settings of the same names."""
+
+    active: int
+    policy: str = "ebrank"
+    examination: ExaminationSettings = ExaminationSettings()
+    behaviors: tuple[str, ...] = ("click",)
+    scaling: Literal["query", "global", "none"] = "query"
+    fill_by_mean: bool = False
+    min_rows: int = 20
+    validation_share: float = 0.2
+    tolerance: float = 0.0
+
+    def ranker(self, scaling: Scaling | None = None) -> EBRanker:
+        """Return a ranker that has learned nothing yet."""
+        # One thread: requests are served beside it, and have the other cores.
+        curve = self.examination.examination()
+        return EBRanker(self.policy, examination=curve, scaling=scaling, threads=1)
+
+
+class TrainingResult(msgspec.Struct, frozen=True):
+    """What came of it; `document` is the model file, None if there was too little to learn from."""
+
+    rows: int
+    better: bool
+    reason: str
+    validation_loss: float | None = None
+    previous_loss: float | None = None
+    document: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """All items of all queries, and the model in use.
+
+    `active` marks candidates, `judges` the rows that judge, `seen` those ever shown. A query
+    without candidates is taken as it was, with all of its items. `document` is the file of the
+    version in use, None before any training.
+    """
+
+    features: Features
+    stats: BehaviorStats
+    pointers: npt.NDArray[np.int64]
+    active: Bools
+    judges: Bools
+    seen: Bools
+    document: bytes | None = None
+
+    def part(self, scaling: Scaling, rows: Bools) -> tuple[Features, BehaviorStats]:
+        """Return some rows, scaled as ranking would, namely by the candidates of their query."""
+        features = self._among_candidates() if scaling.kind == "query" else self.features
+        return scaling(features, self.pointers)[rows], self.stats[np.flatnonzero(rows)]
+
+    def _among_candidates(self) -> Features:
+        """Return the features, those of withdrawn items moved into the range of the candidates."""
+        if self.active.all():
+            return self.features
+        moved = self.features.copy()
+        for begin, end in itertools.pairwise(self.pointers.tolist()):
+            candidates = moved[begin:end][self.active[begin:end]]
+            np.clip(
+                moved[begin:end],
+                candidates.min(axis=0),
+                candidates.max(axis=0),
+                out=moved[begin:end],
+            )
+        return moved
+
+
+def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
+    """Return a new version of the prior, and what the rows that judge say of it."""
+    if table is None or table.seen.sum() < job.min_rows:
+        count = 0 if table is None else int(table.seen.sum())
+        return TrainingResult(count, False, f"{count} items were shown, {job.min_rows} are needed")
+    training, judging = table.seen & ~table.judges, table.seen & table.judges
+    if not training.any() or not judging.any():
+        return TrainingResult(
+            int(table.seen.sum()), False, "too few items to train and to judge with"
+        )
+    ranker = _fitted(table, training, job)
+    new = _loss(ranker, table, judging, job)
+    old = _loss(_active(table.document, job), table, judging, job)
+    better = new <= old + job.tolerance
+    verdict = "not worse than" if better else "worse than"
+    return TrainingResult(
+        rows=int(training.sum()),
+        better=better,
+        reason=f"loss {new:.6f} is {verdict} {old:.6f} of version {job.active}",
+        validation_loss=new,
+        previous_loss=old,
+        document=model_file.to_bytes(ranker).decode(),
+    )
+
+
+async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
+    """Return the items of all queries, None if there is not one."""
+    loaded = [await store.items.load(query) for query in await store.items.queries()]
+    states = [state for state in loaded if state is not None]
+    if not states:
+        return None
+    active = [state.active if state.active.any() else ~state.active for state in states]
+    by_query = sum(bool(state.counts.any()) for state in states) >= FEW_QUERIES
+    behaviors = EventsSettings(behaviors=job.behaviors).declared()
+    stats = BehaviorStats(stacked([state.counts for state in states], behaviors), behaviors)
+    return TrainingTable(
+        features=np.concatenate(
+            [
+                filled(state.features, by_mean=job.fill_by_mean, among=among)
+                for state, among in zip(states, active, strict=True)
+            ]
+        ),
+        stats=stats,
+        pointers=np.cumsum([0, *(len(state.ids) for state in states)]),
+        active=np.concatenate(active),
+        judges=np.concatenate(
+            [_judges(state, job.validation_share, by_query=by_query) for state in states]
+        ),
+        seen=stats.sums(job.examination.examination()).shown > 0,
+        document=await store.models.document(job.active) if job.active else None,
+    )
+
+
+def _judges(state: QueryState, share: float, *, by_query: bool) -> Bools:
+    if by_query:
+        return np.full(len(state.ids), _fraction(state.query) < share)
+    return np.array([_fraction(f"{state.query}\n{item}") < share for item in state.ids], np.bool_)
+
+
+def _fraction(name: str) -> float:
+    """Return a number in [0, 1) that depends on a name alone."""
+    return float(xxhash.xxh3_64_intdigest(encode(name)) / 2**64)
+
+
+def _fitted(table: TrainingTable, training: Bools, job: TrainingJob) -> EBRanker:
+    scaling = Scaling.learn(job.scaling, table.features[training])
+    return job.ranker(scaling).fit(*table.part(scaling, training))
+
+
+def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
+    if document is None:
+        return job.ranker()
+    allowed = own_parts(policies.parse(job.policy))
+    return model_file.from_bytes(document, f"model {job.active}", allow=allowed)
+
+
+def _loss(ranker: EBRanker, table: TrainingTable, rows: Bools, job: TrainingJob) -> float:
+    """Return the mean marginal-likelihood loss of a ranker's prior on some rows."""
+    judged = EBRanker(ranker.policy, examination=job.examination.examination(), threads=1)
+    judged.state_ = ranker.state_
+    return judged.loss(*table.part(ranker.scaling or Scaling(), rows))

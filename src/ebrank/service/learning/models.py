@@ -1,0 +1,92 @@
+"""The prior in use: a version, and the library's ranker that holds it.
+
+The file of a model says how to scale features, and which family, learner and evidence it learned
+with; those are followed. What only shapes the list, its bonus, is the server's own setting, and so
+is the examination curve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ebrank import model_file
+from ebrank import policy as policies
+from ebrank.evidence import Behaviors, BehaviorStats
+from ebrank.features import Scaling
+from ebrank.policy import Policy
+from ebrank.priors.base import State
+from ebrank.priors.learners.linear import Linear
+from ebrank.ranker import EBRanker
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import StoreError, StoreView
+
+
+@dataclass(frozen=True)
+class Model:
+    """A version of the prior, ready to rank with.
+
+    Attributes:
+        version: 0 before any training, when α is 1 for all.
+        ranker: whose prior it is.
+        fill_by_mean: whether a missing feature becomes its query's mean rather than 0.
+    """
+
+    version: int
+    ranker: EBRanker
+    fill_by_mean: bool
+
+
+def untrained(settings: Settings) -> EBRanker:
+    """Return the ranker before any training."""
+    policy, curve = policies.parse(settings.ranking.policy), settings.examination.examination()
+    return EBRanker(policy, examination=curve, threads=1)  # other cores have other requests
+
+
+async def load(store: StoreView, version: int, settings: Settings) -> Model:
+    """Return a version from the store."""
+    ranker = untrained(settings)
+    if version:
+        document = await store.models.document(version)
+        if document is None:
+            raise StoreError(f"the store has no model {version}")
+        ranker = _served(document, f"model {version} of the store", ranker)
+    return Model(version, ranker, settings.features.missing == "mean")
+
+
+def _served(document: bytes, name: str, untrained: EBRanker) -> EBRanker:
+    """Return the ranker in a file, with what the server's settings say of lists."""
+    own = untrained.policy
+    learned = model_file.from_bytes(document, name, allow=own_parts(own))
+    bonus = {field.name: getattr(own.bonus, field.name) for field in fields(own.bonus)}  # type: ignore[arg-type]
+    ranker = EBRanker(
+        learned.policy.with_parameters(bonus=own.choices.bonus, part=own.choices.part, **bonus),
+        examination=untrained.examination,
+        scaling=learned.scaling,
+        threads=untrained.threads,
+    )
+    ranker.state_ = learned.state_
+    return ranker
+
+
+def own_parts(policy: Policy) -> list[str]:
+    """Return the parts of a policy that are not the library's: a server's settings allow them."""
+    chosen = (policy.choices.family, policy.choices.learner, policy.choices.bonus)
+    return [part for part in chosen if ":" in part]
+
+
+def warm_up(model: Model, behaviors: Behaviors) -> None:
+    """Compile, or read from the cache, what a request would otherwise wait for."""
+    ranker = EBRanker(
+        model.ranker.policy,
+        examination=model.ranker.examination,
+        scaling=Scaling("query"),
+        threads=1,
+    )
+    features = np.array([[0.0], [1.0]], np.float32)
+    states: list[State | None] = [None]
+    if isinstance(ranker.policy.learner, Linear):
+        states.append({"weights": np.ones(1), "intercept": np.ones(1), "ridge": np.ones(1)})
+    for ranker.state_ in states:
+        _ = ranker.rank(features, BehaviorStats.zeros(2, behaviors=behaviors)).interval

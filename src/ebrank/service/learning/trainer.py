@@ -1,0 +1,83 @@
+"""The trainer: a process of its own, which reads a store, fits a prior, prints it, and ends.
+
+It writes nothing, so it may be killed at any moment. The server starts it by `in_process` as
+
+    python -m ebrank.service.learning.trainer STORE
+
+with a `TrainingJob` as JSON on its standard input, and reads a `TrainingResult` from its output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+
+import msgspec
+
+from ebrank.errors import EBRankError
+from ebrank.service.learning.fitting import TrainingJob, TrainingResult, TrainingTable, fit, gather
+from ebrank.service.store import StoreView, open
+
+NICENESS = 10
+"""Requests come first."""
+
+
+class TrainerError(EBRankError):
+    """A run that ended without a result."""
+
+
+async def in_process(url: str, task: TrainingJob) -> TrainingResult:
+    """Return what a trainer of its own process makes of a store."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "ebrank.service.learning.trainer",
+        url,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+    )
+    try:
+        output, errors = await process.communicate(msgspec.json.encode(task))
+    except asyncio.CancelledError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+    if process.returncode:
+        lines = errors.decode(errors="replace").strip().splitlines()
+        told = lines[-1] if lines else f"it ended with code {process.returncode}"
+        raise TrainerError(f"the trainer failed: {told}")
+    return msgspec.json.decode(output, type=TrainingResult)
+
+
+async def in_thread(store: StoreView, task: TrainingJob) -> TrainingResult:
+    """Return what is made of a store that no other process can read."""
+    return await asyncio.to_thread(fit, await gather(store, task), task)
+
+
+def main() -> int:
+    """Fit what the standard input asks for; return the exit code."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    job = msgspec.json.decode(sys.stdin.buffer.read(), type=TrainingJob)
+    try:
+        fitted = fit(asyncio.run(_gathered(sys.argv[1], job)), job)
+    except EBRankError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    sys.stdout.buffer.write(msgspec.json.encode(fitted))
+    return 0
+
+
+async def _gathered(url: str, job: TrainingJob) -> TrainingTable | None:
+    """Read a store and let go of it: what is read keeps the server from tidying up."""
+    async with open(url, "read") as store:
+        return await gather(store, job)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

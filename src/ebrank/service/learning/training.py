@@ -1,0 +1,130 @@
+"""When the prior is refitted, and what becomes of the result; seen from the server.
+
+A run never blocks a request: it is a process (`trainer`), or a thread where the store is in memory.
+Only the server writes, and it writes a model and that it is the active one in one transaction; so
+whoever is killed when, there always is a version to serve with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from ebrank.errors import EBRankError
+from ebrank.service import api
+from ebrank.service.core.clock import log
+from ebrank.service.learning.fitting import TrainingJob, TrainingResult
+from ebrank.service.settings import Settings
+
+Run = Callable[[TrainingJob], Awaitable[TrainingResult]]
+Adopt = Callable[[TrainingResult, int], Awaitable[str]]
+"""Takes in what a run made, and the version it was judged against."""
+
+
+def job(settings: Settings, active: int) -> TrainingJob:
+    """Return what the settings say to fit."""
+    return TrainingJob(
+        active=active,
+        policy=settings.ranking.policy,
+        examination=settings.examination,
+        behaviors=settings.events.behaviors,
+        scaling=settings.features.scaling,
+        fill_by_mean=settings.features.missing == "mean",
+        min_rows=settings.training.min_rows,
+        validation_share=settings.training.validation_share,
+        tolerance=settings.training.tolerance,
+    )
+
+
+class Training:
+    """Starts runs: on demand, on a schedule, after so many events; one at a time."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        run: Run,
+        adopt: Adopt,
+        clock: Callable[[], float],
+        timer: Callable[[], float],
+    ) -> None:
+        """Take what runs a job, and what takes in its result and says what became of it.
+
+        The clock tells when runs were, the timer when the next one is due, even if the clock is
+        set back. The first scheduled run is one interval from now.
+        """
+        self._settings = settings
+        self._run = run
+        self._adopt = adopt
+        self._clock = clock
+        self._timer = timer
+        self._task: asyncio.Task[None] | None = None
+        self._events = 0
+        self._last = timer()
+        self._started: float | None = None
+        self._finished: float | None = None
+        self._outcome = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way."""
+        return self._task is not None and not self._task.done()
+
+    def events(self, count: int) -> None:
+        """Note events that were counted."""
+        self._events += count
+
+    def start(self, active: int) -> bool:
+        """Start a run against the active version, unless one is under way."""
+        if self.running:
+            return False
+        self._events, self._last = 0, self._timer()
+        self._started, self._finished = self._clock(), None
+        self._task = asyncio.create_task(self._train(job(self._settings, active)))
+        return True
+
+    def due(self) -> bool:
+        """Return whether it is time for a run; without new events it never is."""
+        after, every = self._settings.training.after_events, self._settings.training.every_seconds
+        by_events = after > 0 and self._events >= after
+        by_time = every > 0 and self._events > 0 and self._waited() >= every
+        return not self.running and (by_events or by_time)
+
+    def out(self) -> api.TrainingOut:
+        """Return the state of training."""
+        after, every = self._settings.training.after_events, self._settings.training.every_seconds
+        return api.TrainingOut(
+            running=self.running,
+            started=self._started,
+            finished=self._finished,
+            outcome=self._outcome,
+            next_events=max(after - self._events, 0) if after else None,
+            next_time=self._clock() + max(every - self._waited(), 0.0) if every else None,
+        )
+
+    def _waited(self) -> float:
+        """Return the seconds since the last run began."""
+        return self._timer() - self._last
+
+    async def finished(self) -> None:
+        """Return when no run is under way."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def close(self) -> None:
+        """End a run; it has changed nothing yet."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _train(self, task: TrainingJob) -> None:
+        try:
+            self._outcome = await self._adopt(await self._run(task), task.active)
+        except EBRankError as problem:
+            self._outcome = str(problem)
+        except Exception as problem:  # no more processes, say: the next run may do better
+            log.exception("a training run failed")
+            self._outcome = f"the run failed: {type(problem).__name__}: {problem}"
+        finally:
+            self._finished = self._clock()

@@ -1,0 +1,141 @@
+"""The versions of the prior: which one ranks, how a new one is taken in, and how to go back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ebrank.service import api
+from ebrank.service.core.problems import NotFound
+from ebrank.service.learning import models
+from ebrank.service.learning.fitting import TrainingJob, TrainingResult
+from ebrank.service.learning.models import Model
+from ebrank.service.learning.trainer import in_process, in_thread
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+from ebrank.service.store.records import ModelRecord
+
+PINNED, YES, NO = "pinned", "yes", "no"
+"""The setting of the store that says whether the active version is pinned."""
+
+
+class ModelVersions:
+    """Follows the store's active version; a swap is one assignment, between two requests.
+
+    Attributes:
+        model: the one that ranks.
+        pinned: whether somebody chose it over a newer one; then only somebody replaces it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        clock: Callable[[], float],
+        model: Model,
+        pinned: bool,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._now = clock
+        self._found = model.version
+        self.model = model
+        self.pinned = pinned
+
+    @classmethod
+    async def open(
+        cls, store: Store, settings: Settings, clock: Callable[[], float]
+    ) -> ModelVersions:
+        """Return the versions of a store, with the active one loaded."""
+        model = await models.load(store, await store.models.active(), settings)
+        pinned = await store.meta.get(PINNED) == YES
+        return cls(store, settings, clock, model, pinned)
+
+    def found(self, version: int) -> None:
+        """Note the version that a write found active: another server may have changed it."""
+        self._found = version
+
+    async def current(self) -> Model:
+        """Return the model that ranks; the one of the store, if another server changed it."""
+        if self._found != self.model.version:
+            active = await self._store.models.active()
+            if active != self.model.version:
+                self.model = await models.load(self._store, active, self._settings)
+                self.pinned = await self._store.meta.get(PINNED) == YES
+            self._found = self.model.version
+        return self.model
+
+    async def out(self) -> list[api.ModelOut]:
+        """Return all versions, oldest first."""
+        return [
+            api.ModelOut(
+                version=record.version,
+                created=record.created,
+                rows=record.rows,
+                validation_loss=record.validation_loss,
+                previous_loss=record.previous_loss,
+                activated=record.activated,
+                active=record.version == self.model.version,
+                reason=record.reason,
+            )
+            for record in await self._store.models.all()
+        ]
+
+    async def activate(self, version: int) -> None:
+        """Make a version the active one; on disk after the next flush.
+
+        Whoever goes back has a reason that no validation loss knows, so the version is pinned.
+        """
+        if version and await self._store.models.document(version) is None:
+            raise NotFound(f"there is no model {version}", "version")
+        model = await models.load(self._store, version, self._settings)
+        pinned = version < await self._newest()
+        await self._store.models.activate(version, meta={PINNED: YES if pinned else NO})
+        self._use(model, pinned)
+
+    async def unpin(self) -> None:
+        """Let runs replace the active version again; on disk after the next flush."""
+        if self.pinned:
+            await self._store.models.activate(self.model.version, meta={PINNED: NO})
+            self.pinned = False
+
+    async def fitted(self, job: TrainingJob) -> TrainingResult:
+        """Return the result of a job: from a process, where another one can read the store."""
+        url = self._store.url
+        return await (in_thread(self._store, job) if url is None else in_process(url, job))
+
+    async def adopt(self, fitted: TrainingResult, against: int) -> str:
+        """Keep a new version, go live with it if it is better, and say what became of it.
+
+        It is on disk after the next flush: until then a power cut brings back the last one.
+        It does not go live if somebody has replaced the version it was judged against, or has
+        pinned it: it would undo a decision it knows nothing of.
+        """
+        if fitted.document is None:
+            return f"no new version: {fitted.reason}"
+        live, reason = fitted.better, fitted.reason
+        if live and against != self.model.version:
+            live = False
+            reason += f"; but version {self.model.version} was made active during the run"
+        elif live and self.pinned:
+            live = False
+            reason += f"; but version {self.model.version} was made active by hand and is pinned"
+        version = 1 + await self._newest()
+        record = ModelRecord(
+            version=version,
+            created=self._now(),
+            rows=fitted.rows,
+            validation_loss=fitted.validation_loss,
+            previous_loss=fitted.previous_loss,
+            activated=live,
+            reason=reason,
+        )
+        await self._store.models.add(record, fitted.document.encode())
+        if live:
+            self._use(await models.load(self._store, version, self._settings), pinned=False)
+        return f"version {version} {'went live' if live else 'stays off'}: {reason}"
+
+    def _use(self, model: Model, pinned: bool) -> None:
+        self.model, self.pinned, self._found = model, pinned, model.version
+
+    async def _newest(self) -> int:
+        return max((record.version for record in await self._store.models.all()), default=0)

@@ -1,0 +1,245 @@
+"""Settings from one TOML file, then the environment, then flags, each overriding the one before.
+
+A file holds a table per section. The environment has one variable per setting, such as
+`EBRANK_SERVE_RANKING_K`. Whatever is misspelt or out of range is told with its place:
+
+>>> read(environment={"EBRANK_SERVE_RANKING_K": "20"}).ranking.k
+20
+>>> read(flags={"ranking": {"polcy": "ebrank"}})
+Traceback (most recent call last):
+ebrank.settings.SettingsError: flags: there is no ranking.polcy. Did you mean policy?
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from ebrank import policy as policies
+from ebrank.errors import ParameterError
+from ebrank.evidence import Valuation
+from ebrank.evidence.slots import SLOTS
+from ebrank.service.settings import Settings, Token
+from ebrank.settings import SettingsError
+
+PREFIX = "EBRANK_SERVE_"
+OFF = "off"
+"""What a setting is that may have no value."""
+
+Tables = Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One setting as it is declared."""
+
+    section: str
+    key: str
+    type: Any
+    default: object
+    meaning: str
+
+    @property
+    def name(self) -> str:
+        """Its name in messages and tables."""
+        return f"{self.section}.{self.key}"
+
+    @property
+    def many(self) -> bool:
+        """Whether it is a list; the environment separates its parts by commas."""
+        return "tuple[" in str(self.type)
+
+    @property
+    def variable(self) -> str:
+        """Its variable in the environment."""
+        return f"{PREFIX}{self.section}_{self.key}".upper()
+
+
+def declarations() -> Iterator[Declaration]:
+    """Yield every setting, in the order of the file."""
+    sections = get_type_hints(Settings)
+    for section in _sections():
+        kinds = get_type_hints(sections[section], include_extras=True)
+        for key in fields(sections[section]):
+            kind = kinds[key.name]
+            yield Declaration(section, key.name, kind, key.default, _meaning(kind))
+
+
+def read(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    flags: Tables | None = None,
+) -> Settings:
+    """Return the effective settings.
+
+    Raises:
+        SettingsError: naming the file, variable or flag, the key and the remedy.
+    """
+    values: dict[str, dict[str, object]] = {section: {} for section in _sections()}
+    tokens: tuple[Token, ...] = ()
+    if path is not None:
+        table = _toml(Path(path))
+        tokens = _tokens(table.pop("tokens", {}), str(path))
+        _merge(values, _checked(table, str(path)))
+    _merge(values, _from_environment(environment or {}))
+    _merge(values, _checked(flags or {}, "flags"))
+    return _settings(values, tokens)
+
+
+def effective(settings: Settings) -> dict[str, dict[str, object]]:
+    """Return all settings by section and key, tokens by name and scopes, without any secret."""
+    shown: dict[str, dict[str, object]] = {}
+    for one in declarations():
+        shown.setdefault(one.section, {})[one.key] = getattr(
+            getattr(settings, one.section), one.key
+        )
+    shown["tokens"] = {token.name: list(token.scopes) for token in settings.tokens}
+    return shown
+
+
+def table() -> str:
+    """Return all settings as a Markdown table, for the documentation."""
+    rows = [
+        f"| `{one.name}` | `{_toml_text(one.default)}` | {one.meaning} |" for one in declarations()
+    ]
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def _toml_text(value: object) -> str:
+    """Return a default as it would be written in the file; what is off has no value."""
+    if value is None:
+        return OFF
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _meaning(kind: Any) -> str:  # noqa: ANN401 (any type)
+    """Return what is said of a type, or of a part of it such as that beside None."""
+    for part in get_args(kind):
+        if isinstance(part, msgspec.Meta):
+            return part.description or ""
+        if get_args(part) and (found := _meaning(part)):
+            return found
+    return ""
+
+
+def _sections() -> list[str]:
+    return [section.name for section in fields(Settings) if section.name != "tokens"]
+
+
+def _settings(values: Mapping[str, Mapping[str, object]], tokens: tuple[Token, ...]) -> Settings:
+    kinds = get_type_hints(Settings)
+    made: dict[str, Any] = {name: kinds[name](**values[name]) for name in _sections()}
+    settings = Settings(**made, tokens=tokens)
+    checks: dict[str, Callable[[], object]] = {
+        "[examination]": lambda: Valuation.of(settings.examination.examination(), slots=SLOTS),
+        "events.behaviors": settings.events.declared,
+        "ranking.policy": lambda: policies.parse(settings.ranking.policy),
+    }
+    for place, check in checks.items():
+        try:
+            check()
+        except ParameterError as problem:
+            raise SettingsError(f"{place}: {problem}") from None
+    return settings
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"{path}: there is no such file. Create it or leave it out") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingsError(f"{path}: cannot be read: {problem}") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise SettingsError(f"{path}: not valid TOML: {problem}") from None
+
+
+def _checked(tables: Mapping[str, Any], origin: str) -> dict[str, dict[str, object]]:
+    """Return the values as their types, if every key is known and every value fits."""
+    known = {(one.section, one.key): one for one in declarations()}
+    checked: dict[str, dict[str, object]] = {}
+    for section, table in tables.items():
+        if section not in _sections():
+            raise SettingsError(
+                f"{origin}: there is no section {section}.{_hint(section, _sections())}"
+            )
+        if not isinstance(table, Mapping):
+            raise SettingsError(f"{origin}: {section} is a section. Write [{section}] above it")
+        keys = [key for owner, key in known if owner == section]
+        for key, value in table.items():
+            if key not in keys:
+                raise SettingsError(f"{origin}: there is no {section}.{key}.{_hint(key, keys)}")
+            one = known[section, key]
+            checked.setdefault(section, {})[key] = _value(one, value, f"{origin}: {one.name}")
+    return checked
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    known = {one.variable: one for one in declarations()}
+    values: dict[str, dict[str, object]] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(PREFIX):
+            continue
+        if variable not in known:
+            raise SettingsError(f"{variable}: there is no such setting.{_hint(variable, known)}")
+        one = known[variable]
+        many = one.many and text != OFF
+        value = [word.strip() for word in text.split(",") if word] if many else text
+        values.setdefault(one.section, {})[one.key] = _value(one, value, variable, strict=False)
+    return values
+
+
+def _value(one: Declaration, value: object, place: str, *, strict: bool = True) -> object:
+    """Return a value as its declared type; text of the environment is not strict about numbers."""
+    if value == OFF and NoneType in get_args(one.type):
+        return None  # TOML has no null
+    try:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise msgspec.ValidationError("Expected a finite number")
+        return msgspec.convert(value, one.type, strict=strict)
+    except msgspec.ValidationError as problem:
+        text = f"{place}: {problem}; it is {value!r}. It means: {one.meaning}"
+        raise SettingsError(text) from None
+
+
+def _tokens(table: object, origin: str) -> tuple[Token, ...]:
+    remedy = (
+        "Run `ebrank serve --new-token NAME --scopes rank,feedback` and copy the line it prints"
+    )
+    if not isinstance(table, Mapping):
+        raise SettingsError(f"{origin}: tokens is a section. {remedy}")
+    tokens = []
+    for name, value in table.items():
+        try:
+            if not isinstance(value, Mapping) or set(value) != {"sha256", "scopes"}:
+                raise msgspec.ValidationError("a token has sha256 and scopes")
+            tokens.append(msgspec.convert({"name": name, **value}, Token))
+        except msgspec.ValidationError as problem:
+            # The value is not repeated: it may be the secret itself, written in the wrong place.
+            raise SettingsError(f"{origin}: tokens.{name}: {problem}. {remedy}") from None
+    return tuple(tokens)
+
+
+def _merge(values: dict[str, dict[str, object]], more: Tables) -> None:
+    for section, table in more.items():
+        values[section].update(table)
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    return f" Did you mean {close[0]}?" if close else f" Known: {', '.join(names)}"

@@ -1,0 +1,237 @@
+"""`ebrank serve --demo`: the embedded dataset, simulated users, and items that keep arriving.
+
+The users are a process of their own and know the service as anyone does, by its HTTP address. They
+click as the lab's users do. An item's stars are its true relevance: users act on it, you see it in
+the name, and the ranker, for whom names mean nothing, has to find it out.
+
+>>> world = DemoWorld(ebrank.load("mq2007-like", scale=0.003), seed=1)
+>>> query = world.asks(session=0)
+>>> len(world.candidates(query)), world.arrival(0).enters.name
+(30, '...')
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+import ebrank
+from ebrank import policy as policies
+from ebrank.client import Client, ServiceError
+from ebrank.data.dataset import Dataset
+from ebrank.equations import relevance_probability
+from ebrank.evidence import Examination
+from ebrank.service.api import EventIn
+from ebrank.service.settings import Settings
+from ebrank.simulation.users import position_based
+from ebrank.streams import ARRIVALS, QUERIES, USERS, below, child, trial_key, uniform
+
+SEED = 1
+SCALE = 0.02  # about thirty queries
+PRESENT = 30  # candidates of a query at a time
+K = 10
+EPSILON = 150.0  # with 20, one in seven of the best items stays outside the top ten
+POLICY = f"ebrank:epsilon={EPSILON:g},estimator=exposure"
+SESSIONS_PER_SECOND = 100
+SESSIONS_PER_STEP = 10  # whose clicks are sent together
+SESSIONS_PER_ARRIVAL = 100  # one item a second
+SESSIONS_BEFORE_TRAINING = 1500  # then the first prior is fitted; later ones come by themselves
+
+
+def demo_settings(given: Settings, folder: str) -> Settings:
+    """Return settings under which something happens within a minute, with the store in a folder.
+
+    Where to listen and how to store is as given; everything else is the demo's.
+    """
+    own = Settings()
+    return replace(
+        own,
+        server=replace(given.server, access_log=False),
+        store=replace(given.store, url=folder),
+        ranking=replace(own.ranking, k=K, policy=POLICY),
+        features=replace(own.features, scaling="none"),  # the dataset's are scaled
+        training=replace(own.training, every_seconds=0.0, after_events=30_000),
+        insights=replace(own.insights, new_seconds=60.0, refresh_seconds=2.0),
+    )
+
+
+def guide(address: str) -> str:
+    """Return what to look at, for whoever started the demo."""
+    usual = policies.parse(Settings().ranking.policy).values()
+    return (
+        f"Simulated users search and click. Open {address}/ and watch\n"
+        "  - items that are new: one arrives every second. How soon is it shown?\n"
+        "  - what trying them costs in clicks, and how many good ones it has found;\n"
+        "  - the items of a query: stars are true relevance, known to users, not to the ranker;\n"
+        "  - the first prior learned from clicks, after 15 seconds.\n"
+        f"It runs with ε = {EPSILON:g} and the estimator `exposure`, not with the defaults, which\n"
+        f"are {usual['epsilon']:g} and `{usual['estimator']}`: users click its best items so "
+        "often that\n"
+        "a lower ε leaves some good new ones outside the list; see docs/service.md, Choosing ε.\n"
+        "Ctrl-C ends it all and leaves nothing behind."
+    )
+
+
+# --- the world that users know ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Item:
+    """A row of the dataset under a name; each time it arrives it is new and has another name."""
+
+    row: int
+    number: int
+    stars: int
+    edition: int = 1
+
+    @property
+    def name(self) -> str:
+        """What the service knows it by."""
+        again = f"#{self.edition}" if self.edition > 1 else ""
+        return " ".join(filter(None, (f"item {self.number}", "★" * self.stars, again)))
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """An item that enters a query, and the one that was there longest, which leaves."""
+
+    query: str
+    enters: Item
+    leaves: Item
+
+
+class DemoWorld:
+    """Queries, their items, and what users think of them; the same seed gives the same world.
+
+    Only queries with more items than can be present at a time are used, so that there is always
+    one to arrive.
+    """
+
+    def __init__(self, data: Dataset, seed: int) -> None:
+        self.data = data
+        self._key = trial_key(seed, 0)
+        self._examination = Examination()  # the service's own curve: no rank is cut off
+        self._relevance = relevance_probability(data.labels.astype(np.float64), data.max_label)
+        self._present: dict[str, deque[Item]] = {}
+        self._absent: dict[str, deque[Item]] = {}
+        self._known: dict[tuple[str, str], Item] = {}
+        for query in np.flatnonzero(data.candidates > PRESENT).tolist():
+            name, items = f"query {data.query_ids[query]}", deque(self._shuffled(query))
+            self._present[name] = deque(items.popleft() for _ in range(PRESENT))
+            self._absent[name] = items
+            self._known.update({(name, item.name): item for item in self._present[name]})
+        self.queries = list(self._present)
+
+    def _shuffled(self, query: int) -> list[Item]:
+        rows = self.data.rows_of(query)
+        items = [
+            Item(row=row, number=row - rows.start + 1, stars=int(self.data.labels[row]))
+            for row in range(rows.start, rows.stop)
+        ]
+        return sorted(items, key=lambda item: uniform(self._at(ARRIVALS, 0, query, item.row)))
+
+    def _at(self, *path: int) -> np.uint64:
+        """Return the key of the draw at a path such as USERS / session / row."""
+        key = self._key
+        for index in path:
+            key = np.uint64(child(key, index))
+        return key
+
+    def candidates(self, query: str) -> list[Item]:
+        """Return the items of a query now, those that are there longest first."""
+        return list(self._present[query])
+
+    def arrival(self, number: int) -> Arrival:
+        """Let the next item arrive; arrivals are counted from 0."""
+        query = self.queries[below(self._at(ARRIVALS, 1, number), len(self.queries))]
+        enters, leaves = self._absent[query].popleft(), self._present[query].popleft()
+        self._present[query].append(enters)
+        self._absent[query].append(replace(leaves, edition=leaves.edition + 1))
+        self._known[query, enters.name] = enters
+        del self._known[query, leaves.name]
+        return Arrival(query, enters, leaves)
+
+    def asks(self, session: int) -> str:
+        """Return what a session's user searches for."""
+        return self.queries[below(self._at(QUERIES, session), len(self.queries))]
+
+    def clicks(self, session: int, query: str, names: Sequence[str]) -> list[str]:
+        """Return what this user clicks in a list: what is examined and found relevant."""
+        rows = [self._known[query, name].row for name in names]
+        minds = [uniform(self._at(USERS, session, row)) for row in rows]
+        p = self._examination(np.arange(1, len(names) + 1)).tolist()
+        outcomes = [0] * len(names)
+        key = self._at(USERS, session)
+        position_based(self._relevance[rows].tolist(), p, minds, len(names), key, outcomes)
+        return [name for name, outcome in zip(names, outcomes, strict=True) if outcome]
+
+    def features(self, items: Iterable[Item]) -> dict[str, list[float]]:
+        """Return what the service is told of items."""
+        return {item.name: self.data.features[item.row].tolist() for item in items}
+
+
+# --- users and the service -------------------------------------------------------------------
+
+
+def fill(client: Client, world: DemoWorld) -> None:
+    """Give every query its first candidates."""
+    for query in world.queries:
+        client.put_items(query, world.features(world.candidates(query)))
+
+
+def step(client: Client, world: DemoWorld, first: int) -> None:
+    """Let some users search and click, then whatever is due at their number happen."""
+    events: list[EventIn] = []
+    for session in range(first, first + SESSIONS_PER_STEP):
+        query = world.asks(session)
+        served = client.rank(query, k=K)
+        for item in world.clicks(session, query, [item.id for item in served.items]):
+            events.append(EventIn(f"{session} {item}", served.ranking_id, item, "click"))
+    client.feedback(events)
+    if first % SESSIONS_PER_ARRIVAL == 0:
+        arrival = world.arrival(first // SESSIONS_PER_ARRIVAL)
+        client.put_items(arrival.query, world.features([arrival.enters]))
+        client.withdraw(arrival.query, arrival.leaves.name)
+    if first == SESSIONS_BEFORE_TRAINING:
+        client.train()
+
+
+def visit(address: str) -> None:
+    """Be the users of a service until it is gone, a hundred a second at most."""
+    world = DemoWorld(ebrank.load("mq2007-like", scale=SCALE), SEED)
+    pause = SESSIONS_PER_STEP / SESSIONS_PER_SECOND
+    with Client(address) as client:
+        fill(client, world)
+        for first in count(0, SESSIONS_PER_STEP):
+            began = time.monotonic()
+            step(client, world, first)
+            time.sleep(max(0.0, began + pause - time.monotonic()))
+
+
+async def users(address: str) -> None:
+    """Let users visit the service, in a process that ends when this is cancelled."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "ebrank.service.ops.demo", address),
+        start_new_session=True,  # Ctrl-C is for the server, which then ends this
+    )
+    try:
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
+
+
+if __name__ == "__main__":
+    try:
+        visit(sys.argv[1])
+    except ServiceError as problem:
+        sys.exit(f"the demo's users left: {problem}")

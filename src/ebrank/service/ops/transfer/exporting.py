@@ -1,0 +1,117 @@
+"""`ebrank export`: a store as a folder of Parquet files.
+
+The manifest is written last, so a folder without one is an export that did not finish.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ebrank.files import write_whole
+from ebrank.service.ops.transfer import tables
+from ebrank.service.store.base import Progress, StoreError, StoreView
+from ebrank.service.store.records import RankingEntry
+
+ROWS_AT_ONCE = 10_000
+
+
+class _ParquetFile:
+    """A Parquet file that is written a group of rows at a time."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._arrow = tables.arrow()
+        self._schema = tables.schema(name)
+        path = folder / f"{name}.parquet"
+        self._file = self._arrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
+        self._rows: list[tables.Row] = []
+        self.count = 0
+
+    def add(self, *rows: tables.Row) -> None:
+        self._rows += rows
+        self.count += len(rows)
+        if len(self._rows) >= ROWS_AT_ONCE:
+            self._write()
+
+    def _write(self) -> None:
+        self._file.write_batch(self._arrow.RecordBatch.from_pylist(self._rows, self._schema))
+        self._rows = []
+
+    def close(self) -> None:
+        self._write()
+        self._file.close()
+
+
+async def export(
+    store: StoreView, folder: str | os.PathLike[str], progress: Progress | None = None
+) -> dict[str, int]:
+    """Write a store to a new folder; return the rows of each table.
+
+    Raises:
+        StoreError: if the folder exists and is not empty.
+    """
+    path = Path(folder)
+    _make(path)
+    with ExitStack() as stack:
+        out = {name: _ParquetFile(path, name) for name in tables.TABLES}
+        for table in out.values():
+            stack.callback(table.close)
+        for query in await store.items.queries():
+            current, snapshot = await store.items.load(query), await store.items.snapshot(query)
+            assert current is not None, "it is listed"
+            assert snapshot is not None, "it is listed"
+            out["items"].add(*tables.rows_of_items(current))
+            out["evidence"].add(*tables.rows_of_counts(current))
+            out["snapshot"].add(*tables.rows_of_counts(snapshot))
+        async for name, row in _log_rows(store, progress):
+            out[name].add(row)
+        for minute in await store.meta.minutes(0.0):
+            for name, value in minute.values.items():
+                out["minutes"].add({"start": minute.start, "name": name, "value": value})
+        for record in await store.models.all():
+            document = await store.models.document(record.version)
+            out["models"].add(asdict(record) | {"document": document})
+    counts = {name: table.count for name, table in out.items()}
+    write_whole(
+        path / tables.MANIFEST, json.dumps(await _manifest(store, counts), indent=2).encode()
+    )
+    return counts
+
+
+async def _log_rows(
+    store: StoreView, progress: Progress | None
+) -> AsyncIterator[tuple[str, tables.Row]]:
+    """Yield the log's rows with the tables they belong to."""
+    total, position = await store.log.length(), 0
+    async for entry in store.log.entries():
+        if progress is not None and position % 1000 == 0:
+            progress(position, total)
+        name = "rankings" if isinstance(entry, RankingEntry) else "events"
+        yield name, tables.entry_row(position, entry)
+        position += 1
+
+
+async def _manifest(store: StoreView, counts: dict[str, int]) -> dict[str, Any]:
+    return {
+        "format": tables.FORMAT,
+        "version": tables.VERSION,
+        "last_time": await store.log.last_time(),
+        "active_model": await store.models.active(),
+        "settings": await store.meta.all(),
+        "rows": counts,
+    }
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupied = any(folder.iterdir())
+    except (FileExistsError, NotADirectoryError):
+        raise StoreError(f"{folder}: a file, not a folder. Name a new folder.") from None
+    if occupied:
+        raise StoreError(f"{folder}: not empty. Name a new folder for the export.")

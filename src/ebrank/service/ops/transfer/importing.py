@@ -1,0 +1,66 @@
+"""`ebrank import`: a store made of an export, whole or not at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebrank.errors import DataError
+from ebrank.service.ops.transfer.exported import Exported
+from ebrank.service.store import Store, open
+from ebrank.service.store.base import Progress
+from ebrank.service.store.records import Operation
+
+ENTRIES_AT_ONCE = 1000
+
+
+async def import_store(exported: Exported, url: str, progress: Progress | None = None) -> None:
+    """Make a new store of an export, and check that its counters are those exported.
+
+    Raises:
+        StoreError: if there is something at its place.
+        DataError: if the export contradicts itself.
+    """
+    async with open(url, "new") as store:
+        await fill(store, exported, progress)
+        await check(store, exported)
+
+
+async def fill(store: Store, exported: Exported, progress: Progress | None = None) -> None:
+    """Put all that an export holds into an empty store."""
+    last_time = await exported.log.last_time()
+    for query in await exported.items.queries():
+        state = await exported.items.snapshot(query)
+        assert state is not None, "it is listed"
+        await store.items.restore(state, last_time)
+    total, done = await exported.log.length(), 0
+    entries: list[Operation] = []
+    async for entry in exported.log.entries():
+        entries.append(entry)
+        if len(entries) == ENTRIES_AT_ONCE or done + len(entries) == total:
+            written = (await store.log.write(entries)).written
+            if any(one.status != "accepted" for one in written):
+                raise DataError("an event stands in the log twice", path=exported.folder)
+            done, entries = done + len(entries), []
+            if progress is not None:
+                progress(done, total)
+    for record in await exported.models.all():
+        document = await exported.models.document(record.version)
+        assert document is not None, "it is listed"
+        await store.models.add(record, document)
+    await store.models.activate(await exported.models.active())
+    await store.meta.set(await exported.meta.all(), await exported.meta.minutes(0.0))
+    await store.flush()
+
+
+async def check(store: Store, exported: Exported) -> None:
+    """Raise unless the counters of a store are those that were exported."""
+    for query in await exported.items.queries():
+        there, here = await exported.items.load(query), await store.items.load(query)
+        assert there is not None, "it is listed"
+        assert here is not None, "it was restored"
+        if not np.array_equal(there.counts, here.counts):
+            raise DataError(
+                f"the evidence of query {query!r} is not what snapshot and log add up to",
+                path=exported.folder,
+                remedy="`ebrank replay` tells more; export again.",
+            )

@@ -1,0 +1,200 @@
+"""What a store keeps: items, lists that were served, and what users did with them.
+
+These are plain values. The engine makes them, a store keeps them, `replay` adds them up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from ebrank.typing import Bools, Features, Floats, SmallInts
+
+Status: TypeAlias = Literal["accepted", "duplicate"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewItem:
+    """A candidate to add or change; NaN stands for a missing feature."""
+
+    id: str
+    features: tuple[float, ...]
+
+
+@dataclass(eq=False, slots=True)
+class QueryState:
+    """All items that ever were candidates of a query, in the order in which they entered.
+
+    Arrays have one row per item. Counters of withdrawn items stay.
+
+    Attributes:
+        query: its name.
+        ids: the items' names.
+        features: as they were given, float32, NaN where missing, shape (items, features).
+        counts: what users did, shape (items, outcomes, slots); see `ebrank.evidence`. There are as
+            many outcomes and slots as the query has needed, two and one at least.
+        entered: when each became a candidate, in seconds since 1970.
+        first_shown: when each was first shown; NaN if never.
+        active: whether it is a candidate now.
+        version: how many writes have changed the query; 0 before the first.
+    """
+
+    query: str
+    ids: Sequence[str]
+    features: Features
+    counts: SmallInts
+    entered: Floats
+    first_shown: Floats
+    active: Bools
+    version: int = 0
+
+
+class Hint(NamedTuple):
+    """What whoever writes an entry knows of the items it names, so that nobody has to look.
+
+    Attributes:
+        places: where each stands in its query, from 0. An item never moves.
+        unseen: whether each was never shown, as far as is known; another server may know better.
+    """
+
+    places: Sequence[int]
+    unseen: Sequence[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class RankingEntry:
+    """A list that was served, as it is logged before the answer leaves.
+
+    Attributes:
+        id: what feedback cites.
+        query: for which it was made.
+        time: when, in seconds since 1970; never earlier than the entry before.
+        model: version of the prior that made it.
+        items: ids, best rank first.
+        counted: whether showing counts at once, or an `impression` event must confirm it.
+        explored: for each rank, whether exploration put the item there.
+        relevance: R̂ of each item when it was served.
+        cost: expected clicks lost against the order by relevance alone.
+        user: a hash of the user's name, or None.
+        would_rank: in shadow mode, the order EBRank would have served.
+        hint: what the caller knows of its items; no part of the log.
+    """
+
+    id: str
+    query: str
+    time: float
+    model: int
+    items: tuple[str, ...]
+    counted: bool = True
+    explored: tuple[bool, ...] = ()
+    relevance: tuple[float, ...] = ()
+    cost: float = 0.0
+    user: str | None = None
+    would_rank: tuple[str, ...] = ()
+    hint: Hint | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EventEntry:
+    """Something a user did with an item of a list, resolved to the position that was logged.
+
+    It holds all that its counters need, so that it can be replayed when its ranking has expired.
+
+    Attributes:
+        event_id: the same event sent twice has the same.
+        rank: from 1, as logged with the ranking.
+        outcome: the behavior that it makes the outcome of its item's impression, counted from 1; 0
+            if it is none. An impression keeps its best: a store logs 0 if a better one came first.
+        replaces: the outcome that it takes the place of, 0 if there was none; the store's to say.
+        shows: whether this event is the item's impression too, which one event of an item of a list
+            is at most: a store takes it back if an earlier one was. It confirms an impression, or
+            is a behavior on an item whose impression nobody has confirmed.
+        time: when it happened, by the client's clock.
+        received: when it arrived; never earlier than the entry before.
+        hint: what the caller knows of its item; no part of the log.
+    """
+
+    event_id: str
+    ranking_id: str
+    query: str
+    item: str
+    type: str
+    rank: int
+    outcome: int
+    shows: bool
+    time: float
+    received: float
+    replaces: int = 0
+    hint: Hint | None = field(default=None, compare=False, repr=False)
+
+
+Operation: TypeAlias = RankingEntry | EventEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of an operation: rankings are always accepted.
+
+    `shows`, `outcome` and `replaces` of an event that was accepted are those of its log entry.
+    """
+
+    status: Status
+    reason: str = ""
+    shows: bool = False
+    outcome: int = 0
+    replaces: int = 0
+
+
+class Commit(NamedTuple):
+    """What a write found and did.
+
+    Attributes:
+        written: what became of each operation.
+        versions: of each query it wrote to, after it. Whoever knew the version before it by heart
+            may add the same steps to a copy; for anybody else that copy is out of date.
+        model: the version of the prior that was active.
+    """
+
+    written: list[Written]
+    versions: dict[str, int]
+    model: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """A version of the prior.
+
+    Attributes:
+        version: counted from 1; 0 is the prior before any training, α = 1 for all.
+        created: when, in seconds since 1970.
+        rows: items it was trained on.
+        validation_loss: mean loss per validation row; None where there were none.
+        previous_loss: that of the model active at the time on the same rows.
+        activated: whether it went live.
+        reason: why it was made, or why it did not go live.
+    """
+
+    version: int
+    created: float
+    rows: int
+    validation_loss: float | None
+    previous_loss: float | None
+    activated: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RolledUp:
+    """How much raw log was added to the snapshot and removed."""
+
+    rankings: int = 0
+    events: int = 0
+
+
+@dataclass(eq=False)
+class Minute:
+    """What happened in one minute, for the dashboard; sums, so that minutes add up."""
+
+    start: float
+    values: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,85 @@
+"""The folder of a store: made, owned by one server, and on disk under its name.
+
+Flushing a file says nothing of its name: names are on disk when their folder is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from ebrank.service.store.base import StoreError
+
+NAME = "log.db"
+
+
+def database_of(path: Path) -> Path:
+    """Return the database of a store that must be there: in its folder, or a backup by its name."""
+    database = path / NAME if path.is_dir() else path
+    if not database.is_file():
+        raise StoreError(
+            f"{path}: no store, for there is no {NAME}. Name the folder that was served."
+        )
+    return database
+
+
+def made(folder: Path) -> Path:
+    """Return the database of a store; its folder is made if there is none."""
+    try:
+        make_folder(folder)
+        foreign = [one.name for one in folder.iterdir() if not one.name.startswith((NAME, "lock"))]
+    except (FileExistsError, NotADirectoryError):
+        raise StoreError(f"{folder}: a file, not a folder. Name a folder for the store.") from None
+    except OSError as problem:
+        raise StoreError(f"{folder}: {problem.strerror}. Name another folder.") from problem
+    if foreign and not (folder / NAME).exists():
+        raise StoreError(
+            f"{folder}: no store, and not empty (it holds {sorted(foreign)[0]}). "
+            "Name a new folder, or one that was served."
+        )
+    return folder / NAME
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, as far as there are none, and put their names on disk."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing):
+        flush_folder(one.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Return when the names of the files in a folder are on disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Lock:
+    """Holds `PATH/lock` until closed, or until the process ends; the file names the process."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as problem:
+            raise StoreError(
+                f"{problem.filename}: {problem.strerror}. Make it writable for this user."
+            ) from problem
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(self._file, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._file)
+            raise StoreError(
+                f"{folder}: another server is using this store (process {owner}). "
+                "Stop it, or name another folder."
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._file)

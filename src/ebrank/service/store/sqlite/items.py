@@ -1,0 +1,242 @@
+"""Queries, their items and what users did with them, by SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import NewItem, QueryState
+from ebrank.service.store.rows import (
+    ItemRow,
+    check_width,
+    count_rows,
+    counts_of,
+    item_rows,
+    snapshot_of,
+    state_of,
+)
+from ebrank.service.store.sqlite.database import Connections
+from ebrank.service.store.sqlite.meta import set_meta, touch
+from ebrank.typing import SmallInts
+
+FLOAT32 = np.dtype("<f4")
+QUICK_ITEMS = 500
+"""A query of so many items is read in 2 ms: more are read in a thread."""
+AT_ONCE = 500
+"""Names looked up by one statement."""
+
+_ADVANCE = (
+    "UPDATE queries SET version = version + 1 WHERE name = ? "
+    "RETURNING number, version, (SELECT active_model FROM state)"
+)
+
+
+class Known(NamedTuple):
+    """A query as other tables refer to it, its version, and how many items it has."""
+
+    number: int
+    version: int
+    size: int
+
+
+class Advanced(NamedTuple):
+    """A query that is written to: its number, its new version, and the active model."""
+
+    number: int
+    version: int
+    model: int
+
+
+class SqliteItems:
+    """See `StoredItems` for what the methods promise."""
+
+    def __init__(self, database: Connections) -> None:
+        self._database = database
+
+    async def queries(self) -> list[str]:
+        """Return the names of all queries, in the order in which they were first given."""
+        sql = "SELECT name FROM queries ORDER BY number"
+        return await self._database.read_long(
+            lambda connection: [name for (name,) in connection.execute(sql)]
+        )
+
+    async def load(self, query: str) -> QueryState | None:
+        """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
+        return await self._load(query, rolled_up=False)
+
+    async def snapshot(self, query: str) -> QueryState | None:
+        """Return a query's state as if only what was rolled up had happened."""
+        return await self._load(query, rolled_up=True)
+
+    async def _load(self, query: str, *, rolled_up: bool) -> QueryState | None:
+        with self._database.read() as connection:
+            known = known_query(connection, query)
+            if known is None or known.size <= QUICK_ITEMS:
+                return _state(connection, query, rolled_up)
+        return await self._database.read_long(
+            lambda connection: _state(connection, query, rolled_up)
+        )
+
+    async def put(
+        self,
+        query: str,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+    ) -> int:
+        """Add candidates or change their features; return the query's version."""
+        if not items:
+            with self._database.read() as connection:
+                known = known_query(connection, query)
+            return 0 if known is None else known.version
+        with self._database.write() as connection:
+            set_meta(connection, meta or {})
+            return _put(connection, query, items, time)
+
+    async def withdraw(self, query: str, item: str, time: float) -> int | None:
+        """Withdraw a candidate, its history stays."""
+        with self._database.write() as connection:
+            changed = connection.execute(
+                "UPDATE items SET active = 0 WHERE id = ? AND active = 1 "
+                "AND query = (SELECT number FROM queries WHERE name = ?)",
+                (item, query),
+            ).rowcount
+            if not changed:
+                return None
+            touch(connection, time)
+            return advance(connection, query).version
+
+    async def restore(self, state: QueryState, time: float) -> None:
+        """Add a query with the history that its counters hold, as if it had been rolled up."""
+        with self._database.write() as connection:
+            _restore(connection, state, time)
+
+
+def known_query(connection: sqlite3.Connection, query: str) -> Known | None:
+    """Return what is known of a query by its name."""
+    sql = "SELECT number, version, size FROM queries WHERE name = ?"
+    row = connection.execute(sql, (query,)).fetchone()
+    return None if row is None else Known(*row)
+
+
+def advance(connection: sqlite3.Connection, query: str) -> Advanced:
+    """Note a write to a query."""
+    found = connection.execute(_ADVANCE, (query,)).fetchall()
+    if not found:
+        raise StoreError(f"there is no query {query!r}; nothing was stored")
+    return Advanced(*found[0])
+
+
+def places_of(connection: sqlite3.Connection, query: int, ids: Sequence[str]) -> dict[str, int]:
+    """Return where the items of these names stand, as far as the query has them."""
+    found: dict[str, int] = {}
+    for begin in range(0, len(ids), AT_ONCE):
+        some = ids[begin : begin + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        sql = f"SELECT id, place FROM items WHERE query = ? AND id IN ({marks})"
+        found.update(connection.execute(sql, (query, *some)))
+    return found
+
+
+def names_of(connection: sqlite3.Connection, query: int, places: Sequence[int]) -> dict[int, str]:
+    """Return the names of the items that stand at these places."""
+    sql = "SELECT place, id FROM items WHERE query = ? AND place BETWEEN ? AND ?"
+    borders = (min(places, default=0), max(places, default=-1))
+    return dict(connection.execute(sql, (query, *borders)).fetchall())
+
+
+def _state(connection: sqlite3.Connection, query: str, rolled_up: bool) -> QueryState | None:
+    known = known_query(connection, query)
+    if known is None:
+        return None
+    number, version, size = known
+    sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ? ORDER BY place"
+    rows = [
+        ItemRow(name, entered, bool(active), first_shown)
+        for name, entered, active, first_shown in connection.execute(sql, (number,))
+    ]
+    sql = "SELECT numbers FROM features WHERE query = ? ORDER BY place"
+    blobs = [blob for (blob,) in connection.execute(sql, (number,))]
+    numbers = np.frombuffer(b"".join(blobs), FLOAT32).astype(np.float32)
+    width = len(blobs[0]) // FLOAT32.itemsize
+    features = numbers.reshape(size, width)
+    state = state_of(query, rows, features, _counts(connection, "evidence", known), version)
+    return snapshot_of(state, _counts(connection, "snapshot", known)) if rolled_up else state
+
+
+def _counts(connection: sqlite3.Connection, table: str, known: Known) -> SmallInts:
+    sql = f"SELECT place, outcome, slot, count FROM {table} WHERE query = ? AND count != 0"
+    return counts_of(connection.execute(sql, (known.number,)), known.size)
+
+
+def _put(connection: sqlite3.Connection, query: str, items: Sequence[NewItem], time: float) -> int:
+    number, version, size = known_query(connection, query) or _new_query(connection, query)
+    check_width(query, items, _width(connection, number))
+    features = {item.id: np.array(item.features, FLOAT32).tobytes() for item in items}
+    there = places_of(connection, number, list(features)) if size else {}
+    new = [name for name in features if name not in there]
+    connection.executemany(
+        "INSERT INTO items VALUES (?, ?, ?, ?, 1, NULL)",
+        [(number, place, name, time) for place, name in enumerate(new, size)],
+    )
+    connection.executemany(
+        "UPDATE items SET active = 1 WHERE query = ? AND place = ? AND active = 0",
+        [(number, place) for place in there.values()],
+    )
+    connection.executemany(
+        "INSERT INTO features VALUES (?, ?, ?)",
+        [(number, place, features[name]) for place, name in enumerate(new, size)],
+    )
+    connection.executemany(
+        "UPDATE features SET numbers = ? WHERE query = ? AND place = ?",
+        [(features[name], number, place) for name, place in there.items()],
+    )
+    connection.execute(
+        "UPDATE queries SET version = version + 1, size = size + ? WHERE number = ?",
+        (len(new), number),
+    )
+    touch(connection, time)
+    return version + 1
+
+
+def _restore(connection: sqlite3.Connection, state: QueryState, time: float) -> None:
+    """Add a query whose counts become those of the snapshot too."""
+    if known_query(connection, state.query) is not None:
+        raise StoreError(f"query {state.query!r} is there already")
+    number = _new_query(connection, state.query).number
+    connection.executemany(
+        "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)",
+        [(number, place, *row) for place, row in enumerate(item_rows(state))],
+    )
+    counts = [(number, *row) for row in count_rows(state.counts)]
+    for table in ("evidence", "snapshot"):
+        connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)", counts)
+    connection.executemany(
+        "INSERT INTO features VALUES (?, ?, ?)",
+        [
+            (number, place, numbers.astype(FLOAT32).tobytes())
+            for place, numbers in enumerate(state.features)
+        ],
+    )
+    connection.execute(
+        "UPDATE queries SET version = 1, size = ? WHERE number = ?", (len(state.ids), number)
+    )
+    touch(connection, time)
+
+
+def _new_query(connection: sqlite3.Connection, query: str) -> Known:
+    sql = "INSERT INTO queries (name, version, size) VALUES (?, 0, 0) RETURNING number"
+    [(number,)] = connection.execute(sql, (query,)).fetchall()
+    return Known(number, 0, 0)
+
+
+def _width(connection: sqlite3.Connection, number: int) -> int | None:
+    """Return how many features the items of a query have; None if it has no items."""
+    sql = "SELECT length(numbers) FROM features WHERE query = ? LIMIT 1"
+    row = connection.execute(sql, (number,)).fetchone()
+    return None if row is None else int(row[0]) // FLOAT32.itemsize

@@ -1,0 +1,74 @@
+"""Where a store is, as one line of text, and how it is opened.
+
+| text | store |
+|---|---|
+| `sqlite:FOLDER`, or just a path | a folder of its own, see `sqlite`; to read, a backup will do |
+| `memory:` | forgotten when it is closed |
+| `MODULE:NAME:ARGUMENT` | what `NAME` of an importable module makes of the argument |
+
+`NAME` is a class or a function, called with the argument and the mode; see `base` for what it has
+to return, and `ebrank.testing.check_store` for whether it does.
+
+>>> import asyncio
+>>> async def session() -> list[str]:
+...     async with open("memory:") as store:
+...         return await store.items.queries()
+>>> asyncio.run(session())
+[]
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ebrank.service.store.base import Mode, Store, StoreError
+
+SCHEMES = {
+    "sqlite": ("ebrank.service.store.sqlite", "SqliteStore"),
+    "memory": ("ebrank.service.store.memory", "MemoryStore"),
+}
+PLAIN = "sqlite"
+
+
+@asynccontextmanager
+async def open(url: str, mode: Mode = "serve") -> AsyncIterator[Store]:
+    """Open a store; it is closed when the block ends, and discarded if it is new and that failed.
+
+    Raises:
+        StoreError: if the text means no store, or the store cannot be opened.
+    """
+    make, argument = _factory(url)
+    made = make(argument, mode)
+    store: Store = await made if inspect.isawaitable(made) else made
+    try:
+        yield store
+    except BaseException:
+        await store.close(discard=mode == "new")
+        raise
+    await store.close()
+
+
+def _factory(url: str) -> tuple[Callable[[str, Mode], Any], str]:
+    """Return what makes a store, and its argument."""
+    first, colon, rest = url.partition(":")
+    if not colon or first.startswith((".", "/", "~")):
+        first, rest = PLAIN, url
+    if first in SCHEMES:
+        module, name = SCHEMES[first]
+        return getattr(importlib.import_module(module), name), rest
+    name, colon, argument = rest.partition(":")
+    if not colon:
+        raise StoreError(
+            f"{url}: no such kind of store. Write {', '.join(f'{one}:…' for one in SCHEMES)}, a "
+            "class of your own as module:Class:argument, or a path as ./path"
+        )
+    try:
+        return getattr(importlib.import_module(first), name), argument
+    except (ImportError, AttributeError) as problem:
+        raise StoreError(
+            f"{url}: {problem}. Is it installed, or in a folder of PYTHONPATH?"
+        ) from problem

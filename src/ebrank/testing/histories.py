@@ -1,0 +1,121 @@
+"""Small histories for checks of stores, and what a store holds, as values that compare exactly."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ebrank.service.store.base import Store, StoreView
+from ebrank.service.store.records import EventEntry, NewItem, Operation, QueryState, RankingEntry
+from ebrank.service.store.rows import count_rows
+
+BEHAVIORS = {"click": 1, "purchase": 2}
+"""Outcomes by name; anything else counts nothing."""
+
+
+def new_items(*names: str, width: int = 2) -> list[NewItem]:
+    """Return items whose features tell them apart."""
+    return [NewItem(name, (float(ord(name[0])),) * width) for name in names]
+
+
+def ranking(
+    name: str,
+    items: str,
+    *,
+    query: str = "q",
+    time: float = 10.0,
+    **more: Any,  # noqa: ANN401
+) -> RankingEntry:
+    """Return a list of items with one-letter names."""
+    return RankingEntry(name, query, time, 1, tuple(items), **more)
+
+
+def event(
+    name: str,
+    served: RankingEntry,
+    item: str,
+    kind: str = "click",
+    *,
+    shows: bool = False,
+    time: float = 20.0,
+) -> EventEntry:
+    """Return what a user did with an item of a list."""
+    rank, outcome = served.items.index(item) + 1, BEHAVIORS.get(kind, 0)
+    return EventEntry(
+        name, served.id, served.query, item, kind, rank, outcome, shows, time - 1.0, time
+    )
+
+
+def counts(state: QueryState | None) -> dict[str, dict[tuple[int, int], int]]:
+    """Return the counts of each item that are not 0, by outcome and rank (up to 10)."""
+    if state is None:
+        return {}
+    found: dict[str, dict[tuple[int, int], int]] = {name: {} for name in state.ids}
+    for place, outcome, slot, count in count_rows(state.counts):
+        found[state.ids[place]][outcome, slot + 1] = count
+    return found
+
+
+def first_shown(state: QueryState | None) -> dict[str, float | None]:
+    """Return when each item was first shown."""
+    if state is None:
+        return {}
+    times = [None if np.isnan(time) else time for time in state.first_shown.tolist()]
+    return dict(zip(state.ids, times, strict=True))
+
+
+def bits(state: QueryState | None) -> dict[str, Any]:
+    """Return all of a state but its version as values that compare exactly, NaN included."""
+    if state is None:
+        return {}
+    found = {field.name: getattr(state, field.name) for field in fields(QueryState)}
+    del found["version"]
+    return {
+        name: (value.dtype, value.shape, value.tobytes())
+        if isinstance(value, np.ndarray)
+        else value
+        for name, value in found.items()
+    }
+
+
+async def contents(store: StoreView) -> dict[str, Any]:
+    """Return all that a store holds, to compare stores."""
+    queries = await store.items.queries()
+    return {
+        "current": [bits(await store.items.load(query)) for query in queries],
+        "snapshot": [bits(await store.items.snapshot(query)) for query in queries],
+        "log": [entry async for entry in store.log.entries()],
+        "models": [
+            (record, await store.models.document(record.version))
+            for record in await store.models.all()
+        ],
+        "active": await store.models.active(),
+        "settings": await store.meta.all(),
+        "minutes": [(minute.start, minute.values) for minute in await store.meta.minutes(0.0)],
+        "last": await store.log.last_time(),
+    }
+
+
+async def fill(store: Store) -> list[Operation]:
+    """Write a history with a bit of everything to an empty store; return its log."""
+    await store.items.put("q", new_items("a", "b", "c", "d"), 1.0)
+    await store.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
+    first = ranking("r1", "abcd", explored=(True, False, False, True), user="u", cost=0.25)
+    late = ranking("r2", "cab", time=30.0, counted=False, would_rank=("a", "b", "c"))
+    umlaut = RankingEntry("r3", "other query ☂", 50.0, 0, ("ä",), relevance=(0.1,))
+    log: list[Operation] = [
+        first,
+        event("e1", first, "b"),
+        late,
+        event("e2", late, "a", "impression", shows=True, time=40.0),
+        event("e3", late, "b", shows=True, time=41.0),
+        umlaut,
+        event("e4", umlaut, "ä", time=60.0),
+        event("e5", first, "a", time=70.0),
+    ]
+    commit = await store.log.write(log)
+    assert {one.status for one in commit.written} == {"accepted"}
+    await store.items.withdraw("q", "d", 71.0)
+    return log

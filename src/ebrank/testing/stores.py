@@ -1,0 +1,762 @@
+"""What every store must do.
+
+    from ebrank.service import store
+    from ebrank.testing import check_store
+
+    check_store(lambda name: store.open(f"mypackage.mystore:MyStore:{folder}/{name}"))
+
+`MemoryStore` is the plain truth that others are compared with. `check_one` runs one of `CHECKS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from itertools import count
+from typing import TypeAlias
+
+import numpy as np
+
+from ebrank.evidence.slots import SLOTS, slot_of
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import (
+    EventEntry,
+    Minute,
+    ModelRecord,
+    NewItem,
+    Operation,
+    QueryState,
+    RankingEntry,
+    RolledUp,
+)
+from ebrank.testing.histories import (
+    bits,
+    contents,
+    counts,
+    event,
+    fill,
+    first_shown,
+    new_items,
+    ranking,
+)
+
+Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Store]]
+"""Opens the store of a name, which is a plain word; an empty one the first time."""
+
+
+class Stores:
+    """Opens stores for a check."""
+
+    def __init__(self, open: Open, prefix: str, *, keeps: bool) -> None:
+        self._open = open
+        self._prefix = prefix
+        self._numbers = count()
+        self.keeps = keeps
+
+    def new(self) -> AbstractAsyncContextManager[Store]:
+        """Open an empty store."""
+        return self.named(f"new{next(self._numbers)}")
+
+    def named(self, name: str) -> AbstractAsyncContextManager[Store]:
+        """Open the store of a name again, or for the first time."""
+        return self._open(f"{self._prefix}-{name}")
+
+
+Check: TypeAlias = Callable[[Stores], Coroutine[None, None, None]]
+CHECKS: dict[str, Check] = {}
+"""All checks by name, in order."""
+
+
+def check_store(open: Open, *, keeps: bool = True) -> None:
+    """Raise an `AssertionError` unless stores do all that is promised; takes some seconds.
+
+    Args:
+        open: opens the store of a name.
+        keeps: whether a store that is closed and opened again holds what it held.
+    """
+    for name in CHECKS:
+        check_one(name, open, keeps=keeps)
+
+
+def check_one(name: str, open: Open, *, keeps: bool = True) -> None:
+    """Run one of `CHECKS`."""
+    try:
+        asyncio.run(CHECKS[name](Stores(open, name, keeps=keeps)))
+    except Exception as problem:
+        about = " ".join((CHECKS[name].__doc__ or "").split())
+        what = "" if isinstance(problem, AssertionError) else f"{type(problem).__name__}: "
+        raise AssertionError(f"{name}: {about} But {what}{problem}") from problem
+
+
+def _check(function: Check) -> Check:
+    CHECKS[getattr(function, "__name__", "")] = function
+    return function
+
+
+def _equal(what: str, found: object, expected: object) -> None:
+    assert found == expected, f"{what} is {found!r}, not {expected!r}"
+
+
+async def _refused(call: Awaitable[object], *words: str) -> None:
+    try:
+        await call
+    except StoreError as problem:
+        text = str(problem)
+    else:
+        raise AssertionError(f"no StoreError was raised ({', '.join(words)})")
+    for word in words:
+        assert word in text, f"the error {text!r} does not say {word!r}"
+
+
+async def _log(store: Store) -> list[Operation]:
+    return [entry async for entry in store.log.entries()]
+
+
+async def _counts(store: Store, query: str = "q") -> dict[str, dict[tuple[int, int], int]]:
+    return counts(await store.items.load(query))
+
+
+async def _state(store: Store, query: str = "q") -> QueryState:
+    state = await store.items.load(query)
+    assert state is not None, f"the query {query!r} is unknown"
+    return state
+
+
+async def _statuses(store: Store, operations: list[Operation]) -> list[str]:
+    return [one.status for one in (await store.log.write(operations)).written]
+
+
+# --- items ---------------------------------------------------------------------------------------
+
+
+@_check
+async def empty(stores: Stores) -> None:
+    """A new store knows nothing."""
+    async with stores.new() as store:
+        _equal("items.queries()", await store.items.queries(), [])
+        _equal("items.load('q')", await store.items.load("q"), None)
+        _equal("items.snapshot('q')", await store.items.snapshot("q"), None)
+        _equal("log.ranking('r')", await store.log.ranking("r"), None)
+        _equal("log.entries()", await _log(store), [])
+        _equal("log.length()", await store.log.length(), 0)
+        _equal("log.last_time()", await store.log.last_time(), 0.0)
+        _equal("models.all()", await store.models.all(), [])
+        _equal("models.document(1)", await store.models.document(1), None)
+        _equal("models.active()", await store.models.active(), 0)
+        _equal("meta.get('features')", await store.meta.get("features"), None)
+        _equal("meta.all()", await store.meta.all(), {})
+        _equal("meta.minutes(0.0)", await store.meta.minutes(0.0), [])
+        _equal("log.write([])", (await store.log.write([])), ([], {}, 0))
+        await store.flush()
+
+
+@_check
+async def item_order(stores: Stores) -> None:
+    """Items stand in the order in which they entered, with their last features."""
+    async with stores.new() as store:
+        nan = float("nan")
+        await store.items.put("q", [NewItem("b", (1.0, nan)), NewItem("a", (3.0, 0.1))], 5.0)
+        await store.items.put("q", new_items("c", "a"), 6.0)
+        state = await _state(store)
+        _equal("query and ids", (state.query, list(state.ids)), ("q", ["b", "a", "c"]))
+        expected = np.array([[1.0, nan], [97.0, 97.0], [99.0, 99.0]], np.float32)
+        _equal("the type of features", state.features.dtype, np.dtype(np.float32))
+        assert np.array_equal(state.features, expected, equal_nan=True), "features differ"
+        _equal("entered", state.entered.tolist(), [5.0, 5.0, 6.0])
+        assert np.isnan(state.first_shown).all(), "first_shown of an item never shown is not NaN"
+        _equal("active", state.active.tolist(), [True] * 3)
+        _equal("the counts", counts(state), {"b": {}, "a": {}, "c": {}})
+        found = state.counts.shape, state.counts.dtype
+        _equal("the shape and type of counts", found, ((3, 2, 1), np.dtype(np.int32)))
+        _equal("log.last_time()", await store.log.last_time(), 6.0)
+
+
+@_check
+async def query_order(stores: Stores) -> None:
+    """Queries stand in the order in which they were first given; no items make no query."""
+    async with stores.new() as store:
+        for query in ("z", "a", "m", "a"):
+            await store.items.put(query, new_items("x"), 1.0)
+        _equal("put without items", await store.items.put("none", [], 1.0), 0)
+        _equal("items.queries()", await store.items.queries(), ["z", "a", "m"])
+        _equal("items.load('none')", await store.items.load("none"), None)
+
+
+@_check
+async def withdrawn(stores: Stores) -> None:
+    """A withdrawn item keeps its history and may come back."""
+    async with stores.new() as store:
+        await fill(store)
+        before = await _counts(store)
+        assert await store.items.withdraw("q", "a", 80.0) is not None, "it was a candidate"
+        for query, item in (("q", "a"), ("q", "nobody"), ("nothing", "a")):
+            found = await store.items.withdraw(query, item, 81.0)
+            _equal(f"withdrawing {item!r} of {query!r}", found, None)
+        state = await _state(store)
+        _equal("active", state.active.tolist(), [False, True, True, False])
+        _equal("log.last_time()", await store.log.last_time(), 80.0)
+        await store.items.put("q", new_items("a"), 90.0)
+        state = await _state(store)
+        _equal("active", state.active.tolist(), [True, True, True, False])
+        _equal("entered of the item that came back", state.entered[0], 1.0)
+        _equal("the counts", counts(state), before)
+
+
+@_check
+async def widths(stores: Stores) -> None:
+    """Items of different widths are refused as a whole."""
+    async with stores.new() as store:
+        mixed = [*new_items("a"), *new_items("b", width=3)]
+        await _refused(
+            store.items.put("q", mixed, 1.0, meta={"x": "y"}),
+            "'b' of query 'q' has 3 features, others have 2",
+        )
+        _equal("items.queries()", await store.items.queries(), [])
+        _equal("meta.all()", await store.meta.all(), {})
+        await store.items.put("q", new_items("a"), 1.0)
+        await _refused(store.items.put("q", new_items("c", width=1), 2.0), "nothing was changed")
+        _equal("the items", list(await _counts(store)), ["a"])
+
+
+@_check
+async def ownership(stores: Stores) -> None:
+    """The caller owns what is loaded."""
+    async with stores.new() as store:
+        await fill(store)
+        state, before = await _state(store), bits(await store.items.load("q"))
+        state.counts[:] = 7
+        state.features[:] = 0.0
+        state.active[:] = False
+        _equal("the query, loaded again", bits(await store.items.load("q")), before)
+
+
+@_check
+async def many_items(stores: Stores) -> None:
+    """A query of thousands of items is like any other."""
+    async with stores.new() as store:
+        items = [NewItem(f"i{number}", (float(number),)) for number in range(3000)]
+        await store.items.put("q", items, 1.0)
+        await store.items.put("q", [NewItem("i7", (0.5,)), NewItem("last", (1.0,))], 2.0)
+        state = await _state(store)
+        _equal("the ids", list(state.ids), [*(item.id for item in items), "last"])
+        _equal("a feature that was changed", state.features[7].tolist(), [0.5])
+        _equal("the version", state.version, 2)
+
+
+# --- counting ------------------------------------------------------------------------------------
+
+
+@_check
+async def served_lists(stores: Stores) -> None:
+    """A served list counts an impression of each item at its rank."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abcd"), 1.0)
+        statuses = await _statuses(store, [ranking("r1", "cab", time=9.0)])
+        _equal("what was written", statuses, ["accepted"])
+        await store.log.write([ranking("r2", "ca", time=10.0)])
+        await store.log.write([ranking("r3", "d", time=11.0, counted=False)])
+        state = await _state(store)
+        expected = {"a": {(0, 2): 2}, "b": {(0, 3): 1}, "c": {(0, 1): 2}, "d": {}}
+        _equal("the counts", counts(state), expected)
+        _equal("first_shown", first_shown(state), {"a": 9.0, "b": 9.0, "c": 9.0, "d": None})
+
+
+@_check
+async def long_lists(stores: Stores) -> None:
+    """Deep ranks count in bands, as `ebrank.evidence.slots` has them."""
+    async with stores.new() as store:
+        names = [f"i{number}" for number in range(400)]
+        await store.items.put("q", [NewItem(name, (1.0,)) for name in names], 1.0)
+        ranks = [1, 10, 11, 15, 16, 25, 26, 50, 51, 100, 101, 300, 301, 400]
+        clicks = [
+            EventEntry(f"e{rank}", "r", "q", names[rank - 1], "click", rank, 1, False, 3.0, 3.0)
+            for rank in ranks
+        ]
+        await store.log.write([RankingEntry("r", "q", 2.0, 0, tuple(names)), *clicks])
+        expected = np.zeros((400, 2, SLOTS), np.int32)
+        for rank in range(1, 401):
+            expected[rank - 1, 0, slot_of(rank)] = 1
+            expected[rank - 1, 1, slot_of(rank)] = rank in ranks
+        found = (await _state(store)).counts
+        assert np.array_equal(found, expected), "counts at deep ranks are wrong"
+        await store.log.roll_up(10.0)
+        snapshot = await store.items.snapshot("q")
+        assert snapshot is not None, "the query is unknown"
+        assert np.array_equal(snapshot.counts, expected), "the snapshot at deep ranks is wrong"
+
+
+@_check
+async def all_or_nothing(stores: Stores) -> None:
+    """What cannot be stored leaves nothing."""
+    first = ranking("r1", "ab")
+    bad: dict[str, list[Operation]] = {
+        "an unknown item": [ranking("r2", "ax")],
+        "an unknown query": [ranking("r2", "a", query="nothing")],
+        "an id that is taken": [ranking("r1", "a")],
+        "an id given twice": [ranking("r2", "a"), ranking("r2", "b")],
+        "an unknown item of an event": [event("e2", ranking("r1", "ax"), "x")],
+    }
+    for operations in bad.values():
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.log.write([first])
+            before = await contents(store)
+            good: list[Operation] = [ranking("r9", "ba"), event("e9", first, "a")]
+            await _refused(store.log.write([*good, *operations]))
+            _equal("the store", await contents(store), before)
+            _equal("the next event", await _statuses(store, good[1:]), ["accepted"])
+
+
+@_check
+async def event_counts(stores: Stores) -> None:
+    """Events count at the rank that was logged."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abc"), 1.0)
+        served, quiet = ranking("r1", "abc"), ranking("r2", "cba", counted=False)
+        await store.log.write(
+            [
+                served,
+                quiet,
+                event("e1", served, "c"),
+                event("e2", quiet, "a", "impression", shows=True, time=21.0),
+                event("e3", quiet, "b", shows=True, time=22.0),
+                event("e4", quiet, "c", "bookmark"),
+            ]
+        )
+        expected = {
+            "a": {(0, 1): 1, (0, 3): 1},
+            "b": {(0, 2): 2, (1, 2): 1},
+            "c": {(0, 3): 1, (1, 3): 1},
+        }
+        _equal("the counts", await _counts(store), expected)
+
+
+@_check
+async def best_behavior(stores: Stores) -> None:
+    """An impression's outcome is its best behavior, in whatever order they come."""
+    one, two = ranking("r1", "ab"), ranking("r2", "ab")
+    entries: list[Operation] = [
+        event("e1", one, "a", "click"),
+        event("e2", one, "a", "purchase"),
+        event("e3", two, "a", "purchase"),
+        event("e4", two, "a", "click"),
+        event("e5", one, "b", "impression"),
+        event("e6", one, "b", "click"),
+        event("e7", two, "b", "bookmark"),
+        event("e8", two, "b", "purchase"),
+    ]
+    counted = [(1, 0), (2, 1), (2, 0), (0, 0), (0, 0), (1, 0), (0, 0), (2, 0)]
+    for batches in ([entries], [[entry] for entry in entries]):
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.log.write([one, two])
+            written = [one for batch in batches for one in (await store.log.write(batch)).written]
+            _equal("what was written", {one.status for one in written}, {"accepted"})
+            found = [(one.outcome, one.replaces) for one in written]
+            _equal("outcomes, and what they replace", found, counted)
+            logged = [entry for entry in await _log(store) if isinstance(entry, EventEntry)]
+            found = [(entry.outcome, entry.replaces) for entry in logged]
+            _equal("outcomes in the log", found, counted)
+            expected = {
+                "a": {(0, 1): 2, (2, 1): 2},
+                "b": {(0, 2): 2, (1, 2): 1, (2, 2): 1},
+            }
+            _equal("the counts", await _counts(store), expected)
+            await store.log.roll_up(1000.0)
+            _equal("the snapshot", counts(await store.items.snapshot("q")), expected)
+
+
+@_check
+async def one_impression(stores: Stores) -> None:
+    """An item of a list is shown once: by the first event that counts, not by a duplicate."""
+    one, two = ranking("r1", "abc", counted=False), ranking("r2", "abc", counted=False)
+    entries: list[Operation] = [
+        event("e1", one, "a", "impression", shows=True),
+        event("e2", one, "a", "click", shows=True),
+        event("e3", one, "b", "click", shows=True),
+        event("e4", one, "b", "impression", shows=True),
+        event("e1", one, "c", "impression", shows=True),
+        event("e5", one, "c", "click", shows=True),
+        event("e6", two, "a", "bookmark"),
+        event("e7", two, "a", "click", shows=True),
+    ]
+    expected = [True, False, True, False, False, True, False, True]
+    for batches in ([entries], [[entry] for entry in entries]):
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*"abc"), 1.0)
+            await store.log.write([one, two])
+            written = [one for batch in batches for one in (await store.log.write(batch)).written]
+            statuses = ["accepted"] * 4 + ["duplicate"] + ["accepted"] * 3
+            _equal("what was written", [one.status for one in written], statuses)
+            _equal("what shows", [one.shows for one in written], expected)
+            logged = [entry for entry in await _log(store) if isinstance(entry, EventEntry)]
+            shows = [entry.shows for entry in logged]
+            _equal("what the log says shows", shows, expected[:4] + expected[5:])
+            found = await _counts(store)
+            both = {(0, 2): 1, (1, 2): 1}
+            expected_counts = {"a": {(0, 1): 2, (1, 1): 2}, "b": both, "c": {(0, 3): 1, (1, 3): 1}}
+            _equal("the counts", found, expected_counts)
+
+
+@_check
+async def duplicates(stores: Stores) -> None:
+    """The same event, or the same type of event for an item of a list, counts once."""
+    served = ranking("r1", "abc")
+    entries: list[Operation] = [
+        served,
+        event("e1", served, "a"),
+        event("e1", served, "b"),
+        event("e2", served, "a"),
+        event("e3", served, "a", "impression"),
+    ]
+    for batches in ([entries], [[entry] for entry in entries]):
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*"abc"), 1.0)
+            written = [one for batch in batches for one in (await store.log.write(batch)).written]
+            statuses = ["accepted", "accepted", "duplicate", "duplicate", "accepted"]
+            _equal("what was written", [one.status for one in written], statuses)
+            _equal("the first reason", written[2].reason, "event_id was seen before")
+            assert "was counted for this item" in written[3].reason, written[3].reason
+            expected = {"a": {(0, 1): 1, (1, 1): 1}, "b": {(0, 2): 1}, "c": {(0, 3): 1}}
+            _equal("the counts", await _counts(store), expected)
+            _equal("the log", await _log(store), [entries[0], entries[1], entries[4]])
+            again = await _statuses(store, entries[1:])
+            _equal("the same events again", again, ["duplicate"] * 4)
+
+
+@_check
+async def names(stores: Stores) -> None:
+    """Any text is a name."""
+    texts = ["", " ", "\0", "'; --", "%_\\", "☂", "e\u0301", "é", "a\nb", "x" * 600, "\U0010ffff"]
+    async with stores.new() as store:
+        for number, text in enumerate(texts):
+            query, item = f"{text}☂", f"{text}!"
+            items = [NewItem(item, (1.0,)), NewItem("", (2.0,))]
+            await store.items.put(query, items, 1.0)
+            served = RankingEntry(
+                f"r{text}{number}", query, 2.0, 0, (item, ""), would_rank=("", item)
+            )
+            name = f"e{text}{number}"
+            click = EventEntry(name, served.id, query, item, text, 1, 1, False, 3.0, 3.0)
+            await store.log.write([served, click])
+            _equal("the end of the log", (await _log(store))[-2:], [served, click])
+            _equal("the ranking", await store.log.ranking(served.id), served)
+            expected = {item: {(0, 1): 1, (1, 1): 1}, "": {(0, 2): 1}}
+            _equal("the counts", await _counts(store, query), expected)
+
+
+# --- versions ------------------------------------------------------------------------------------
+
+
+@_check
+async def versions(stores: Stores) -> None:
+    """Each write to a query, and nothing else, advances its version by one."""
+    async with stores.new() as store:
+
+        async def known() -> list[int]:
+            states = [await store.items.load(query) for query in "qp"]
+            return [0 if state is None else state.version for state in states]
+
+        _equal("the version of a new query", await store.items.put("q", new_items("a"), 1.0), 1)
+        _equal("versions", await known(), [1, 0])
+        _equal("the next", await store.items.put("q", new_items(*"abc"), 1.0), 2)
+        _equal("that of another query", await store.items.put("p", new_items("a"), 1.0), 1)
+        _equal("a put without items", await store.items.put("q", [], 1.0), 2)
+        _equal("a withdrawal", await store.items.withdraw("q", "c", 1.0), 3)
+        _equal("one of nothing", await store.items.withdraw("q", "c", 1.0), None)
+        one, two = ranking("r1", "ab"), ranking("r2", "a", query="p")
+        commit = await store.log.write([one, two, event("e1", one, "a")])
+        _equal("versions after a write", commit.versions, {"q": 4, "p": 2})
+        commit = await store.log.write([event("e1", one, "a")])
+        _equal("versions after a duplicate", commit.versions, {"q": 5})
+        await _refused(store.log.write([ranking("r1", "a")]))
+        await store.log.roll_up(1000.0)
+        await store.meta.set({"key": "value"})
+        _equal("versions", await known(), [5, 2])
+
+
+@_check
+async def active_model_found(stores: Stores) -> None:
+    """A write says which model it found active."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"ab"), 1.0)
+        for number, active in enumerate((0, 1, 0)):
+            if number == 1:
+                await store.models.add(ModelRecord(1, 5.0, 10, None, None, True), b"one")
+            await store.models.activate(active)
+            commit = await store.log.write([ranking(f"r{number}", "ab")])
+            _equal("the active model", commit.model, active)
+
+
+# --- log and roll-up -----------------------------------------------------------------------------
+
+
+@_check
+async def log_gives_back(stores: Stores) -> None:
+    """The log gives back what was written."""
+    async with stores.new() as store:
+        log = await fill(store)
+        _equal("the log", await _log(store), log)
+        length = await store.log.length()
+        assert length >= len(log), f"log.length() is {length}, less than {len(log)}"
+        _equal("a ranking", await store.log.ranking("r2"), log[2])
+        _equal("log.last_time()", await store.log.last_time(), 71.0)
+
+
+@_check
+async def long_log(stores: Stores) -> None:
+    """A log of thousands of entries is read in its order."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abc"), 1.0)
+        log: list[Operation] = []
+        for number in range(900):
+            served = ranking(f"r{number}", "abc", time=10.0 + number)
+            log += [served, event(f"e{number}", served, "b", time=10.0 + number)]
+            if number % 3 == 0:
+                log.append(event(f"f{number}", served, "c", time=10.0 + number))
+        for begin in range(0, len(log), 500):
+            await store.log.write(log[begin : begin + 500])
+            await store.log.write([event("e0", ranking("r0", "abc"), "b")])  # a duplicate
+        _equal("the log's entries", await _log(store) == log, True)
+        rolled_up = await store.log.roll_up(10.0 + 700)
+        _equal("what was rolled up", rolled_up, RolledUp(700, 700 + 234))
+        _equal("the rest of the log", await _log(store) == log[700 + 700 + 234 :], True)
+
+
+@_check
+async def roll_up(stores: Stores) -> None:
+    """A roll-up moves the head of the log, up to the first younger entry, to the snapshot."""
+    for before in (5.0, 10.5, 20.0, 20.5, 40.5, 55.0, 1000.0):
+        async with stores.new() as store:
+            log = await fill(store)
+            await store.meta.set({}, [Minute(0.0, {"clicks": 1.0}), Minute(60.0, {"clicks": 2.0})])
+            whole = await contents(store)
+            times = [one.received if isinstance(one, EventEntry) else one.time for one in log]
+            old = [entry for entry, time in zip(log, times, strict=True) if time < before]
+            events = sum(isinstance(entry, EventEntry) for entry in old)
+            expected = RolledUp(len(old) - events, events)
+            _equal("what was rolled up", await store.log.roll_up(before), expected)
+            _equal("the second time", await store.log.roll_up(before), RolledUp(0, 0))
+            after = await contents(store)
+            _equal("the log", after["log"], log[len(old) :])
+            _equal("the counters", after["current"], whole["current"])
+            _equal("the last time", after["last"], whole["last"])
+            starts = [start for start, _ in after["minutes"]]
+            _equal("the minutes", starts, [start for start in (0.0, 60.0) if start >= before])
+            only_old = MemoryStore()
+            await only_old.items.put("q", new_items(*"abcd"), 1.0)
+            await only_old.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
+            await only_old.log.write(old)
+            for query in await store.items.queries():
+                snapshot = await store.items.snapshot(query)
+                loaded = await only_old.items.load(query)
+                _equal("the snapshot", counts(snapshot), counts(loaded))
+                _equal("first_shown of the snapshot", first_shown(snapshot), first_shown(loaded))
+            gone = await store.log.ranking("r1") is None
+            _equal("whether an old ranking is gone", gone, before > 10.0)
+
+
+@_check
+async def roll_up_stops(stores: Stores) -> None:
+    """A roll-up stops at the first younger entry, whatever comes after it."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items("a"), 1.0)
+        entries = [ranking(f"r{time}", "a", time=time) for time in (5.0, 9.0, 5.5)]
+        await store.log.write(entries)
+        _equal("what was rolled up", await store.log.roll_up(9.0), RolledUp(1, 0))
+        _equal("the log", await _log(store), entries[1:])
+
+
+@_check
+async def after_roll_up(stores: Stores) -> None:
+    """The log goes on after all was rolled up, and an event's ranking may have left it."""
+    async with stores.new() as store:
+        log = await fill(store)
+        await store.log.roll_up(1000.0)
+        first, again = log[0], ranking("r7", "ab", time=100.0)
+        assert isinstance(first, RankingEntry)
+        orphan = event("e1", first, "b", "bookmark", time=101.0)
+        _equal("what was written", await _statuses(store, [again, orphan]), ["accepted"] * 2)
+        _equal("the log", await _log(store), [again, orphan])
+
+
+@_check
+async def minutes_kept_longer(stores: Stores) -> None:
+    """A roll-up may keep minutes longer than entries."""
+    async with stores.new() as store:
+        await store.meta.set({}, [Minute(start, {"clicks": 1.0}) for start in (0.0, 60.0, 120.0)])
+        await store.log.roll_up(120.0, minutes_before=60.0)
+        kept = [minute.start for minute in await store.meta.minutes(0.0)]
+        _equal("the minutes", kept, [60.0, 120.0])
+        await store.log.roll_up(120.0)
+        _equal("the minutes", [one.start for one in await store.meta.minutes(0.0)], [120.0])
+
+
+@_check
+async def restored(stores: Stores) -> None:
+    """A history is restored: a snapshot, then the log."""
+    origin = MemoryStore()
+    await fill(origin)
+    await origin.log.roll_up(30.5)
+    async with stores.new() as store:
+        for query in await origin.items.queries():
+            state = await origin.items.snapshot(query)
+            assert state is not None
+            await store.items.restore(state, await origin.log.last_time())
+            await _refused(store.items.restore(state, 1.0), "there already")
+            loaded = await store.items.load(query)
+            assert loaded is not None, "the query is unknown"
+            _equal("the version", loaded.version, 1)
+        await store.log.write([entry async for entry in origin.log.entries()])
+        _equal("the store", await contents(store), await contents(origin))
+
+
+@_check
+async def at_once(stores: Stores) -> None:
+    """Tasks that write, read and roll up at once lose and double nothing."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abc"), 1.0)
+
+        async def work(worker: int) -> None:
+            for number in range(20):
+                one = ranking(f"r{worker}-{number}", "abc", time=10.0)
+                await store.log.write([one, event(f"e{worker}-{number}", one, "b", time=10.0)])
+                await (store.log.roll_up(11.0) if number % 10 == 5 else store.flush())
+                await store.items.load("q")
+
+        await asyncio.gather(*(work(worker) for worker in range(4)))
+        expected = {"a": {(0, 1): 80}, "b": {(0, 2): 80, (1, 2): 80}, "c": {(0, 3): 80}}
+        _equal("the counts", await _counts(store), expected)
+        state = await _state(store)
+        _equal("the version", state.version, 81)
+        await store.log.roll_up(11.0)
+        snapshot = counts(await store.items.snapshot("q"))
+        _equal("the snapshot after a roll-up of all", snapshot, await _counts(store))
+
+
+# --- models and settings -------------------------------------------------------------------------
+
+
+@_check
+async def models(stores: Stores) -> None:
+    """Models are kept, and one is active."""
+    first = ModelRecord(1, 5.0, 10, None, 0.5, activated=True, reason="schedule")
+    second = ModelRecord(2, 6.0, 20, 0.4, 0.3, activated=False, reason="worse")
+    async with stores.new() as store:
+        await store.models.add(first, b"one")
+        await store.models.add(second, b"two\0")
+        _equal("models.all()", await store.models.all(), [first, second])
+        documents = [await store.models.document(version) for version in (1, 2, 3)]
+        _equal("the documents", documents, [b"one", b"two\0", None])
+        _equal("the active one", await store.models.active(), 1)
+        await store.models.activate(2)
+        _equal("the active one", await store.models.active(), 2)
+        _equal("models.all()", await store.models.all(), [first, replace(second, activated=True)])
+        await store.models.activate(0, meta={"pinned": "yes"})
+        for version in (2, 0):
+            record = ModelRecord(version, 1.0, 1, None, None, True)
+            await _refused(store.models.add(record, b""), "already")
+        await _refused(store.models.activate(9, meta={"pinned": "no"}), "no model 9")
+        _equal("the active one", await store.models.active(), 0)
+        _equal("the setting", await store.meta.get("pinned"), "yes")
+
+
+@_check
+async def settings(stores: Stores) -> None:
+    """Settings are kept, with what they belong to or not at all."""
+    async with stores.new() as store:
+        await store.meta.set({"features": "[1]", "a": ""})
+        await store.meta.set({"features": "☂"})
+        _equal("meta.get('features')", await store.meta.get("features"), "☂")
+        _equal("meta.all()", await store.meta.all(), {"a": "", "features": "☂"})
+        await store.items.put("q", [NewItem("a", (1.0,))], 5.0, meta={"features": "one"})
+        wide = [NewItem("b", (1.0, 2.0))]
+        await _refused(store.items.put("q", wide, 6.0, meta={"features": "two"}), "2 features")
+        _equal("meta.all()", await store.meta.all(), {"a": "", "features": "one"})
+
+
+@_check
+async def minutes(stores: Stores) -> None:
+    """Minutes add up."""
+    async with stores.new() as store:
+        later = Minute(60.0, {"clicks": 1.0, "rankings": 2.0})
+        await store.meta.set({}, [later, Minute(0.0, {"clicks": 5.0})])
+        await store.meta.set({"totals": "2"}, [Minute(60.0, {"clicks": 1.5})])
+        kept = [(minute.start, minute.values) for minute in await store.meta.minutes(0.0)]
+        _equal("all", kept, [(0.0, {"clicks": 5.0}), (60.0, {"clicks": 2.5, "rankings": 2.0})])
+        since = [minute.start for minute in await store.meta.minutes(1.0)]
+        _equal("those since 1.0", since, [60.0])
+        _equal("meta.get('totals')", await store.meta.get("totals"), "2")
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+@_check
+async def opened_again(stores: Stores) -> None:
+    """A store that was closed holds what it held, and goes on."""
+    if not stores.keeps:
+        return
+    async with stores.named("again") as store:
+        log = await fill(store)
+        await store.log.roll_up(30.5)
+        await store.models.add(ModelRecord(1, 5.0, 10, None, None, True), b"one")
+        await store.meta.set({"key": "value"}, [Minute(60.0, {"clicks": 1.0})])
+        before = await contents(store)
+        state = await store.items.load("q")
+    async with stores.named("again") as store:
+        _equal("the store", await contents(store), before)
+        loaded = await store.items.load("q")
+        assert state is not None, "the query is unknown"
+        assert loaded is not None, "the query is unknown when the store is opened again"
+        _equal("the version", loaded.version, state.version)
+        _equal("an event it knows", await _statuses(store, log[-1:]), ["duplicate"])
+        _equal("a new list", await _statuses(store, [ranking("new", "abc")]), ["accepted"])
+
+
+@_check
+async def random_histories(stores: Stores) -> None:
+    """Random histories make the same of a store as of the one in memory."""
+    for seed in range(5):
+        async with stores.new() as store:
+            memory, lists = MemoryStore(), list[RankingEntry]()
+            for one in (store, memory):
+                await one.items.put("q", new_items(*"abcdef"), 1.0)
+                await one.items.put("p", new_items(*"abcdef"), 1.0)
+            chance = random.Random(seed)
+            for turn in range(60):
+                call = _random_call(chance, float(turn + 10), lists)
+                found = await call(store)
+                _equal(f"turn {turn} of history {seed}", found, await call(memory))
+            _equal(f"history {seed}", await contents(store), await contents(memory))
+
+
+def _random_call(
+    chance: random.Random, time: float, lists: list[RankingEntry]
+) -> Callable[[Store], Awaitable[object]]:
+    """Return something to do with a store; `lists` are those that events may cite."""
+    query, order = chance.choice("qp"), "".join(chance.sample("abcdef", chance.randint(1, 4)))
+    kind = chance.choice(["put", "withdraw", "rank", "rank", "events", "events", "roll up"])
+    if kind == "put":
+        return lambda store: store.items.put(query, new_items(*order), time)
+    if kind == "withdraw":
+        return lambda store: store.items.withdraw(query, order[0], time)
+    if kind == "roll up":
+        before = time - chance.uniform(0.0, 30.0)
+        lists[:] = [served for served in lists if served.time >= before]
+        return lambda store: store.log.roll_up(before)
+    if kind == "rank":
+        counted = chance.random() < 0.5
+        lists.append(ranking(f"r{time}", order, query=query, time=time, counted=counted))
+        return lambda store: store.log.write(lists[-1:])
+    entries: list[Operation] = []
+    for served in chance.sample(lists, min(len(lists), 3)):
+        name, item = f"e{chance.randrange(40)}", chance.choice(served.items)
+        kind = chance.choice(["click", "click", "impression", "purchase", "bookmark"])
+        shows = not served.counted and kind != "bookmark"
+        entries.append(event(name, served, item, kind, shows=shows, time=time))
+    return lambda store: store.log.write(entries)

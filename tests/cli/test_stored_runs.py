@@ -1,0 +1,96 @@
+"""Folders of `ebrank simulate`: what is in the way of comparing them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ebrank.simulation.storage import read_trial, write_trial
+from tests.cli.comparing import SHORT, ebrank, simulated
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_another_version_of_the_code_is_refused() -> None:
+    simulated("one", "bm25")
+    path = Path("one/results.json")
+    document = json.loads(path.read_text())
+    document["versions"]["source"] = "0123456789abcdef"
+    path.write_text(json.dumps(document))
+    done = ebrank("compare", "one", "ebrank", *SHORT)
+    assert done.exit_code == 2
+    assert "they differ in version of the code (0.1.0 01234567, 0.1.0 " in done.stderr
+
+
+def test_trials_of_something_else_are_refused() -> None:
+    simulated("one", "bm25", "random")
+    path = Path("one/results.json")
+    document = json.loads(path.read_text())
+    first, second = document["rankers"]
+    first["files"], second["files"] = second["files"], first["files"]
+    path.write_text(json.dumps(document))
+    done = ebrank("compare", "one")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "a trial of something else. Run ebrank simulate there again." in done.stderr
+
+
+def test_trials_of_different_code_are_no_result() -> None:
+    simulated("one", "bm25", "random")
+    path = next(Path("one").glob("random_trial1_*.npz"))
+    trial, identity = read_trial(path)
+    write_trial(path, trial, identity | {"engine": "0123456789abcdef"})
+    done = ebrank("compare", "one")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: one: trials of random made by different code. Run ebrank")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("other", None, "other: no results.json in this folder. Give a folder written by"),
+        ("other", "{}", "other/results.json: not the results of a simulation"),
+        ("other", '{"kind": "ebrank simulate"}', "other/results.json: not as ebrank simulate"),
+    ],
+)
+def test_folders_that_hold_something_else(name: str, content: str | None, problem: str) -> None:
+    Path(name).mkdir()
+    if content is not None:
+        Path(name, "results.json").write_text(content)
+    done = ebrank("compare", name, "bm25", *SHORT)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("left", "problem"),
+    [
+        ([2, 1], "2 finished trials of bm25, 1 of others"),
+        ([0, 2], "no finished trial of bm25"),
+    ],
+)
+def test_a_run_that_was_stopped_is_to_be_finished(left: list[int], problem: str) -> None:
+    simulated("one", "bm25", "random")
+    path = Path("one/results.json")
+    document = json.loads(path.read_text())
+    for ranker, count in zip(document["rankers"], left, strict=True):
+        del ranker["files"][count:]
+    path.write_text(json.dumps(document))
+    done = ebrank("compare", "one")
+    assert done.exit_code == 2
+    assert done.stderr == f"error: one: {problem}. Run ebrank simulate there again.\n"
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"PK")])
+def test_a_lost_or_damaged_trial_is_named(damage: Any) -> None:  # noqa: ANN401
+    simulated("one", "bm25", "random")
+    path = next(Path("one").glob("random_trial1_*.npz"))
+    damage(path)
+    done = ebrank("compare", "one")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {path}: ")

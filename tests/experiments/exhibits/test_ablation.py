@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from ebrank.experiments.exhibits import ablation
+from ebrank.experiments.framework.entrants import EBRANK, entrant_of
+from ebrank.experiments.framework.outcome import Cell
+from ebrank.experiments.framework.runner import FinishedDataset
+from tests.experiments.made import result
+
+FIGURES = {"full": 0.9, "w/o exploration": 0.8, "only prior": 0.6, "only behavior": 0.7}
+
+
+def failing(changes: dict[str, float]) -> set[str]:
+    parts = {}
+    for number, part in enumerate((ablation.FULL, *ablation.PARTS)):
+        level = (FIGURES | changes)[part.label]
+        parts[part] = result("ebrank", [(0.5, level, level)] * 2, noise=0.01, seed=10 * number)
+    findings = list(ablation.findings(entrant_of(EBRANK), parts))
+    assert len(findings) == 3
+    return {finding.name for finding in findings if not finding.holds}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fails"),
+    [
+        ({}, set[str]()),
+        ({"w/o exploration": 0.8999}, {"ebrank-needs-exploration"}),
+        ({"only prior": 0.95}, {"ebrank-needs-behavior"}),
+        ({"only behavior": 0.95}, {"ebrank-needs-prior"}),
+    ],
+)
+def test_a_part_is_needed_if_all_is_surely_worse_without(
+    changes: dict[str, float], fails: set[str]
+) -> None:
+    assert failing(changes) == fails
+
+
+def test_without_exploration_to_lose_it_is_compared_with_itself() -> None:
+    full = result("ebrank", [(0.5, 0.9, 0.9)] * 2, noise=0.01)
+    less = result("ebrank", [(0.5, 0.6, 0.6)] * 2, noise=0.01, seed=7)
+    parts = {part: full if part.lacks == "exploration" else less for part in ablation.PARTS}
+    parts = {ablation.FULL: full, **parts}
+    by_name = {finding.name: finding for finding in ablation.findings(entrant_of(EBRANK), parts)}
+    assert by_name["ebrank-needs-exploration"].detail == ablation.ITSELF
+    assert not by_name["ebrank-needs-exploration"].holds
+    assert "Warm-NDCG" in by_name["ebrank-needs-prior"].detail
+    assert ablation.table({entrant_of(EBRANK): parts}).caption.endswith("compared with itself.")
+
+
+def test_what_is_run_lacks_what_it_says(finished: FinishedDataset) -> None:
+    chosen = finished.setup.chosen[EBRANK, 1.0]
+    rankers = [run.ranker for run in ablation.runs(finished.setup)][:4]
+    assert rankers[0] == chosen
+    assert [one.value("epsilon") for one in rankers[:2]] == [chosen.value("epsilon"), 0.0]
+    assert [one.value("part") for one in rankers] == ["both", "both", "prior", "behavior"]
+
+
+def test_table_and_figures_of_a_real_run(finished: FinishedDataset) -> None:
+    outcome = finished.outcomes["ablation"]
+    assert [figure.name for figure in outcome.figures] == ["ablation", "ablation-exposure"]
+    labels = ["full", "w/o exploration", "only prior", "only behavior"]
+    (table,) = outcome.tables
+    assert [row.cells[0] for row in table.rows] == labels * 2
+    assert [row.group for row in table.rows[::4]] == ["EBRank", "EBRank (exposure)"]
+    run = finished.setup.run(EBRANK, part="prior")
+    cell = table.rows[2].cells[2]
+    assert isinstance(cell, Cell)
+    assert cell.value == finished.results[run].warm_ndcg.mean()
+    assert table.rows[0].cells[4:] == ("", "")
+    assert all(str(text).strip("<= ")[:1] in ".1" for text in table.rows[2].cells[4:])

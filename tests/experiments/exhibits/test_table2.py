@@ -1,0 +1,153 @@
+"""Table 2: bold, marks and findings, on results made so that they are known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ebrank.experiments.exhibits import table2
+from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, EXPOSURE, PAPER, UCBRANK
+from ebrank.experiments.framework.measures import COLD, CUM, WARM
+from ebrank.experiments.framework.outcome import Cell, Finding
+from ebrank.experiments.framework.runner import FinishedDataset
+from ebrank.experiments.ledger.variants import variants
+from ebrank.simulation.result import Result
+from tests.experiments.made import result
+
+LEVEL = {"none": (0.6, 0.6, 0.6), "concate": (0.4, 0.5, 0.55)}
+NAMED = {
+    "bm25": (0.5, 0.5, 0.5),
+    "pdgd:features=none": (0.65, 0.65, 0.65),
+    "prior": (0.6, 0.7, 0.7),
+    UCBRANK: (0.6, 0.8, 0.8),
+    EBRANK: (0.6, 0.9, 0.9),
+    EXPOSURE: (0.99, 0.99, 0.99),
+    "thompson": (0.99, 0.99, 0.99),
+    "random": (0.1, 0.1, 0.1),
+    "oracle": (1.0, 1.0, 1.0),
+}
+
+
+def made(changes: dict[str, tuple[float, float, float]] | None = None) -> dict[str, Result]:
+    """Return results in the paper's order of things, some changed; every query agrees."""
+    found = {}
+    for number, one in enumerate(ENTRANTS):
+        figures = NAMED.get(one.key) or LEVEL[one.key.partition("=")[2]]
+        figures = (changes or {}).get(one.key, figures)
+        found[one.key] = result(one.key, [figures] * 2, noise=0.01, seed=10 * number)
+    return found
+
+
+def holding(results: dict[str, Result]) -> dict[str, bool]:
+    return {finding.name: finding.holds for finding in table2.findings(results)}
+
+
+def test_the_best_of_each_group_is_marked_if_it_is_surely_better() -> None:
+    assert table2.marks(made(), WARM) == {"pdgd:features=none": "*", EBRANK: "*†"}
+    assert table2.marks(made(), CUM) == {"pdgd:features=none": "*", EBRANK: "*†"}
+
+
+def test_a_tie_has_no_star_and_the_best_of_all_may_lack_one_group() -> None:
+    cold = table2.marks(made(), COLD)
+    assert cold["pdgd:features=none"] == "*†"
+    (other,) = cold.keys() - {"pdgd:features=none"}
+    assert (cold[other], other in ("prior", UCBRANK, EBRANK)) == ("", True)
+
+
+def test_better_than_its_group_but_not_than_all() -> None:
+    marks = table2.marks(made({"cftopk:features=none": (0.9, 0.9, 0.9)}), WARM)
+    assert marks == {"cftopk:features=none": "*", EBRANK: "*"}
+
+
+def test_rows_set_apart_change_nothing() -> None:
+    aloft = {EXPOSURE: (0.0, 0.0, 0.0), "oracle": (0.9, 0.9, 0.9)}
+    assert table2.marks(made(aloft), WARM) == table2.marks(made(), WARM)
+
+
+def test_the_papers_findings_hold_on_results_like_the_papers() -> None:
+    held = holding(made({EXPOSURE: (0.6, 0.95, 0.95)}))
+    assert len(held) == 6 + 4 + 4 + 8
+    assert all(held.values()), held
+
+
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [
+        ({"mgd:features=concate": (0.7, 0.5, 0.5)}, {"exploitation-bias-mgd"}),
+        (
+            {"cftopk:features=concate": (0.4, 0.7, 0.5)},
+            {"cftopk-degenerates-warm", "cftopk-degenerates-warm-significantly"},
+        ),
+        (
+            {"cftopk:features=concate": (0.4, 0.5, 0.7)},
+            {"cftopk-degenerates-cum", "cftopk-degenerates-cum-significantly"},
+        ),
+        (
+            {"cftopk:features=concate": (0.4, 0.5999, 0.5)},
+            {"cftopk-degenerates-warm-significantly"},
+        ),
+        ({"prior": (0.5, 0.7, 0.7)}, {"cold-kept-prior"}),
+        ({EBRANK: (0.6, 0.7, 0.9)}, {"ebrank-first-warm", "ebrank-first-warm-significantly"}),
+        ({UCBRANK: (0.6, 0.8999, 0.8)}, {"ebrank-first-warm-significantly"}),
+        ({EXPOSURE: (0.6, 0.95, 0.8001)}, {"ebrank-exposure-first-cum-significantly"}),
+    ],
+)
+def test_each_finding_can_fail(
+    change: dict[str, tuple[float, float, float]], fails: set[str]
+) -> None:
+    held = holding(made({EXPOSURE: (0.6, 0.95, 0.95)} | change))
+    assert {name for name, holds in held.items() if not holds} == fails
+
+
+def test_the_table_of_a_real_run(finished: FinishedDataset) -> None:
+    setup = finished.setup
+    (table,) = finished.outcomes["table2"].tables
+    assert [column.title for column in table.columns[1:]] == ["Cold-NDCG", "Warm-NDCG", "Cum-NDCG"]
+    assert {column.group for column in table.columns[1:]} == {setup.dataset.name}
+    assert [row.cells[0] for row in table.rows] == [one.label for one in ENTRANTS]
+    assert [row.apart for row in table.rows] == [False] * 16 + [True] * 4
+    for one, row in zip(ENTRANTS, table.rows, strict=True):
+        found = finished.results[setup.run(one.key)]
+        for cell, values in zip(
+            row.cells[1:], (found.cold_ndcg, found.warm_ndcg, found.cum_ndcg), strict=True
+        ):
+            assert isinstance(cell, Cell)
+            assert cell.value == values.mean()
+            assert cell.sd == values.std(ddof=1)
+    for column in (1, 2, 3):
+        for group in ("without", "with"):
+            own = [
+                r.cells[column]
+                for e, r in zip(ENTRANTS, table.rows, strict=True)
+                if e in PAPER and e.group == group
+            ]
+            best = [cell for cell in own if isinstance(cell, Cell) and cell.best]
+            assert [cell.value for cell in best] == [
+                max(c.value for c in own if isinstance(c, Cell) and c.value)
+            ]
+
+
+def test_the_variants_of_the_ledger_are_run(finished: FinishedDataset) -> None:
+    wanted = [variant.run(finished.setup) for variant in variants(finished.setup.dataset.origin)]
+    assert len(wanted) > 5
+    assert all(run in finished.results for run in wanted)
+
+
+def test_findings_tell_their_figures() -> None:
+    found = {finding.name: finding for finding in table2.findings(made())}
+    assert found["exploitation-bias-cftopk"] == Finding(
+        "exploitation-bias-cftopk",
+        "CFTopK with x^b concatenated is significantly worse in Cold-NDCG than without",
+        True,
+        "−.200 in Cold-NDCG, adjusted p < .0001",
+        table2.BIAS,
+        "CFTopK",
+    )
+    assert replace(found["cold-kept-prior"], claim="").detail == ".000 in Cold-NDCG"
+
+
+def test_findings_of_a_theme_differ_in_their_subjects() -> None:
+    subjects = [(finding.theme, finding.subject) for finding in table2.findings(made())]
+    assert len(set(subjects)) == len(subjects)
+    assert all(theme and subject for theme, subject in subjects)

@@ -1,0 +1,108 @@
+"""The toy example: G is A's twin, and what is drawn is what the simulator did."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.experiments.exhibits import toy
+from ebrank.experiments.framework.experiment import Setup
+from ebrank.experiments.framework.outcome import to_plain
+from ebrank.rankers import registry
+from ebrank.rankers.bm25 import fixed_model
+from ebrank.simulation.config import SimulationConfig
+
+
+@pytest.fixture(scope="module")
+def setup() -> Setup:
+    return Setup(ebrank.load("mq2007-like", scale=0.01), SimulationConfig(), seed=1)
+
+
+def warmed_up(setup: Setup, ranker: str) -> toy._Service:
+    """Return a service whose log BM25 made."""
+    service = toy._Service(toy.dataset(setup.seed), registry.parse(ranker), setup)
+    service.serve(fixed_model(service.data.baseline.astype(np.float64)), 20)
+    return service
+
+
+def test_the_new_item_is_the_old_ones_twin() -> None:
+    data = toy.dataset(1)
+    by_query = data.features.reshape(data.n_queries, len(toy.ITEMS), -1)
+    assert np.array_equal(by_query[:, toy.NEW], by_query[:, toy.OLD])
+    assert toy.LABELS[toy.NEW] == toy.LABELS[toy.OLD] == data.max_label
+    assert [len(data.queries_in(split)) for split in toy.QUERIES] == [60, 20, 20]
+    assert not np.array_equal(data.features, toy.dataset(2).features)
+
+
+def test_nobody_sees_the_new_item_before_it_enters(setup: Setup) -> None:
+    service = warmed_up(setup, "ebrank")
+    service.serve(service.learner.update(), 5)
+    by_item = service.trial.stats.shown.reshape(-1, len(toy.ITEMS)).sum(axis=0)
+    assert by_item[toy.NEW] == 0
+    assert by_item.sum() == 25 * 5 * service.data.n_queries
+
+
+def test_estimates_are_those_of_least_squares_done_elsewhere(setup: Setup) -> None:
+    service = warmed_up(setup, "cftopk:features=concate")
+    model = service.learner.update()
+    sums, data = service.trial.sums(), service.data
+    seen = sums.shown > 0
+    behavior = np.divide(sums.clicks, sums.exposure, out=np.zeros(data.n_rows), where=seen)
+    design = np.column_stack([data.features, behavior, np.ones(data.n_rows)])
+    train = np.flatnonzero(seen[data.rows_in("train")])
+    target = sums.weighted_clicks[train] / sums.shown[train]
+    solution = np.linalg.lstsq(design[train], target, rcond=None)[0]
+    expected = service.of_items(design @ solution)
+    found = service.scores(model, model.offline)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("ranker", ["cftopk:features=concate", "ebrank"])
+def test_the_new_item_is_shown_where_its_rank_says(setup: Setup, ranker: str) -> None:
+    service = warmed_up(setup, ranker)
+    service.world.entered[:] = len(toy.ITEMS)
+    expected = np.zeros(toy.QUERIES["test"])
+    for _ in range(6):
+        model = service.learner.update()
+        expected += service.ranks(model) <= setup.config.list_length
+        service.serve(model, 1)
+    assert np.array_equal(service.of_items(service.trial.stats.shown)[:, toy.NEW], expected)
+
+
+def test_the_picture(setup: Setup) -> None:
+    first = toy.outcome(setup, {})
+    started = time.perf_counter()
+    again = toy.outcome(setup, {})
+    assert time.perf_counter() - started < 2
+    assert to_plain(first) == to_plain(again)
+    (figure,) = first.figures
+    bars, lines = figure.panels
+    assert (bars.kind, lines.kind) == ("bars", "lines")
+    assert [one.style for one in bars.series] == ["oracle", "cftopk", "ebrank"]
+    assert bars.series[0].y == pytest.approx((1.0, 0.4, 0.4, 0.1, 0.1, 0.1, 1.0))
+    for line in lines.series:
+        assert len(line.x) == len(line.y) == toy.AFTER + 1
+        assert all(1 <= rank <= len(toy.ITEMS) for rank in line.y)
+    (table,) = first.tables
+    assert {len(row.cells) for row in table.rows} == {len(table.columns)}
+    assert to_plain(toy.outcome(replace(setup, seed=2), {})) != to_plain(first)
+
+
+def test_the_model_that_leans_on_clicks_buries_the_new_item(setup: Setup) -> None:
+    found = toy.outcome(setup, {})
+    (finding,) = found.findings
+    assert finding.holds
+    biased, ours = found.figures[0].panels[1].series
+    assert biased.y[0] > setup.config.list_length > ours.y[0]
+
+
+def test_the_finding_can_fail() -> None:
+    fair = toy.Fate(np.full(7, 0.5), np.array([2.0, 2.0]), np.ones(4) / 4, 1.0)
+    assert not toy.buried({toy.BIASED: fair, toy.OURS: fair}).holds
+    buried = replace(fair, estimates=np.array([0.9, *[0.5] * 5, 0.1]), ranks=np.array([7.0, 7.0]))
+    assert toy.buried({toy.BIASED: buried, toy.OURS: fair}).holds
+    assert not toy.buried({toy.BIASED: fair, toy.OURS: buried}).holds

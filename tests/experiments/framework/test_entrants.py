@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from ebrank.experiments.framework.entrants import (
+    CONCATE,
+    CONCATENATING,
+    ENTRANTS,
+    FIGURES,
+    NON_CONCATE,
+    PAPER,
+    WITHOUT,
+    Entrant,
+    entrant_of,
+    twin,
+)
+from ebrank.rankers import registry
+
+SETTINGS = {"none": WITHOUT, "concate": CONCATE, "non-concate": NON_CONCATE}
+
+
+def test_the_papers_rows_are_in_its_order() -> None:
+    labels = ["DBGD", "MGD", "PDGD", "CFTopK", "CFRandomK", "CFEpsilon"]
+    assert [one.label for one in PAPER] == [
+        *("BM25", *labels),
+        *(*labels, "PRIOR"),
+        *("UCBRank", "EBRank"),
+    ]
+
+
+def test_keys_differ_and_name_rankers_in_the_setting_they_stand_under() -> None:
+    assert len({one.key for one in ENTRANTS}) == len(ENTRANTS) == 20
+    for one in PAPER:
+        assert SETTINGS[registry.parse(one.key).setting] == one.setting
+        assert entrant_of(one.key) is one
+
+
+@pytest.mark.parametrize("one", ENTRANTS, ids=lambda one: one.key)
+def test_who_is_tuned_is_who_has_a_grid_of_epsilon(one: Entrant) -> None:
+    grids = {p.name: p.grid for p in registry.parse(one.key).parameters()}
+    assert one.tuned == bool(grids.get("epsilon"))
+
+
+def test_a_ranker_looks_the_same_in_both_settings() -> None:
+    twins = {one: other for one in CONCATENATING if (other := twin(one))}
+    assert len(twins) == 6
+    assert all(one.style == other.style for one, other in twins.items())
+    assert len({one.style for one in FIGURES}) == len(FIGURES) == 11
+
+
+def test_concate_and_non_concate_are_one_group() -> None:
+    assert {one.group for one in ENTRANTS if one.setting != WITHOUT} == {"with"}
+    assert {one.group for one in ENTRANTS if one.setting == WITHOUT} == {"without"}

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebrank.data.dataset import Dataset
+from ebrank.errors import ParameterError
+from ebrank.experiments import catalog
+from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.experiment import GridPoint, TuningRecord
+from ebrank.experiments.framework.outcome import Cell
+from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.tuning import tune, tuning_seed
+
+SHORT = SimulationConfig(sessions=200, updates=2)
+
+
+def test_a_given_ranker_takes_the_place_of_the_entrant_it_is() -> None:
+    texts = ["ebrank:estimator=exposure,epsilon=30", "ucbrank:epsilon=0.4", "ebrank:epsilon=5"]
+    given = tuning.read_given(texts)
+    assert list(given) == ["ebrank:estimator=exposure", "ucbrank", "ebrank"]
+    assert given["ebrank"] == registry.parse("ebrank:epsilon=5")
+
+
+@pytest.mark.parametrize("text", ["bm25", "ebrank:epsilon=3,beta=2", "ebrank", "prior"])
+def test_what_takes_no_place_is_refused_with_those_there_are(text: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        tuning.read_given([text])
+    assert str(caught.value) == (
+        f"{text} is not a tuned ranker with its ε; those are ucbrank:epsilon=…, "
+        "ebrank:epsilon=…, ebrank:estimator=exposure,epsilon=…"
+    )
+
+
+def test_a_place_is_taken_once() -> None:
+    with pytest.raises(ParameterError, match="ebrank is given twice"):
+        tuning.read_given(["ebrank:epsilon=3", "ebrank:epsilon=4"])
+
+
+def test_each_entrant_is_tuned_once_for_each_eta() -> None:
+    needs = tuning.needs(catalog.selected(), SimulationConfig())
+    assert len(needs) == len(set(needs)) == 3 * 5
+    assert tuning.needs(catalog.selected("table1,table3"), SimulationConfig()) == []
+
+
+def test_the_choice_is_that_of_tuning_under_its_own_eta_and_seed(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    ranker, record = tuning.tune(
+        ("ucbrank", 0.5), dataset, SHORT, 3, trials=2, jobs=1, folder=tmp_path
+    )
+    expected = tune(
+        dataset,
+        registry.parse("ucbrank"),
+        {"epsilon": tuning.grid_of("ucbrank")},
+        replace(SHORT, entering_probability=0.5),
+        3,
+        trials=2,
+    )
+    assert ranker == expected.best.ranker
+    assert record.ranker == expected.best.text
+    assert record.seed == tuning_seed(3) < 0
+    assert [point.epsilon for point in record.grid] == list(tuning.grid_of("ucbrank"))
+    for point, theirs in zip(record.grid, expected.points, strict=True):
+        assert point.trials == tuple(theirs.validation_ndcg)
+    best = max(record.grid, key=lambda point: sum(point.trials))
+    assert record.epsilon == best.epsilon == registry.parse(record.ranker).epsilon  # type: ignore[attr-defined]
+
+
+def test_what_is_given_is_recorded_as_such() -> None:
+    given = tuning.read_given(["ebrank:estimator=exposure,epsilon=30"])
+    ranker, record = tuning.take_given(("ebrank:estimator=exposure", 0.2), given)
+    assert (record.epsilon, record.seed, record.grid) == (30.0, None, ())
+    assert registry.parse(record.ranker) == ranker
+
+
+def test_five_tuning_trials_at_most() -> None:
+    assert [tuning.tuning_trials(n) for n in (1, 5, 20)] == [1, 5, 5]
+
+
+GRID = (GridPoint(0.0, (0.5, 0.6)), GridPoint(5.0, (0.7, 0.9)))
+SLOW = TuningRecord("ebrank", "EBRank", 0.1, 5.0, "ebrank:epsilon=5", -2, False, GRID)
+FAST = TuningRecord("ebrank", "EBRank", 1.0, 0.0, "ebrank:epsilon=0", -2, False, GRID[:1])
+GIVEN = TuningRecord("ucbrank", "UCBRank", 1.0, 0.4, "ucbrank:epsilon=0.4")
+
+
+def test_a_row_for_each_epsilon_and_a_column_for_each_eta() -> None:
+    table = tuning.table([FAST, SLOW, GIVEN])
+    assert table is not None
+    assert [column.title for column in table.columns] == ["ε", "η = 0.1", "η = 1"]
+    assert [row.cells[0] for row in table.rows] == ["0", "5", "0.4 (given)"]
+    cell = table.rows[1].cells[1]
+    assert cell == Cell(0.8, float(np.std([0.7, 0.9], ddof=1)), 4, best=True)
+    assert table.rows[1].cells[2] == Cell(None)
+    assert table.rows[2].cells[1:] == (Cell(None), Cell(None))
+
+
+def test_without_tuning_there_is_no_table() -> None:
+    assert tuning.table([GIVEN]) is None
+    assert tuning.table([]) is None
+
+
+def test_a_choice_at_the_end_of_its_grid_is_marked_and_explained() -> None:
+    edge = replace(SLOW, at_the_edge=True)
+    table = tuning.table([FAST, edge])
+    assert table is not None
+    marks = [cell.marks for row in table.rows for cell in row.cells if isinstance(cell, Cell)]
+    assert marks == ["", "", "‡", ""]
+    assert table.caption.endswith("a wider grid may do better.")
+    without = tuning.table([FAST, SLOW])
+    assert without is not None
+    assert "‡" not in without.caption

@@ -1,0 +1,59 @@
+"""Labels that move apart: in order, with gaps, in bounds, and no further than they must."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from statistics import fmean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebrank.report.figures.labels import spread
+
+HEIGHT, GAP = 186.0, 10.5
+HEIGHTS = st.lists(st.floats(-50, 250), min_size=1, max_size=30)
+
+
+def isotonic_level(targets: list[float], rank: int) -> float:
+    """The nearest rising sequence by its max-min formula: means of all stretches around a rank."""
+    return max(
+        min(fmean(targets[start : stop + 1]) for stop in range(rank, len(targets)))
+        for start in range(rank + 1)
+    )
+
+
+@given(HEIGHTS)
+def test_labels_keep_order_gap_and_bounds(wanted: list[float]) -> None:
+    heights = spread(wanted, gap=GAP, low=0.0, high=HEIGHT)
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    rising = [heights[index] for index in order]
+    room = min(GAP, HEIGHT / max(1, len(wanted) - 1))
+    for below, above in pairwise(rising):
+        assert above - below >= room - 1e-6
+    assert rising[0] >= -1e-6
+    assert rising[-1] <= HEIGHT + 1e-6
+
+
+@given(HEIGHTS)
+def test_moves_are_the_least_possible(wanted: list[float]) -> None:
+    heights = sorted(spread(wanted, gap=GAP, low=-1e6, high=1e6))
+    targets = [place - GAP * rank for rank, place in enumerate(sorted(wanted))]
+    best = [isotonic_level(targets, rank) for rank in range(len(targets))]
+    expected = [level + GAP * rank for rank, level in enumerate(best)]
+    assert heights == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.lists(st.floats(GAP, 2 * GAP), max_size=8))
+def test_labels_with_room_stay_where_they_are(gaps: list[float]) -> None:
+    apart = list(accumulate(gaps, initial=0.0))
+    assert spread(apart, gap=GAP, low=0.0, high=HEIGHT) == pytest.approx(apart)
+
+
+def test_where_there_is_no_room_for_all_the_gap_shrinks() -> None:
+    found = spread([93.0] * 32, gap=GAP, low=0.0, high=HEIGHT)
+    assert found == pytest.approx([6.0 * place for place in range(32)])
+
+
+def test_no_labels_need_no_place() -> None:
+    assert spread([], gap=1.0, low=0.0, high=1.0) == []

@@ -1,0 +1,62 @@
+"""Looks: each ranker's own, visible on white and on dark, distinct without color."""
+
+from __future__ import annotations
+
+import pytest
+
+from ebrank.experiments.framework.entrants import ENTRANTS
+from ebrank.report.figures.palette import INK, LOOKS, OTHERS, Look, every_look, looks
+
+DARK_PAGE = "#14171c"
+
+
+def luminance(color: str) -> float:
+    """Relative luminance, as WCAG 2.1 defines it."""
+    shares = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("look", every_look(), ids=lambda look: str(look.light))
+def test_every_color_is_seen_on_its_page(look: Look) -> None:
+    assert contrast(look.light, "#ffffff") >= 3.0
+    assert contrast(look.dark, DARK_PAGE) >= 4.5
+
+
+def test_the_instrument() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_every_entrant_has_a_look_of_its_own() -> None:
+    styles = {one.style for one in ENTRANTS}
+    assert styles == set(LOOKS)
+    assert len({look.marker for look in LOOKS.values()}) == len(LOOKS)
+    assert len({look.marker for look in OTHERS}) == len(OTHERS)
+
+
+def test_a_page_can_tell_all_colors_apart() -> None:
+    colors = [INK, *(look.light for look in every_look())]
+    assert len(set(colors)) == len(colors)
+
+
+def test_only_ebrank_is_emphasized() -> None:
+    assert [style for style, look in LOOKS.items() if look.emphasized] == ["ebrank"]
+
+
+def test_strangers_look_different_from_each_other_and_keep_their_look() -> None:
+    drawn = looks(["mine", "yours", "ebrank", "mine"])
+    assert drawn[2] == LOOKS["ebrank"]
+    assert drawn[0].light == drawn[3].light != drawn[1].light
+    assert len({look.marker for look in drawn}) == 4
+
+
+def test_more_series_than_looks_are_drawn_all_the_same() -> None:
+    assert len(looks([str(number) for number in range(40)])) == 40

@@ -1,0 +1,93 @@
+"""Where things stand on the axes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from ebrank.experiments.framework.outcome import Panel, Series
+from ebrank.report.figures.scales import compact, set_x_axis, set_y_axis, x_positions, y_range
+from tests.report.sample import GRID, POINTS, bars
+
+
+def panel(*y: float, error: tuple[float, ...] = (), zero: bool = False) -> Panel:
+    x = tuple(map(float, range(len(y))))
+    return Panel("", "", "", (Series("a", "a", x, y, error),), zero=zero)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=10), st.floats(0, 1e3), st.booleans())
+def test_all_values_with_their_errors_are_inside(y: list[float], error: float, zero: bool) -> None:
+    low, high = y_range(panel(*y, error=(error,) * len(y), zero=zero))
+    assert low <= min(y) - error
+    assert high >= max(y) + error
+    assert low < high
+    assert not zero or low <= 0 <= high
+
+
+def test_axes_from_zero_begin_there() -> None:
+    assert y_range(panel(1.0, 2.0, zero=True))[0] == 0.0
+    assert y_range(bars(("A", "B")))[0] == 0.0
+    assert y_range(panel(1.0, 2.0))[0] > 0.9
+    assert y_range(panel()) == (0.0, 1.0)
+
+
+def test_names_are_places_in_order_of_appearance() -> None:
+    series = (Series("one", "", ("B", "A"), (1.0, 2.0)), Series("two", "", ("A", "C"), (1.0, 2.0)))
+    named = Panel("", "", "", series)
+    assert [x_positions(named, one) for one in series] == [[0.0, 1.0], [1.0, 2.0]]
+
+
+@given(st.floats(-1e12, 1e12))
+def test_short_numbers_are_close(value: float) -> None:
+    text = compact(value).replace("−", "-").replace(",", "")
+    sizes = {"k": 1e3, "M": 1e6}
+    read = float(text.rstrip("kM")) * sizes.get(text[-1], 1.0)
+    assert read == pytest.approx(value, rel=1e-5)
+
+
+def ticks(drawn: Panel) -> list[str]:
+    axes = Figure(figsize=(2.5, 2.5)).add_axes((0.1, 0.1, 0.8, 0.8))
+    set_x_axis(axes, drawn)
+    set_y_axis(axes, drawn)
+    return [label.get_text() for label in axes.get_xticklabels()]
+
+
+def test_a_grid_with_zero_can_be_logarithmic_and_its_numbers_do_not_touch() -> None:
+    shown = ticks(GRID)
+    assert shown[0] == "0"
+    assert shown[-1] == "100"
+    assert "70" not in shown
+
+
+def test_numbers_of_an_axis_have_as_many_decimals() -> None:
+    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    set_y_axis(axes, panel(0.35, 1.0))
+    assert {len(label.get_text()) for label in axes.get_yticklabels()} == {3}
+
+
+def test_the_first_rank_is_on_top() -> None:
+    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    set_y_axis(axes, replace(panel(7.0, 3.0), down=True))
+    bottom, top = axes.get_ylim()
+    assert bottom > 7.0 > 1.0 > top
+    assert [label.get_text() for label in axes.get_yticklabels()] == list("1234567")
+    set_y_axis(axes, replace(panel(90.0, 3.0), down=True))
+    assert len(axes.get_yticks()) < 10
+
+
+def test_time_begins_at_zero_where_its_first_point_is_close() -> None:
+    for first, begins in ((1.0, 0.0), (30.0, 30.0)):
+        axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+        set_x_axis(axes, Panel("", "", "", (Series("a", "a", (first, 100.0), (1.0, 2.0)),)))
+        assert axes.get_xlim() == (begins, 100.0)
+
+
+def test_where_a_prediction_meets_the_truth_both_axes_are_the_same() -> None:
+    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    set_x_axis(axes, POINTS)
+    set_y_axis(axes, POINTS)
+    assert axes.get_xlim() == axes.get_ylim()

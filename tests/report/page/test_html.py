@@ -1,0 +1,213 @@
+"""The page in a real browser: quiet, complete, in the dark, on a phone, and with hostile names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from ebrank.experiments.document import Document
+from ebrank.report.page.chapters import identifier
+from ebrank.report.page.html import page
+from tests.browser import console_errors
+from tests.report.results import reproduction
+from tests.report.sample import NASTY, document
+
+
+@pytest.fixture(scope="module")
+def reproduced() -> Document:
+    return document()
+
+
+@pytest.fixture(scope="module")
+def address(page_file: Path) -> str:
+    return page_file.as_uri()
+
+
+@pytest.fixture
+def opened(browser: Chrome, address: str) -> Iterator[Chrome]:
+    """The page on a light screen; whatever a test sets is taken back."""
+    show(browser, width=1400, scheme="light")
+    browser.get(address)
+    yield browser
+    browser.execute_script("try { localStorage.clear() } catch {}")
+    for command in ("Emulation.clearDeviceMetricsOverride", "Emulation.setEmulatedMedia"):
+        browser.execute_cdp_cmd(command, {})
+
+
+def show(browser: Chrome, *, width: int, scheme: str) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def ask(browser: Chrome, expression: str) -> Any:  # noqa: ANN401
+    return browser.execute_script(f"return {expression}")
+
+
+def color(browser: Chrome, selector: str, name: str) -> str:
+    asked = f"getComputedStyle(document.querySelector('{selector}')).getPropertyValue('{name}')"
+    return str(ask(browser, asked))
+
+
+def test_it_is_quiet_and_needs_no_network(opened: Chrome) -> None:
+    console_errors(opened)  # those of other pages
+    opened.refresh()
+    assert console_errors(opened) == []
+    loaded = ask(opened, "performance.getEntriesByType('resource').map(one => one.name)")
+    assert [name for name in loaded if not name.startswith("data:")] == []
+    assert ask(opened, "[...document.images].every(one => one.complete && one.naturalWidth)")
+
+
+def test_every_table_and_figure_is_there(opened: Chrome, reproduced: Document) -> None:
+    (data,) = reproduced.datasets
+    for table in (*reproduced.tables, *data.tables):
+        found = opened.find_element(By.ID, f"table-{identifier(table.name)}")
+        rows = found.find_elements(By.CSS_SELECTOR, "tbody tr:not(.heading)")
+        assert len(rows) == len(table.rows)
+        assert (
+            found.find_element(By.TAG_NAME, "caption").get_attribute("textContent") == table.title
+        )
+    for figure in data.figures:
+        found = opened.find_element(By.ID, f"figure-{figure.name}")
+        pictures = found.find_elements(By.TAG_NAME, "svg")
+        assert len(pictures) == len(figure.panels)
+        assert all(picture.size["width"] > 100 for picture in pictures)
+        written = "return [...arguments[0].querySelectorAll('text')].map(one => one.textContent)"
+        names = {name.strip() for name in opened.execute_script(written, found)}
+        assert {one.label for panel in figure.panels for one in panel.series} <= names
+
+
+def test_what_does_not_hold_is_seen_before_anything_is_opened(opened: Chrome) -> None:
+    shown = opened.find_element(By.ID, "findings").text
+    for words in ("1 of 3 hold", "not for UCBRank", "holds for EBRank", f"not for {NASTY}"):
+        assert words in shown
+    assert "UCBRank is first" not in shown
+    opened.find_element(By.CSS_SELECTOR, ".theme summary").send_keys(Keys.ENTER)
+    assert "does not hold\nUCBRank is first.\n−.1" in opened.find_element(By.ID, "findings").text
+    assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.fails")) == 2
+    assert len(opened.find_elements(By.CSS_SELECTOR, "#findings li.holds")) == 1
+
+
+def test_it_says_how_it_was_made(opened: Chrome, reproduced: Document) -> None:
+    how = opened.find_element(By.ID, "how").text
+    for words in (
+        reproduced.command,
+        "2 trials, seed 1",
+        "00ff",
+        "1 h 2 min",
+        "entering probability",
+    ):
+        assert words in how
+
+
+def test_every_link_within_the_page_leads_somewhere(opened: Chrome) -> None:
+    lost = """[...document.querySelectorAll('a[href^="#"]')].map(one => one.getAttribute('href'))
+        .filter(to => !document.getElementById(decodeURIComponent(to.slice(1))))"""
+    assert ask(opened, lost) == []
+    twice = """(() => { const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
+        return ids.filter((id, place) => ids.indexOf(id) !== place) })()"""
+    assert ask(opened, twice) == []
+
+
+def test_names_are_text(opened: Chrome) -> None:
+    assert opened.title == f"EBRank reproduced: {NASTY}"
+    assert len(opened.find_elements(By.TAG_NAME, "script")) == 1
+    assert NASTY in opened.find_element(By.TAG_NAME, "h1").text
+
+
+def test_light_and_dark_by_the_system_and_by_the_button(opened: Chrome, address: str) -> None:
+    def brightness(selector: str, name: str) -> int:
+        rgb = color(opened, selector, name).removeprefix("rgb(").rstrip(")").split(",")
+        return sum(int(part) for part in rgb[:3])
+
+    text = "#figure-time svg text"
+    assert brightness("body", "background-color") > 700
+    assert brightness(text, "fill") < 150
+    line = color(opened, "body", "--series-0")
+    opened.find_element(By.ID, "theme").click()
+    assert brightness("body", "background-color") < 150
+    assert brightness(text, "fill") > 600
+    assert color(opened, "body", "--series-0") != line
+    opened.find_element(By.ID, "theme").send_keys(Keys.ENTER)
+    assert brightness("body", "background-color") > 700
+    opened.execute_script("localStorage.clear()")
+    show(opened, width=1400, scheme="dark")
+    opened.get(address)
+    assert brightness("body", "background-color") < 150
+    assert opened.find_element(By.ID, "theme").text == "Light"
+
+
+def test_deviations_can_be_hidden(opened: Chrome) -> None:
+    table = opened.find_element(By.ID, "table-table2")
+    assert "± .004" in table.text
+    opened.find_element(By.ID, "deviations").click()
+    assert "±" not in table.text
+    assert opened.find_element(By.ID, "deviations").get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.parametrize("width", [360, 400, 800])
+def test_narrow_screens_scroll_tables_not_the_page(
+    opened: Chrome, address: str, width: int
+) -> None:
+    show(opened, width=width, scheme="light")
+    opened.get(address)
+    assert ask(opened, "document.documentElement.scrollWidth") <= width
+    wide = "document.getElementById('table-table2').closest('.scroll')"
+    if width < 500:
+        assert ask(opened, f"{wide}.scrollWidth > {wide}.clientWidth")
+        first = "document.querySelector('#table-table2 th[scope=row]').getBoundingClientRect().left"
+        before = ask(opened, first)
+        opened.execute_script(f"{wide}.scrollLeft = 200")
+        assert ask(opened, first) == pytest.approx(before, abs=1), "the names stay"
+
+
+def test_it_prints_in_black_on_white_without_its_buttons(opened: Chrome) -> None:
+    opened.find_element(By.ID, "theme").click()
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert color(opened, "body", "background-color") == "rgb(255, 255, 255)"
+    assert color(opened, "#figure-time svg text", "fill") == "rgb(27, 30, 35)"
+    assert not opened.find_element(By.ID, "theme").is_displayed()
+
+
+def test_paper_has_every_claim_in_full(opened: Chrome) -> None:
+    opened.execute_script("dispatchEvent(new Event('beforeprint'))")
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    printed = opened.find_element(By.ID, "findings").text
+    assert "UCBRank is first" in printed
+    assert "not for" not in printed, "the claims say it"
+    opened.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert ask(opened, "document.querySelectorAll('details.theme[open]').length") == 0
+
+
+def test_it_opens_with_one_look(browser: Chrome, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(page(reproduction(), None))
+    browser.get(path.as_uri())
+    assert ask(browser, "document.querySelector('main > section').id") == "summary"
+    look = browser.find_element(By.ID, "summary")
+    assert len(look.find_elements(By.TAG_NAME, "svg")) == 2
+    assert "EBRank is first in Cum-NDCG with 160.0" in look.text
+    assert "59,000 sessions" in browser.find_element(By.TAG_NAME, "header").text
+    assert len(look.find_elements(By.CSS_SELECTOR, "#summary-0-table tbody tr")) == 6
+
+
+def test_one_trial_is_one_trial() -> None:
+    assert "<p>1 trial, seed 1." in page(document(trials=1), None)
+
+
+def test_a_small_run_is_called_small_above_its_findings() -> None:
+    assert "2 trials: too few for significance tests to decide." in page(document(), None)
+    assert "too few" not in page(document(trials=5), None)
+
+
+def test_it_does_without_what_was_not_run() -> None:
+    bare = page(document(tables=(), datasets=(), missing=()), None)
+    assert "Run times" not in bare
+    assert "None of the experiments run here checks one" in bare

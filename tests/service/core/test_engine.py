@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebrank import BehaviorStats, EBRanker, Examination, policy
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.core.problems import NotFound, Problem
+from ebrank.service.settings import Settings
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import RankingEntry
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.scenes import click, ids, items, play
+from tests.service.store.blocking import run
+
+
+def test_the_shapes_that_are_pinned() -> None:
+    async def scene(engine: Engine) -> None:
+        put = await engine.put_items("q", items(3))
+        assert (put.added, put.changed, put.candidates) == (3, 0, 3)
+        answer = await engine.rank(RankRequest("q", k=2))
+        assert answer.model == 0
+        assert [item.rank for item in answer.items] == [1, 2]
+        # α = 1, β = 5 and nothing seen: R̂ = 1/6, and a bonus of ε·R̂/6²
+        assert answer.items[0].score == pytest.approx(1 / 6 + 20 * (1 / 6) / 36)
+        fed = await engine.feedback([click("e", answer.ranking_id, answer.items[1].id)])
+        assert (fed.accepted, fed.duplicate, fed.rejected) == (1, 0, 0)
+        view = await engine.query("q")
+        clicked = next(one for one in view.items if one.id == answer.items[1].id)
+        p = 1 / np.log2(3)
+        assert (clicked.shown, clicked.clicks) == (1, 1)
+        assert clicked.exposure == pytest.approx(p)
+        assert clicked.weighted_clicks == pytest.approx(1 / p)
+        assert clicked.relevance == pytest.approx((1 / p + 1) / (1 + 1 + 5))
+
+    play(scene)
+
+
+def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path) -> None:
+    """The service ranks as `EBRanker` would after `BehaviorStats.record` of every session."""
+    store = SqliteStore(tmp_path / "store")
+    features = np.array([item.features for item in items(12, width=3)], np.float32)
+    stats, ranker = BehaviorStats.zeros(12, slots=5), EBRanker(epsilon=20.0)
+    rng = np.random.default_rng(3)
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(12, width=3))
+        keys = (await engine._items.query("q", 0.0)).tie_keys
+        for session in range(60):
+            answer = await engine.rank(RankRequest("q", k=5))
+            expected = ranker.rank(features, stats, k=5, tie_keys=keys)
+            rows = [int(name[1:]) for name in ids(answer)]
+            assert rows == expected.order.tolist()
+            assert [item.score for item in answer.items] == expected.scores.tolist()
+            clicked = rng.random(5) < 0.3
+            events = [
+                click(f"{session}-{rank}", answer.ranking_id, answer.items[rank].id)
+                for rank in np.flatnonzero(clicked)
+            ]
+            await engine.feedback(events)
+            stats.record(expected.order, clicked)
+
+    play(scene, store=store)
+    state = run(store.items.load("q"))
+    np.testing.assert_array_equal(state.counts, stats.counts)
+    run(store.close())
+
+
+def test_explanations_are_the_librarys() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        first = await engine.rank(RankRequest("q", k=3))
+        await engine.feedback([click("e", first.ranking_id, first.items[0].id)])
+        stats = BehaviorStats.zeros(4)
+        rows = [int(name[1:]) for name in ids(first)]
+        stats.record(rows, [True, False, False])
+        answer = await engine.rank(RankRequest("q", k=4, explain=True))
+        ranking = EBRanker(epsilon=20.0).rank(np.zeros((4, 2), np.float32), stats)
+        interval = {row: ranking.interval[at] for at, row in enumerate(ranking.order.tolist())}
+        for item in answer.items:
+            row = int(item.id[1:])
+            why = ranking.explain(row)
+            assert (item.relevance, item.bonus, item.prior) == (
+                why.relevance,
+                why.bonus,
+                why.prior,
+            )
+            assert (item.shown, item.clicks) == (stats.shown[row], stats.clicks[row])
+            assert item.exposure == stats.sums(Examination()).exposure[row]
+            np.testing.assert_array_equal(item.interval, interval[row])
+
+    play(scene)
+
+
+def test_some_candidates_only_and_features_on_the_fly() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(5))
+        answer = await engine.rank(RankRequest("q", items=["i1", "i3", "i1"]))
+        assert sorted(ids(answer)) == ["i1", "i3"]
+        answer = await engine.rank(RankRequest("q", items=["i4", ItemIn("new", [0.0, 1.0])]))
+        assert sorted(ids(answer)) == ["i4", "new"]
+        assert (await engine.query("q")).items[-1].id == "new"
+        with pytest.raises(Problem, match="'gone', 'lost'"):
+            await engine.rank(RankRequest("q", items=["gone", "i1", "lost"]))
+        with pytest.raises(Problem, match="'gone'"):
+            await engine.rank(RankRequest("q", items=["gone", ItemIn("late", [0.0, 1.0])]))
+        assert "late" not in ids(await engine.query("q"))
+        with pytest.raises(Problem, match="'gone'"):
+            await engine.rank(RankRequest("unheard of", items=["gone"]))
+        assert ids(await engine.rank(RankRequest("other", items=[ItemIn("x", [1.0, 1.0])]))) == [
+            "x"
+        ]
+
+    play(scene)
+
+
+def test_withdrawn_items_leave_the_list_and_keep_their_history() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(3))
+        answer = await engine.rank(RankRequest("q"))
+        assert (await engine.withdraw("q", "i1")).withdrawn
+        assert not (await engine.withdraw("q", "i1")).withdrawn
+        assert "i1" not in ids(await engine.rank(RankRequest("q")))
+        with pytest.raises(Problem, match="'i1'"):
+            await engine.rank(RankRequest("q", items=["i1"]))
+        # a click on a list from before still counts
+        assert (await engine.feedback([click("e", answer.ranking_id, "i1")])).accepted == 1
+        view = await engine.query("q")
+        assert [one.id for one in view.items] == ["i0", "i2"]
+        assert [(one.id, one.shown, one.clicks) for one in view.withdrawn] == [("i1", 1, 1)]
+        await engine.put_items("q", [ItemIn("i1", [0.5, 0.5])])
+        back = {one.id: one for one in (await engine.query("q")).items}
+        assert back["i1"].clicks == 1
+
+    play(scene)
+
+
+def test_what_is_not_known_is_told() -> None:
+    async def scene(engine: Engine) -> None:
+        for call in (
+            engine.rank(RankRequest("no")),
+            engine.query("no"),
+            engine.withdraw("no", "x"),
+        ):
+            with pytest.raises(NotFound, match="'no'"):
+                await call
+        await engine.put_items("q", items(1))
+        with pytest.raises(NotFound, match="no item 'x'"):
+            await engine.withdraw("q", "x")
+        with pytest.raises(NotFound, match="model 3"):
+            await engine.activate(3)
+        assert (await engine.put_items("empty", [])).candidates == 0
+
+    play(scene)
+
+
+def test_a_query_without_candidates_has_an_empty_list() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(1))
+        await engine.withdraw("q", "i0")
+        answer = await engine.rank(RankRequest("q", explain=True))
+        assert answer.items == []
+        assert (await engine.query("q")).items == []
+        await engine.insights()
+
+    play(scene)
+
+
+def test_users_are_hashed_in_the_log() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        await engine.rank(RankRequest("q", user="alice@example.org"))
+        await engine.rank(RankRequest("q", user="alice@example.org"))
+
+    play(scene, store=store)
+    users = [entry.user for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
+    assert users[0] == users[1]
+    assert users[0] is not None
+    assert "alice" not in users[0]
+
+
+def test_default_settings_are_the_librarys() -> None:
+    chosen = Settings()
+    assert policy.parse(chosen.ranking.policy) == EBRanker().policy
+    assert chosen.examination.examination() == Examination()

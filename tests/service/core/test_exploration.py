@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core import exploration
+from ebrank.service.core.engine import Engine
+from ebrank.service.core.exploration import ListKey, Windows, explored, guarded, resumed
+from tests.service.scenes import Clock, click, ids, items, play, settings
+
+LIMITS = st.none() | st.integers(0, 6)
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
+    count = draw(st.integers(0, 12))
+    by_score = draw(st.permutations(range(count)))
+    by_relevance = draw(st.permutations(range(count)))
+    return np.array(by_score, int), np.array(by_relevance, int), draw(st.integers(1, 8))
+
+
+@given(orders(), LIMITS, LIMITS)
+def test_guardrails_hold_and_change_no_more_than_they_must(
+    drawn: tuple[np.ndarray, np.ndarray, int], most: int | None, ranks: int | None
+) -> None:
+    by_score, by_relevance, k = drawn
+    listed = guarded(by_score, by_relevance, k, max_explored=most, max_promotion=ranks).tolist()
+    assert len(listed) == len(set(listed)) == min(k, len(by_score))
+    assert set(listed) <= set(by_score.tolist())
+    place = {item: at for at, item in enumerate(by_relevance.tolist(), start=1)}
+    if most is not None:
+        assert sum(place[item] > k for item in listed) <= most
+    if ranks is not None:
+        assert all(place[item] - at <= ranks for at, item in enumerate(listed, start=1))
+    plain = by_score[:k].tolist()
+    if most is None and ranks is None:
+        assert listed == plain
+    if most == 0 or ranks == 0:
+        assert listed == by_relevance[:k].tolist()
+    good = sum(place[item] > k for item in plain) <= (k if most is None else most) and all(
+        ranks is None or place[item] - at <= ranks for at, item in enumerate(plain, start=1)
+    )
+    if good and most != 0:
+        assert listed == plain
+
+
+@given(orders())
+def test_explored_slots_are_those_that_relevance_would_not_have(
+    drawn: tuple[np.ndarray, np.ndarray, int],
+) -> None:
+    by_score, by_relevance, k = drawn
+    marks = explored(by_score[:k], by_relevance)
+    assert marks.tolist() == [item not in by_relevance[:k] for item in by_score[:k]]
+
+
+@given(orders(), st.data())
+def test_a_resumed_list_keeps_its_order(
+    drawn: tuple[np.ndarray, np.ndarray, int], data: st.DataObject
+) -> None:
+    kept, by_relevance, k = drawn
+    gone = data.draw(st.sets(st.sampled_from(by_relevance.tolist()))) if len(kept) else set()
+    now = np.array([item for item in by_relevance.tolist() if item not in gone], int)
+    again = resumed(kept[:k], now, k).tolist()
+    still = [item for item in kept[:k].tolist() if item not in gone]
+    assert again[: len(still)] == still
+    assert len(again) == len(set(again)) == min(k, len(now))
+    rest = [item for item in now.tolist() if item not in still]
+    assert again[len(still) :] == rest[: k - len(still)]
+
+
+def test_windows_end() -> None:
+    windows, page = Windows(seconds=10.0), ListKey("q", "u")
+    windows.keep(page, np.array([1, 2]), k=2, now=0.0)
+    windows.keep(page, np.array([2, 3]), k=5, now=9.0)  # a longer list, still of the same window
+    kept = windows.get(page, 9.9)
+    assert kept is not None
+    assert (kept.rows.tolist(), kept.k) == ([1, 2, 3], 2)
+    assert windows.get(page, 10.0) is None
+    assert windows.get(ListKey("q", "other"), 1.0) is None
+    windows.keep(page, np.array([4]), k=1, now=10.0)
+    again = windows.get(page, 10.0)
+    assert again is not None
+    assert again.rows.tolist() == [4]
+
+
+def test_windows_are_forgotten_when_they_hold_too_many_slots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exploration, "MOST_SLOTS", 2 * exploration.SLOTS_OF_A_WINDOW + 10)
+
+    def forgotten(slots: int) -> list[str]:
+        windows = Windows(seconds=10.0)
+        for user in ("a", "b", "c"):
+            windows.keep(ListKey("q", user), np.arange(slots), k=slots, now=0.0)
+        return [user for user in ("a", "b", "c") if windows.get(ListKey("q", user), 1.0) is None]
+
+    assert forgotten(5) == ["a"]
+    assert forgotten(6) == ["a", "b"]
+
+
+@pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}])
+def test_guardrails_hold_when_a_kept_list_is_cut(limits: dict[str, int]) -> None:
+    """Of ten items five earn clicks; others stand high in a list of ten, but not in one of 3."""
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(10))
+        old = [f"i{at}" for at in range(5)]
+        for number in range(40):
+            answer = await engine.rank(RankRequest("q", k=5, items=[*old], explore=False))
+            await engine.feedback(
+                [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
+            )
+        best = ids(await engine.rank(RankRequest("q", k=10, explore=False)))
+        place = {item: at for at, item in enumerate(best, start=1)}
+        whole = ids(await engine.rank(RankRequest("q", k=10, user="u")))
+        cut = ids(await engine.rank(RankRequest("q", k=3, user="u")))
+        if "max_explored" in limits:
+            assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
+        assert sum(place[item] > 3 for item in cut) <= limits.get("max_explored", 3)
+        promotions = [place[item] - at for at, item in enumerate(cut, start=1)]
+        assert max(promotions) <= limits.get("max_promotion", 10)
+        assert ids(await engine.rank(RankRequest("q", k=10, user="u"))) == whole
+
+    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+
+
+def test_a_list_of_some_candidates_is_another_page() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(12))
+        some = await engine.rank(RankRequest("q", k=2, user="u", items=["i7", "i3"]))
+        everything = ids(await engine.rank(RankRequest("q", k=4, user="u")))
+        assert not {"i7", "i3"} & set(everything)  # others have more to teach
+        for number in range(20):
+            await engine.rank(RankRequest("q", k=2, items=["i3", f"i{8 + number % 4}"]))
+        # neither their order in the request nor other pages change what was seen
+        again = await engine.rank(RankRequest("q", k=2, user="u", items=["i3", "i7"]))
+        assert ids(again) == ids(some)
+        assert ids(await engine.rank(RankRequest("q", k=4, user="u"))) == everything
+
+    play(scene)
+
+
+def test_a_user_sees_the_same_order_for_a_while() -> None:
+    clock = Clock()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(6))
+        first = await engine.rank(RankRequest("q", k=4, user="u"))
+        for number in range(30):  # others change what is known
+            await engine.rank(RankRequest("q", k=2, user=f"v{number}"))
+        again = await engine.rank(RankRequest("q", k=4, user="u"))
+        assert ids(again) == ids(first)
+        assert again.ranking_id != first.ranking_id
+        assert ids(await engine.rank(RankRequest("q", k=4))) != ids(first)
+        await engine.withdraw("q", first.items[1].id)
+        await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
+        third = ids(await engine.rank(RankRequest("q", k=4, user="u")))
+        assert third[:3] == [ids(first)[0], *ids(first)[2:]]
+        assert ids(await engine.rank(RankRequest("q", k=9, user="u")))[:4] == third
+        clock.now += 61.0
+        assert "new" in ids(await engine.rank(RankRequest("q", k=4, user="u")))
+
+    play(scene, settings(ranking={"window": 60.0}), clock=clock)
+
+
+@pytest.mark.parametrize(
+    ("limits", "explored_slots"),
+    [({}, 2), ({"max_explored": 1}, 1), ({"max_explored": 0}, 0), ({"max_promotion": 0}, 0)],
+)
+def test_lists_are_explored_as_far_as_the_settings_allow(
+    limits: dict[str, int], explored_slots: int
+) -> None:
+    """Four items earn clicks, two newcomers have only their bonus."""
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        for number in range(100):
+            answer = await engine.rank(RankRequest("q", k=4, explore=False))
+            await engine.feedback(
+                [
+                    click(f"{number}-{at}", answer.ranking_id, item)
+                    for at, item in enumerate(ids(answer))
+                ]
+            )
+        await engine.put_items("q", [ItemIn("n0", [0.0, 0.0]), ItemIn("n1", [0.0, 0.0])])
+        answer = await engine.rank(RankRequest("q", k=4, explain=True))
+        assert sum(bool(item.explored) for item in answer.items) == explored_slots
+        plain = await engine.rank(RankRequest("q", k=4, explain=True, explore=False))
+        assert not any(item.explored for item in plain.items)
+        relevance = [item.relevance for item in plain.items]
+        assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
+
+    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))

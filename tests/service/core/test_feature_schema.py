@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.core.feature_schema import FeatureSchema, filled
+from ebrank.service.core.problems import Problem
+from ebrank.service.store.memory import MemoryStore
+from ebrank.settings import SettingsError
+from tests.service.scenes import play, settings
+from tests.service.store.blocking import run
+
+
+@pytest.mark.parametrize(
+    "schema", [FeatureSchema(3), FeatureSchema.named(["a", "é"]), FeatureSchema(0)]
+)
+def test_the_text_form_reads_back(schema: FeatureSchema) -> None:
+    assert FeatureSchema.from_json(schema.to_json()) == schema
+
+
+def test_the_first_items_fix_names_and_number() -> None:
+    assert FeatureSchema.of([ItemIn("x", [1.0, None])]) == FeatureSchema(2)
+    assert FeatureSchema.of([ItemIn("x", {"b": 1.0}), ItemIn("y", {"a": 1.0})]).names == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("features", "told"),
+    [
+        ([1.0], "item 'x' has 1 features, not 2"),
+        ({"a": 1.0}, "item 'x' lacks feature 'b'; missing values are refused"),
+        ({"a": 1.0, "b": None}, "item 'x' lacks feature 'b'"),
+        ([None, 1.0], "item 'x' lacks feature 'a'"),
+        ({"a": 1.0, "b": 1.0, "c": 1.0}, "item 'x' has a feature 'c', which is none of a, b"),
+        ([1e39, 1.0], "feature 'a' is 1e\\+39, too large"),
+        ([math.nan, 1.0], "feature 'a' is nan"),
+    ],
+)
+def test_what_does_not_fit_names_the_item_and_the_feature(features: object, told: str) -> None:
+    with pytest.raises(Problem, match=told):
+        FeatureSchema.named(["a", "b"]).row(ItemIn("x", features), missing_allowed=False)  # type: ignore[arg-type]
+
+
+def test_names_mean_nothing_where_features_have_none() -> None:
+    told = "names its features.* Send a list of 1, set features.names, or start a new store"
+    with pytest.raises(Problem, match=told):
+        FeatureSchema(1).row(ItemIn("x", {"a": 1.0}), missing_allowed=False)
+
+
+def test_missing_values_are_marked_and_filled() -> None:
+    row = FeatureSchema.named(["a", "b"]).row(ItemIn("x", {"b": 2.0}), missing_allowed=True)
+    assert math.isnan(row[0])
+    assert row[1] == 2.0
+    matrix = np.array([[np.nan, 1.0, np.nan], [4.0, 3.0, np.nan]], np.float32)
+    np.testing.assert_array_equal(filled(matrix, by_mean=False), [[0, 1, 0], [4, 3, 0]])
+    np.testing.assert_array_equal(filled(matrix, by_mean=True), [[4, 1, 0], [4, 3, 0]])
+    whole = np.ones((2, 2), np.float32)
+    assert filled(whole, by_mean=True) is whole
+
+
+def test_items_that_do_not_fit_change_nothing() -> None:
+    async def scene(engine: Engine) -> None:
+        with pytest.raises(Problem, match="2 features, not 1"):
+            await engine.put_items("q", [ItemIn("a", [1.0]), ItemIn("b", [1.0, 2.0])])
+        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])  # nothing was fixed by the first
+        with pytest.raises(Problem, match="'b' has 1 features, not 2"):
+            await engine.put_items("other", [ItemIn("c", [1.0, 1.0]), ItemIn("b", [1.0])])
+        with pytest.raises(Problem, match="not known"):
+            await engine.rank(RankRequest("other"))
+
+    play(scene)
+
+
+@pytest.mark.parametrize("rule", ["zero", "mean"])
+def test_missing_values_may_be_allowed(rule: str) -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", {"x": 1.0}), ItemIn("b", {"y": 2.0})])
+        assert len((await engine.rank(RankRequest("q"))).items) == 2
+
+    play(scene, settings(features={"missing": rule}))
+
+
+def test_names_in_the_settings_must_be_those_of_the_store() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+
+    play(scene, settings(features={"names": ["x", "y"]}), store=store)
+    play(scene, settings(features={"names": ["x", "y"]}), store=store)
+    with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
+        play(scene, settings(features={"names": ["x", "z"]}), store=store)
+
+
+def test_features_without_names_may_be_named_later() -> None:
+    store = MemoryStore()
+
+    async def by_position(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+
+    async def by_name(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("b", {"y": 4.0, "x": 3.0})])
+
+    play(by_position, store=store)
+    with pytest.raises(SettingsError, match="2 without names"):
+        play(by_name, settings(features={"names": ["x", "y", "z"]}), store=store)
+    play(by_name, settings(features={"names": ["x", "y"]}), store=store)
+    play(by_name, store=store)  # the store knows the names now
+    state = run(store.items.load("q"))
+    assert state is not None
+    assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0]]

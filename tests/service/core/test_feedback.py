@@ -1,0 +1,249 @@
+"""The rules of feedback, on the in-memory store; every event is judged alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from ebrank.service import api
+from ebrank.service.api import EventIn, RankRequest
+from ebrank.service.core import feedback
+from ebrank.service.core.engine import Engine
+from ebrank.service.core.problems import Unavailable
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import EventEntry
+from tests.service.faulty import FaultyStore
+from tests.service.scenes import START, Clock, click, ids, items, play, settings, statuses
+from tests.service.store.blocking import run
+
+
+def test_each_bad_event_is_rejected_alone_with_its_reason() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(3))
+        ranking = (await engine.rank(RankRequest("q"))).ranking_id
+        long = "x" * 300
+        bad: dict[str, EventIn | api.Malformed] = {
+            "unknown_ranking": EventIn("a", "nonsense", "i0", "click"),
+            "unknown_item": EventIn("b", ranking, "i9", "click"),
+            "unknown_type": EventIn("c", ranking, "i0", "hover"),
+            "future": EventIn("d", ranking, "i0", "click", START + 301),
+            "malformed: time": EventIn("e", ranking, "i0", "click", float("inf")),
+            "too_long: event_id": EventIn(long, ranking, "i0", "click"),
+            "too_long: item": EventIn("f", ranking, long, "click"),
+            "malformed: event_id": EventIn("", ranking, "i0", "click"),
+            "malformed: Expected": api.Malformed("Expected `object`"),
+        }
+        good = EventIn("good", ranking, "i0", "click", START + 299)
+        answer = await engine.feedback([*bad.values(), good])
+        assert (answer.accepted, answer.rejected) == (1, len(bad))
+        for (reason, _), result in zip(bad.items(), answer.results, strict=False):
+            assert result.status == "rejected"
+            assert (result.reason or "").startswith(reason)
+        assert [result.index for result in answer.results] == list(range(len(bad) + 1))
+        assert answer.results[-1].reason is None
+
+    play(scene)
+
+
+def test_a_ranking_of_a_wrong_tag_is_unknown() -> None:
+    """Whoever knows the number of a list cannot guess its tag."""
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(1))
+        ranking = (await engine.rank(RankRequest("q"))).ranking_id
+        number, tag = ranking.split("-")
+        guessed = f"{number}-{'0' * len(tag)}"
+        answer = await engine.feedback([click("e", guessed, "i0")])
+        assert (answer.results[0].reason or "").startswith("unknown_ranking")
+
+    play(scene)
+
+
+def test_duplicates_count_once() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(3))
+        one = (await engine.rank(RankRequest("q"))).ranking_id
+        two = (await engine.rank(RankRequest("q"))).ranking_id
+        answer = await engine.feedback(
+            [
+                click("e1", one, "i0"),
+                click("e1", one, "i0"),  # the same event
+                click("e1", two, "i1"),  # the same id
+                click("e2", one, "i0"),  # the same click under another id
+                click("e3", two, "i0"),  # another list: another click
+            ]
+        )
+        expected = ["accepted", "duplicate", "duplicate", "duplicate", "accepted"]
+        assert statuses(answer) == expected
+        item = next(item for item in (await engine.query("q")).items if item.id == "i0")
+        assert (item.shown, item.clicks) == (2, 2)
+
+    play(scene)
+
+
+def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> None:
+    clock, store = Clock(), MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        ranking = (await engine.rank(RankRequest("q"))).ranking_id
+        clock.now += 99.0
+        assert (await engine.feedback([click("e1", ranking, "i0")])).accepted == 1
+        clock.now += 2.0
+        for rolled_up in (False, True):
+            if rolled_up:
+                await engine._roll_up()
+                assert await store.log.ranking(ranking) is None
+                engine._recent._recent.clear()
+            answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
+            assert (answer.results[0].reason or "").startswith("expired")
+        view = (await engine.query("q")).items
+        assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
+
+    play(scene, settings(store={"retention_seconds": 100.0}), store=store, clock=clock)
+
+
+def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        answer = await engine.rank(RankRequest("q"))
+        fed = await engine.feedback(
+            [click(f"e{at}", answer.ranking_id, name) for at, name in enumerate(ids(answer))]
+        )
+        assert statuses(fed) == ["accepted"] * 4
+        view = {item.id: item for item in (await engine.query("q")).items}
+        listed = [view[name] for name in ids(answer)]
+        assert [(item.shown, item.clicks) for item in listed] == [(1, 1), (0, 0), (1, 1), (0, 0)]
+        assert [item.relevance == item.prior for item in listed] == [False, True, False, True]
+
+    play(scene, settings(examination={"curve": (1.0, 0.0, 0.5)}))
+
+
+def test_the_curve_may_change_later() -> None:
+    """Counts are by rank: what they are worth is up to the curve of today."""
+    store = MemoryStore()
+
+    async def serve(engine: Engine) -> tuple[str, str]:
+        await engine.put_items("q", items(2))
+        answer = await engine.rank(RankRequest("q"))
+        return answer.ranking_id, ids(answer)[1]
+
+    ranking, second = play(serve, settings(examination={"curve": (1.0, 0.25)}), store=store)
+
+    async def later(engine: Engine) -> None:
+        await engine.feedback([click("e", ranking, second)])
+        item = next(item for item in (await engine.query("q")).items if item.id == second)
+        assert (item.exposure, item.weighted_clicks) == (0.5, 2.0)
+
+    play(later, settings(examination={"curve": (1.0, 0.5)}), store=store)
+
+
+def test_other_types_are_logged_and_count_nothing() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        ranking = (await engine.rank(RankRequest("q"))).ranking_id
+        before = await engine.query("q")
+        fed = await engine.feedback(
+            [click("a", ranking, "i0", "buy"), click("b", ranking, "i0", "impression")]
+        )
+        assert fed.accepted == 2
+        assert await engine.query("q") == before
+
+    play(scene, settings(events={"other": ["buy"]}), store=store)
+    assert [entry.type for entry in run(store.log.entries()) if isinstance(entry, EventEntry)] == [
+        "buy",
+        "impression",
+    ]
+
+
+def test_times_are_numbers_or_dates() -> None:
+    store = MemoryStore()
+    noon = datetime(2023, 11, 14, 12, tzinfo=UTC)
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(3))
+        ranking = (await engine.rank(RankRequest("q"))).ranking_id
+        times: list[float | datetime | None] = [noon, 12.5, None]
+        await engine.feedback(
+            [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
+        )
+
+    play(scene, store=store)
+    logged = [entry.time for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
+    assert logged == [noon.timestamp(), 12.5, START]
+
+
+def test_recent_lists_are_bounded_by_their_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those forgotten are read from the log again."""
+    monkeypatch.setattr(feedback, "MOST_SLOTS", 2 * (5 + feedback.SLOTS_OF_A_LIST))
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(5))
+        lists = [(await engine.rank(RankRequest("q", k=5))).ranking_id for _ in range(4)]
+        assert len(engine._recent._recent) == 2
+        answer = await engine.feedback(
+            [click(f"e{at}", name, "i0") for at, name in enumerate(lists)]
+        )
+        assert answer.accepted == 4
+        assert len(engine._recent._recent) == 2
+
+    play(scene)
+
+
+@pytest.mark.parametrize("impressions", ["served", "confirmed"])
+def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: str) -> None:
+    store = FaultyStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(5))
+        answer = await engine.rank(RankRequest("q"))
+        batch = [
+            click(f"{kind} {item}", answer.ranking_id, item, kind)
+            for item in ids(answer)
+            for kind in ("impression", "click")
+        ]
+        before, store.writes = await engine.query("q"), 0
+        store.full = True
+        with pytest.raises(Unavailable):
+            await engine.feedback(batch)
+        assert await engine.query("q") == before
+        store.full = False
+        assert (await engine.feedback(batch)).accepted == 10
+        assert store.writes == 2
+        view = (await engine.query("q")).items
+        assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
+
+    play(scene, settings(events={"impressions": impressions}), store=store)
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_impressions_that_must_be_confirmed(batched: bool) -> None:
+    """A click confirms an impression too; nothing is shown twice, whatever the order."""
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        answer = await engine.rank(RankRequest("q"))
+        assert not any(item.shown for item in (await engine.query("q")).items)
+        a, b, c, _ = ids(answer)
+        events = [
+            click("1", answer.ranking_id, a, "impression"),
+            click("2", answer.ranking_id, a),
+            click("3", answer.ranking_id, b),
+            click("4", answer.ranking_id, b, "impression"),
+            click("1", answer.ranking_id, c, "impression"),  # a duplicate shows nothing,
+            click("5", answer.ranking_id, c),  # so the click after it does
+        ]
+        for batch in [events] if batched else [[event] for event in events]:
+            await engine.feedback(batch)
+        view = {item.id: item for item in (await engine.query("q")).items}
+        p = 1 / np.log2(np.arange(2, 6))
+        expected = zip(ids(answer), [(1, 1)] * 3 + [(0, 0)], strict=True)
+        for rank, (name, counts) in enumerate(expected):
+            assert (view[name].shown, view[name].clicks) == counts
+            assert view[name].exposure == pytest.approx(p[rank] * counts[0])
+
+    play(scene, settings(events={"impressions": "confirmed"}))

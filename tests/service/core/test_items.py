@@ -1,0 +1,73 @@
+"""What the first items fix, and what waits for the disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from ebrank.service.api import ItemIn
+from ebrank.service.core.engine import Engine
+from ebrank.service.core.problems import Problem, Unavailable
+from tests.service.faulty import FaultyStore
+from tests.service.scenes import better, items, play
+
+
+def test_items_that_were_not_stored_fix_no_schema() -> None:
+    store = FaultyStore()
+
+    async def scene(engine: Engine) -> None:
+        store.full = True
+        with pytest.raises(Unavailable):
+            await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+        store.full = False
+        assert (await engine.put_items("q", [ItemIn("a", [1.0])])).added == 1
+        with pytest.raises(Problem, match="2 features, not 1"):
+            await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+
+    play(scene, store=store)
+
+    async def later(engine: Engine) -> None:
+        with pytest.raises(Problem, match="2 features, not 1"):
+            await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+
+    play(later, store=store)
+
+
+@pytest.mark.parametrize("nothing", [[], {}])
+def test_the_first_items_need_features(nothing: list[float | None]) -> None:
+    async def scene(engine: Engine) -> None:
+        with pytest.raises(Problem, match=r"'a' has no features.*Give a constant"):
+            await engine.put_items("q", [ItemIn("a", nothing)])
+        assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
+
+    play(scene)
+
+
+def test_changes_wait_for_a_flush_that_others_may_share() -> None:
+    """Nothing flushes by itself: the loop would stand still for it."""
+    store = FaultyStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        assert store.flushes == 1
+        await engine.withdraw("q", "i0")
+        assert store.flushes == 2
+        await engine._versions.adopt(better(), against=0)
+        assert store.flushes == 2
+        await engine._adopt(better(), against=1)
+        assert store.flushes == 3
+        await engine.activate(1)
+        assert store.flushes == 4
+
+    play(scene, store=store)
+
+
+def test_an_item_is_given_once() -> None:
+    async def scene(engine: Engine) -> None:
+        twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
+        with pytest.raises(Problem, match="item 'a' is given 2 times") as told:
+            await engine.put_items("q", twice)
+        assert told.value.status == 422
+        assert (await engine.put_items("q", twice[:2])).added == 2
+        assert (await engine.put_items("q", [*twice[1:], ItemIn("c", [0.0])])).changed == 2
+
+    play(scene)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.learning import models
+from ebrank.service.settings import Settings
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import NewItem
+from tests.service.store.blocking import Blocking, run
+
+BATCHES = st.lists(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(0, 1, width=32)), max_size=4),
+    max_size=5,
+)
+
+
+@given(BATCHES, st.lists(st.sampled_from("abcdef"), max_size=3))
+def test_memory_follows_the_store(batches: list[list[tuple[str, float]]], gone: list[str]) -> None:
+    store = Blocking(MemoryStore())
+    queries = Queries(store.wrapped, seed=7, most_items=100)
+    live = queries.empty("q", 1, now=0.0)
+    for time, batch in enumerate(batches):
+        new = [NewItem(name, (value,)) for name, value in batch]
+        store.items.put("q", new, float(time))
+        known = set(live.ids)
+        assert live.put(new, float(time)) == len({item.id for item in new} - known)
+    for name in gone:
+        [row] = live.rows_of([name])
+        withdrawn = store.items.withdraw("q", name, 9.0) is not None
+        assert (row is not None and bool(live.state.active[row])) == withdrawn
+        if row is not None:
+            live.withdraw(row)
+    state = store.items.load("q")
+    if state is None:
+        assert len(live) == 0
+        return
+    assert list(live.ids) == list(live.state.ids) == list(state.ids)
+    for name in ("features", "entered", "first_shown", "active"):
+        np.testing.assert_array_equal(getattr(live.state, name), getattr(state, name))
+    loaded = LiveQuery(state, seed=7, since=0.0)
+    np.testing.assert_array_equal(live.tie_keys, loaded.tie_keys)
+    assert live.candidates.tolist() == np.flatnonzero(state.active).tolist()
+
+
+def test_tie_keys_depend_on_seed_query_and_item_alone() -> None:
+    store = Blocking(MemoryStore())
+    for query in ("q", "r"):
+        store.items.put(query, [NewItem("a", ()), NewItem("b", ())], 0.0)
+
+    def keys(seed: int, query: str) -> list[int]:
+        live = run(Queries(store.wrapped, seed=seed, most_items=9).get(query, 0.0))
+        return [int(key) for key in live.tie_keys]
+
+    assert keys(1, "q") == keys(1, "q")
+    assert len({*keys(1, "q"), *keys(2, "q"), *keys(1, "r")}) == 6
+
+
+def test_alpha_is_computed_once_for_a_model_and_a_set_of_candidates() -> None:
+    store = Blocking(MemoryStore())
+    store.items.put("q", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], 0.0)
+    live = run(Queries(store.wrapped, seed=0, most_items=9).get("q", 0.0))
+    model = run(models.load(store.wrapped, 0, Settings()))
+    first = live.prior(model)
+    assert live.prior(model) is first
+    live.withdraw(0)
+    assert live.prior(model).a.shape == (1,)
+    other = models.Model(1, model.ranker, fill_by_mean=False)
+    assert live.prior(other) is not live.prior(model)
+
+
+def test_the_longest_unused_query_is_dropped_first() -> None:
+    async def session() -> None:
+        store = MemoryStore()
+        for query in "abc":
+            await store.items.put(query, [NewItem("x", ()), NewItem("y", ())], 0.0)
+        queries = Queries(store, seed=0, most_items=4)
+        a = await queries.get("a", 0.0)
+        await queries.get("b", 0.0)
+        assert await queries.get("a", 0.0) is a
+        await queries.get("c", 0.0)  # six items are too many: b goes
+        assert [live.state.query for live in queries.recent(9)] == ["c", "a"]
+        assert await queries.get("a", 0.0) is a
+        assert await queries.get("nothing", 0.0) is None
+
+    run(session())

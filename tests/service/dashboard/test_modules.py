@@ -1,0 +1,126 @@
+"""The dashboard's arithmetic, run where it runs: in a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from scipy.stats import beta
+from selenium.webdriver import Chrome
+
+from tests.service.dashboard.page import Page
+from tests.service.running import Running
+
+
+@pytest.fixture(scope="module")
+def page(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with Running(tmp_path_factory.mktemp("modules")) as server:
+        yield Page(browser, server.url).open()
+
+
+def test_the_density_is_that_of_the_beta_distribution(page: Page) -> None:
+    for x, a, b in [(0.1, 1.0, 5.0), (0.5, 0.3, 5.0), (0.33, 40.5, 71.2), (0.9, 3.0, 0.7)]:
+        drawn = page.module("beta.js", f"m.density({x}, {a}, {b})")
+        assert drawn == pytest.approx(beta(a, b).pdf(x), rel=1e-9)
+    item = "{clicks: 3, exposure: 2.5, alpha: 1, beta: 5}"
+    assert page.module("beta.js", f"m.posterior({item})") == [4, 5]
+
+
+def test_numbers_are_written_for_people(page: Page) -> None:
+    written = {
+        "count(12345)": "12,345",
+        "count(1234567)": "1.2M",
+        "count(NaN)": "–",
+        "percent(0.1234)": "12\u00a0%",
+        "percent(0.0123)": "1.2\u00a0%",
+        "percent(0.0004)": "0.04\u00a0%",
+        "percent(null)": "–",
+        "duration(3.14)": "3.1\u00a0s",
+        "duration(300)": "5\u00a0min",
+        "duration(86400)": "24\u00a0h",
+        "milliseconds(0.61)": "0.6\u00a0ms",
+        "counted(1, 'item')": "1 item",
+        "rate(0.06)": "0.06",
+        "rate(0.0166666)": "0.017",
+        "rate(3.14)": "3.1",
+        "rate(0)": "0",
+        "change(0.9993, 1)": "−0.07\u00a0%",
+        "change(-0.98, -1)": "+2\u00a0%",
+        "change(2, 2)": "0\u00a0%",
+        "change(2, null)": "–",
+        "half(0, 'were shown')": "Half were shown within 1\u00a0s.",
+        "half(null, 'were shown')": "Fewer than half were shown so far.",
+        "ratio(1, 0)": None,
+        "sentence('it went live')": "It went live.",
+    }
+    for call, text in written.items():
+        assert page.module("format.js", f"m.{call}") == text, call
+    assert page.module("scale.js", "[0, 0.7, 3, 21, 1000].map(m.roundUp)") == [1, 0.8, 4, 40, 1000]
+    steps = "m.path([[0, 1], [2, 3], [4, null], [6, 5]], true)"
+    assert page.module("scale.js", steps) == "M0.0 1.0L2.0 1.0 L2.0 3.0M6.0 5.0"
+
+
+def test_the_last_hour_has_no_holes_and_no_minute_that_has_just_begun(page: Page) -> None:
+    def hour(now: float, *starts: float) -> list[dict[str, float]]:
+        minutes = [{"start": start, "rankings": 7} for start in starts]
+        told = json.dumps({"now": now, "minutes": minutes})
+        found: list[dict[str, float]] = page.module("minutes.js", f"m.lastHour({told})")
+        return found
+
+    filled = hour(6030, 5820, 5940)
+    assert [m["start"] for m in filled] == [5820, 5880, 5940, 6000]
+    assert [m["rankings"] for m in filled] == [7, 0, 7, 0]
+    assert [m["seconds"] for m in filled] == [60, 60, 60, 30]
+    assert [m["start"] for m in hour(6005, 5940)] == [5940]
+    assert [m["start"] for m in hour(6005)] == [6000]  # the only one there is
+    assert len(hour(7230, *range(0, 7200, 60))) == 60
+
+
+def test_new_items_are_told_from_old_ones_when_there_are_old_ones(page: Page) -> None:
+    def kept(first: float | None) -> list[float]:
+        known = json.dumps({"first_item": first, "new_seconds": 90})
+        minutes = json.dumps([{"start": start} for start in (0, 60, 120, 180)])
+        found = page.module("minutes.js", f"m.settled({known}, {minutes})")
+        return [minute["start"] for minute in found]
+
+    assert kept(30.0) == [120, 180]
+    assert kept(31.0) == [180]
+    assert kept(95.0) == []
+    assert kept(None) == [0, 60, 120, 180]
+
+
+def test_the_share_of_clicks_given_up_needs_a_click(page: Page) -> None:
+    def share(*clicks: int) -> float | None:
+        minutes = json.dumps([{"clicks": one, "exploration_cost": 1} for one in clicks])
+        found: float | None = page.module("minutes.js", f"m.lostShare({minutes})")
+        return found
+
+    assert share(0, 6) == 0.25
+    assert share(0) is None
+
+
+def test_waits_below_a_second_are_a_step_one_can_see(page: Page) -> None:
+    curve = {"happened": 2, "median": 0, "seconds": [0], "still_waiting": [0]}
+    told = json.dumps({"insights": {"waiting": {"first_shown": curve, "top_k": curve}}})
+    drawn = f"m.waiting({told}, 400)[1]"
+    texts = f"[...{drawn}.querySelectorAll('.tick')].map((tick) => tick.textContent)"
+    assert page.module("panels.js", texts)[-3:] == ["0", "1\u00a0s", "10\u00a0s"]
+    line = page.module("panels.js", f"{drawn}.querySelector('path.line').getAttribute('d')")
+    heights = {point.split()[1] for point in line.removeprefix("M").replace(" L", "L").split("L")}
+    assert len(heights) == 2  # nobody, then everybody
+    rise = [point for point in line.replace(" L", "L").split("L") if point.endswith(" 26.0")]
+    assert 44 < float(rise[0].split()[0]) < 200  # at one second, left of the middle
+
+
+@pytest.mark.parametrize(("mean", "mark"), [(0.4, "line.mean"), (1.57, "path.beyond")])
+def test_a_relevance_beyond_the_axis_is_an_arrow(page: Page, mean: float, mark: str) -> None:
+    drawn = f"m.density({{prior: [1, 5], posterior: [3, 5], interval: [0.1, 0.7], mean: {mean}, "
+    marks = page.module(
+        "charts.js",
+        drawn + "end: 1, label: ''}).querySelectorAll('.mean, .beyond').length",
+    )
+    assert marks == 1
+    assert page.module(
+        "charts.js", drawn + f"end: 1, label: ''}}).querySelector('{mark}') !== null"
+    )

@@ -1,0 +1,42 @@
+"""The store in memory, as if its disk could be full."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.memory import MemoryStore
+
+
+class FaultyStore(MemoryStore):
+    """Refuses to write while it is `full`; counts writes to the log, and flushes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full = False
+        self.writes = 0
+        self.flushes = 0
+        self.log.write = self._counted(self.log.write)  # type: ignore[method-assign]
+        self.items.put = self._checked(self.items.put)  # type: ignore[method-assign]
+        self.meta.set = self._checked(self.meta.set)  # type: ignore[method-assign]
+
+    async def flush(self) -> None:
+        self.flushes += 1
+
+    def _checked(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+        async def checked(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
+            if self.full:
+                raise StoreError("/store/log.db: the disk is full. Free some space")
+            return await write(*given, **named)
+
+        return checked
+
+    def _counted(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+        checked = self._checked(write)
+
+        async def counted(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
+            self.writes += 1
+            return await checked(*given, **named)
+
+        return counted

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ebrank.service import api
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.insight.overview import Survey, calibration, waiting
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import RankingEntry
+from tests.service.faulty import FaultyStore
+from tests.service.scenes import START, Clock, click, ids, items, play, settings
+from tests.service.store.blocking import run
+
+P = 1.0 / np.log2(np.arange(2, 12))
+
+
+def test_minutes_tell_new_items_from_old_ones() -> None:
+    clock = Clock(START - START % 60)
+
+    async def scene(engine: Engine) -> tuple[api.Insights, list[str]]:
+        await engine.put_items("q", items(2))
+        clock.now += 100.0
+        await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
+        answer = await engine.rank(RankRequest("q"))
+        await engine.feedback(
+            [click("a", answer.ranking_id, "new"), click("b", answer.ranking_id, "i0")]
+        )
+        clock.now += 60.0
+        await engine.rank(RankRequest("q", k=1))
+        return await engine.insights(), ids(answer)
+
+    told, listed = play(scene, settings(insights={"new_seconds": 50.0}), clock=clock)
+    first, second = told.minutes
+    assert second.start - first.start == 60.0
+    assert (first.rankings, first.clicks, first.clicks_new, first.clicks_old) == (1, 2, 1, 1)
+    place = listed.index("new")
+    assert first.exposure_new == pytest.approx(P[place])
+    assert first.exposure_old == pytest.approx(P[:3].sum() - P[place])
+    assert (second.exposure_new, second.exposure_old) == (0.0, 1.0)
+    assert first.latency_p50_ms is not None
+    assert first.latency_p99_ms is not None
+    assert 0 < first.latency_p50_ms <= first.latency_p99_ms
+    assert told.totals == api.Totals(rankings=2, events=2, clicks=2, items=3, queries=1)
+    assert told.shadow is None
+
+
+def test_the_time_of_the_first_item_is_kept() -> None:
+    store, clock = MemoryStore(), Clock()
+
+    async def first(engine: Engine) -> float | None:
+        before = (await engine.insights()).first_item
+        for name in ("a", "b"):
+            await engine.put_items(name, items(2))
+            clock.now += 100.0
+        return before
+
+    async def second(engine: Engine) -> float | None:
+        return (await engine.insights()).first_item
+
+    assert play(first, store=store, clock=clock) is None
+    assert play(second, store=store, clock=clock) == START
+
+
+def test_totals_and_minutes_survive_a_restart() -> None:
+    store, clock = MemoryStore(), Clock()
+
+    async def first(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        await engine.rank(RankRequest("q"))
+
+    async def second(engine: Engine) -> api.Insights:
+        await engine.rank(RankRequest("q"))
+        return await engine.insights()
+
+    play(first, store=store, clock=clock)
+    told = play(second, store=store, clock=clock)
+    assert (told.totals.rankings, told.totals.items, told.totals.queries) == (2, 2, 1)
+    assert [minute.rankings for minute in told.minutes] == [2]
+
+
+def test_exploration_has_a_cost_and_finds_something() -> None:
+    """An old item is known to be fair; a newcomer gets its chance, and users love it."""
+    store, clock = MemoryStore(), Clock()
+
+    async def scene(engine: Engine) -> tuple[api.Insights, api.Insights]:
+        await engine.put_items("q", [ItemIn("old", [0.0])])
+        for number in range(40):
+            answer = await engine.rank(RankRequest("q"))
+            if number % 3 == 0:
+                await engine.feedback([click(f"o{number}", answer.ranking_id, "old")])
+        clock.now += 10.0
+        await engine.put_items("q", [ItemIn("new", [0.0])])
+        clock.now += 5.0
+        answer = await engine.rank(RankRequest("q"))
+        assert ids(answer) == ["new"]
+        before = await engine.insights()
+        for number in range(30):
+            if "new" in ids(answer):
+                await engine.feedback([click(f"n{number}", answer.ranking_id, "new")])
+            clock.now += 1.0
+            answer = await engine.rank(RankRequest("q"))
+        return before, await engine.insights()
+
+    chosen = settings(
+        ranking={"k": 1, "policy": "ebrank:epsilon=100"}, insights={"refresh_seconds": 0.0}
+    )
+    before, after = play(scene, chosen, store=store, clock=clock)
+    assert (before.exploration.explored, before.exploration.found) == (1, 0)
+    old = (14 + 1) / (40 + 1 + 5)
+    assert before.exploration.cost == pytest.approx(old - 1 / 6)
+    assert after.exploration.found == 1
+    assert after.exploration.explored >= 1
+    costs = [entry.cost for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
+    assert after.exploration.cost == pytest.approx(sum(costs))
+    shown, earned = after.waiting.first_shown, after.waiting.top_k
+    assert (shown.items, shown.happened, shown.seconds) == (2, 2, [0.0, 5.0])
+    assert (earned.items, earned.happened) == (2, 2)
+    assert earned.seconds[0] == 0.0
+    assert earned.seconds[1] > 5.0
+    assert earned.still_waiting == [0.5, 0.0]
+
+
+def test_the_buried_are_those_that_promise_much_and_are_little_shown() -> None:
+    async def scene(engine: Engine) -> api.Insights:
+        await engine.put_items("q", items(5))
+        for number in range(3):  # two are liked at first sight, the others never seen
+            answer = await engine.rank(RankRequest("q", k=2, explore=False))
+            await engine.feedback(
+                [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
+            )
+        view = await engine.query("q")
+        unseen = {item.id for item in view.items if item.shown == 0}
+        told = await engine.insights()
+        assert len(unseen) == 3
+        assert set(view.most_buried) == unseen
+        assert [one.item for one in told.buried] == view.most_buried
+        assert len(view.most_promising) == 5
+        highest = max(view.items, key=lambda item: item.interval[1])
+        assert view.most_promising[0] == highest.id
+        return told
+
+    told = play(scene, settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}))
+    assert all(one.query == "q" and one.prior == pytest.approx(1 / 6) for one in told.buried)
+
+
+def test_costly_figures_are_kept_for_a_while() -> None:
+    clock = Clock()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        await engine.rank(RankRequest("q"))
+        first = await engine.insights()
+        clock.now += 4.0
+        await engine.put_items("r", items(2))
+        assert (await engine.insights()).waiting == first.waiting
+        clock.now += 2.0
+        assert (await engine.insights()).waiting != first.waiting
+
+    play(scene, settings(insights={"refresh_seconds": 5.0}), clock=clock)
+
+
+def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
+    found = Survey(
+        predicted=[np.array([0.3, 0.1]), np.array([0.2] * 18)],
+        clicks=[np.array([3.0, 1.0]), np.zeros(18)],
+        exposure=[np.array([4.0, 2.0]), np.ones(18)],
+    )
+    bins = calibration(found)
+    assert [one.rows for one in bins] == [2] * 10
+    assert bins[0].predicted == pytest.approx(0.15)
+    assert bins[0].observed == pytest.approx(1 / 3)
+    assert bins[-1].observed == pytest.approx(3 / 5)
+    assert calibration(Survey()) == []
+
+
+def test_those_still_waiting_count_as_such() -> None:
+    told = waiting([np.array([[1.0, np.nan, 3.0], [5.0, 2.0, 5.0]])])
+    assert (told.items, told.happened, told.median) == (3, 2, 3.0)
+    assert told.seconds == [1.0, 3.0]
+    assert told.still_waiting == pytest.approx([2 / 3, 0.0])
+    nobody = waiting([])
+    assert (nobody.items, nobody.median, nobody.seconds) == (0, None, [])
+    many = waiting([np.stack([np.arange(1000.0), np.full(1000, 2000.0)])])
+    assert len(many.seconds) <= 200
+    assert (many.seconds[0], many.seconds[-1]) == (0.0, 999.0)
+
+
+def test_sums_the_store_does_not_take_are_kept() -> None:
+    store = FaultyStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        await engine.rank(RankRequest("q"))
+        store.full = True
+        with pytest.raises(StoreError):
+            await engine._activity.save()
+        store.full = False
+        assert (await engine.insights()).minutes[0].rankings == 1
+
+    play(scene, store=store)

@@ -1,0 +1,279 @@
+"""Training: a process that may be killed, and versions that only get better."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebrank import Examination, model_file
+from ebrank.features import Scaling
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.learning import models, trainer
+from ebrank.service.learning.fitting import TrainingJob, TrainingResult
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.scenes import Clock, click, ids, play, settings
+from tests.service.store.blocking import run
+
+CURVE = Examination()(np.arange(1, 21))
+QUICK = settings(training={"every_seconds": 0, "after_events": 0})
+
+
+async def lived(engine: Engine, queries: int = 30, sessions: int = 10) -> None:
+    """Let users click what the first feature likes."""
+    rng = np.random.default_rng(1)
+    for query in range(queries):
+        features = rng.random((8, 2))
+        name = f"q{query}"
+        await engine.put_items(
+            name, [ItemIn(f"i{at}", row.tolist()) for at, row in enumerate(features)]
+        )
+        for session in range(sessions):
+            answer = await engine.rank(RankRequest(name, k=8))
+            await engine.feedback(
+                [
+                    click(f"{name}-{session}-{item}", answer.ranking_id, item)
+                    for p, item in zip(CURVE, ids(answer), strict=False)
+                    if rng.random() < p * features[int(item[1:]), 0]
+                ]
+            )
+
+
+async def trained(engine: Engine) -> None:
+    assert (await engine.train()).started
+    await engine._training.finished()
+
+
+@pytest.mark.slow
+def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        await lived(engine)
+        before = {item.id: item.alpha for item in (await engine.query("q0")).items}
+        assert set(before.values()) == {1.0}
+        await trained(engine)
+        answer = await engine.models()
+        assert answer.active == 1
+        assert "went live" in answer.training.outcome
+        [version] = answer.models
+        assert version.active
+        assert version.activated
+        assert version.validation_loss is not None
+        assert version.previous_loss is not None
+        assert version.validation_loss < version.previous_loss
+        view = await engine.query("q0")
+        assert view.model == 1
+        # α is the library's: the model file, per-query scaling, the prior
+        state = await store.items.load("q0")
+        document = await store.models.document(1)
+        assert state is not None
+        assert document is not None
+        ranker = model_file.from_bytes(document, "model")
+        assert ranker.scaling == Scaling("query")
+        expected = ranker.prior(state.features).a.tolist()
+        assert [item.alpha for item in view.items] == expected
+        # and so it is of a few of the candidates, in whatever order they are named
+        some = await engine.rank(RankRequest("q0", items=["i7", "i2"], explain=True))
+        prior = {item.id: item.prior for item in view.items}
+        assert {item.id: item.prior for item in some.items} == {
+            name: prior[name] for name in ("i2", "i7")
+        }
+        await engine.put_items("new", [ItemIn("bad", [0.0, 0.5]), ItemIn("good", [1.0, 0.5])])
+        assert ids(await engine.rank(RankRequest("new"))) == ["good", "bad"]
+        assert (await engine.activate(0)).active == 0
+        assert {item.alpha for item in (await engine.query("q0")).items} == {1.0}
+        assert (await engine.activate(1)).active == 1
+
+    play(scene, QUICK, store=store)
+    assert run(store.models.active()) == 1
+    run(store.close())
+
+
+@pytest.mark.parametrize("scaling", ["query", "global", "none"])
+def test_a_model_says_how_features_are_scaled(scaling: str) -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await lived(engine)
+        await trained(engine)
+
+    play(scene, settings(features={"scaling": scaling}), store=store)
+    document = run(store.models.document(1))
+    ranker = model_file.from_bytes(document, "model")
+    assert ranker.scaling is not None
+    assert ranker.scaling.kind == scaling
+    assert (ranker.scaling.low is not None) == (scaling == "global")
+
+
+def test_a_model_that_is_worse_stays_off() -> None:
+    store = MemoryStore()
+
+    async def good(engine: Engine) -> None:
+        await lived(engine)
+        await trained(engine)
+        assert (await engine.models()).active == 1
+
+    async def bad(engine: Engine) -> None:
+        await trained(engine)
+        answer = await engine.models()
+        assert answer.active == await store.models.active() == 1
+        worse = answer.models[1]
+        assert not worse.activated
+        assert "worse than" in worse.reason
+        assert "stays off" in answer.training.outcome
+        assert worse.validation_loss is not None
+        assert worse.previous_loss is not None
+        assert worse.validation_loss > worse.previous_loss
+        assert (await engine.activate(2)).active == 2  # unless somebody insists
+
+    play(good, QUICK, store=store)
+    play(bad, settings(ranking={"policy": "ebrank:ridge=1e6"}), store=store)  # uses no feature
+
+
+def test_too_little_to_learn_from_is_told() -> None:
+    async def scene(engine: Engine) -> None:
+        await trained(engine)
+        assert "0 items were shown, 20 are needed" in (await engine.models()).training.outcome
+        await lived(engine, queries=1, sessions=1)
+        await trained(engine)
+        answer = await engine.models()
+        assert "8 items were shown" in answer.training.outcome
+        assert (answer.active, answer.models) == (0, [])
+
+    play(scene)
+
+
+def test_one_query_is_enough_if_it_has_items() -> None:
+    """A feed has one query: then items, not queries, train or judge."""
+
+    async def scene(engine: Engine) -> None:
+        rng = np.random.default_rng(0)
+        features = rng.random((60, 1))
+        await engine.put_items(
+            "home", [ItemIn(f"i{n}", row.tolist()) for n, row in enumerate(features)]
+        )
+        for session in range(60):
+            answer = await engine.rank(RankRequest("home", k=20))
+            await engine.feedback(
+                [
+                    click(f"{session}-{item}", answer.ranking_id, item)
+                    for p, item in zip(CURVE, ids(answer), strict=False)
+                    if rng.random() < p * features[int(item[1:]), 0]
+                ]
+            )
+        await trained(engine)
+        assert (await engine.models()).active == 1
+
+    play(scene, QUICK)
+
+
+@pytest.mark.slow
+def test_a_killed_trainer_changes_nothing(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        await lived(engine, queries=12)
+        assert (await engine.train()).started
+        assert not (await engine.train()).started
+        killed = await _killed_child()
+        assert killed
+        await engine._training.finished()
+        answer = await engine.models()
+        assert "the trainer failed" in answer.training.outcome
+        assert (answer.active, answer.models) == (0, [])
+        await engine.rank(RankRequest("q0"))
+        await trained(engine)
+        assert (await engine.models()).active == 1
+
+    play(scene, QUICK, store=store)
+    run(store.close())
+
+
+async def _killed_child() -> bool:
+    """Kill the trainer, which is the only child process that runs it."""
+    for _ in range(500):
+        for task in Path(f"/proc/{os.getpid()}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                if (
+                    b"ebrank.service.learning.trainer"
+                    in Path(f"/proc/{child}/cmdline").read_bytes()
+                ):
+                    os.kill(int(child), signal.SIGKILL)
+                    return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+@pytest.mark.slow
+def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model and its going live are one transaction: what comes after may be lost."""
+    store = SqliteStore(tmp_path / "store")
+
+    class Killed(BaseException):
+        pass
+
+    async def scene(engine: Engine) -> None:
+        await lived(engine, queries=12)
+        fitted = await trainer.in_process(str(store.url), TrainingJob(active=0))
+
+        def killed(*_: object) -> None:
+            raise Killed
+
+        monkeypatch.setattr(models, "load", killed)
+        with pytest.raises(Killed):
+            await engine._versions.adopt(fitted, against=0)
+        monkeypatch.undo()
+
+    play(scene, QUICK, store=store)
+    run(store.close())
+    again = SqliteStore(tmp_path / "store")
+
+    async def after(engine: Engine) -> None:
+        assert (await engine.rank(RankRequest("q0"))).model == 1
+
+    play(after, QUICK, store=again)
+    run(again.close())
+
+
+def test_training_starts_by_itself_after_events_or_time() -> None:
+    clock = Clock()
+
+    async def scene(engine: Engine) -> None:
+        due = engine._training.due
+        assert not due()
+        clock.now += 1000.0
+        assert not due()  # nothing new to learn
+        await engine.put_items("q", [ItemIn(f"i{n}", [float(n)]) for n in range(3)])
+        answer = await engine.rank(RankRequest("q"))
+        await engine.feedback([click("a", answer.ranking_id, "i0")])
+        assert due()
+        engine._training.start(0)
+        await engine._training.finished()
+        assert not due()
+        await engine.feedback([click("b", answer.ranking_id, "i1")])
+        assert (await engine.models()).training.next_events == 1
+        assert not due()
+        await engine.feedback([click("c", answer.ranking_id, "i2")])
+        assert due()
+
+    play(scene, settings(training={"every_seconds": 500, "after_events": 2}), clock=clock)
+
+
+def test_a_result_that_learned_nothing_makes_no_version() -> None:
+    async def scene(engine: Engine) -> None:
+        told = await engine._versions.adopt(
+            TrainingResult(rows=3, better=False, reason="too few"), against=0
+        )
+        assert told == "no new version: too few"
+        assert (await engine.models()).models == []
+
+    play(scene)

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from ebrank.service.ops import configuration
+from ebrank.service.ops.configuration import declarations, effective, read
+from ebrank.service.settings import Settings
+from ebrank.settings import SettingsError
+
+DOCS = Path(__file__).parents[3] / "docs" / "service.md"
+SECRET = "0123456789abcdef" * 4
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "serve.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_flags_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "[ranking]\nk = 1\nwindow = 1.5\nseed = 2\n[server]\nport = 1\n")
+    environment = {"EBRANK_SERVE_RANKING_K": "2", "EBRANK_SERVE_RANKING_WINDOW": "2.5"}
+    chosen = read(path, environment=environment, flags={"ranking": {"k": 3}})
+    assert (chosen.ranking.k, chosen.ranking.window, chosen.ranking.seed) == (3, 2.5, 2)
+    assert chosen.server.port == 1
+    assert read() == Settings()
+
+
+def test_lists_and_none_from_the_environment() -> None:
+    chosen = read(
+        environment={
+            "EBRANK_SERVE_EVENTS_OTHER": "buy, save",
+            "EBRANK_SERVE_EXAMINATION_CURVE": "1,0.5",
+            "EBRANK_SERVE_EXAMINATION_CUTOFF": "7",
+            "EBRANK_SERVE_RANKING_MAX_EXPLORED": "null",
+            "EBRANK_SERVE_RANKING_MAX_PROMOTION": "off",
+            "EBRANK_SERVE_FEATURES_NAMES": "off",
+            "PATH": "/bin",
+        }
+    )
+    assert chosen.events.other == ("buy", "save")
+    assert chosen.examination.curve == (1.0, 0.5)
+    assert (chosen.examination.cutoff, chosen.ranking.max_explored) == (7, None)
+    assert (chosen.ranking.max_promotion, chosen.features.names) == (None, None)
+    assert read(environment={"EBRANK_SERVE_EVENTS_OTHER": ""}).events.other == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[ranking]\npolcy = 1\n", "there is no ranking.polcy. Did you mean policy?"),
+        ("[ranking]\npolicy = 'ebrank:epsilonn=1'\n", "ranking.policy: ebrank has no parameter"),
+        ("[ranking]\npolicy = 'best'\n", "ranking.policy: no policy is called 'best'"),
+        ("[events]\nbehaviors = ['click=2']\n", "events.behaviors: the weight of click must be"),
+        ("[events]\nbehaviors = ['buy=much']\n", "events.behaviors: 'buy=much' has no weight"),
+        ("[rankings]\nk = 1\n", "there is no section rankings. Did you mean ranking?"),
+        ("k = 1\n", "there is no section k. Known: server, store"),
+        ("ranking = 1\n", r"Write \[ranking\]"),
+        ("[ranking]\nk = 0\n", "ranking.k: Expected `int` >= 1; it is 0. It means: length"),
+        ('[ranking]\nk = "7"\n', "ranking.k: Expected `int`, got `str`"),
+        ("[ranking]\nwindow = inf\n", "ranking.window: Expected a finite number"),
+        ("[ranking]\nmax_explored = -1\n", "ranking.max_explored"),
+        ('[ranking]\nmode = "dark"\n', "ranking.mode: Invalid enum value 'dark'"),
+        ("[examination]\ncurve = [2.0]\n", r"\[examination\]: curve must hold probabilities"),
+        ("[ranking\n", "not valid TOML"),
+        ("[tokens]\nweb = 3\n", "tokens.web: a token has sha256 and scopes. Run `ebrank serve"),
+        (
+            f'[tokens]\nweb = {{sha256 = "{SECRET}", scopes = ["all"]}}\n',
+            "tokens.web: Invalid enum",
+        ),
+        (f'[tokens]\nweb = {{sha256 = "{SECRET}", scopes = []}}\n', "tokens.web: Expected"),
+        ('[tokens]\nweb = {sha256 = "hush", scopes = ["rank"]}\n', "tokens.web: Expected"),
+    ],
+)
+def test_mistakes_are_told_with_file_and_key(tmp_path: Path, text: str, told: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(SettingsError, match=f"^(?s:.*){told}") as problem:
+        read(path)
+    assert "hush" not in str(problem.value)
+    if not any(word in text for word in ("examination", "policy =", "behaviors")):  # as a whole
+        assert str(path) in str(problem.value)
+
+
+def test_a_file_that_is_not_there_and_a_variable_that_means_nothing(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no such file"):
+        read(tmp_path / "none.toml")
+    with pytest.raises(SettingsError, match=r"RANKING_KK: .*_RANKING_K\?"):
+        read(environment={"EBRANK_SERVE_RANKING_KK": "1"})
+    with pytest.raises(SettingsError, match="EBRANK_SERVE_RANKING_K: Expected `int`"):
+        read(environment={"EBRANK_SERVE_RANKING_K": "many"})
+
+
+def test_what_is_shown_holds_every_setting_and_no_secret(tmp_path: Path) -> None:
+    path = written(tmp_path, f'[tokens]\nweb = {{sha256 = "{SECRET}", scopes = ["rank"]}}\n')
+    shown = effective(read(path))
+    assert shown.pop("tokens") == {"web": ["rank"]}
+    assert SECRET not in str(shown)
+    assert read(flags=shown) == Settings()
+
+
+def test_every_setting_says_what_it_means() -> None:
+    named = {one.name for one in declarations()}
+    assert all(one.meaning for one in declarations())
+    for section in fields(Settings):
+        if section.name != "tokens":
+            keys = fields(getattr(Settings(), section.name))
+            assert {f"{section.name}.{key.name}" for key in keys} <= named
+
+
+def test_the_table_in_the_docs_is_that_of_the_declarations() -> None:
+    assert configuration.table() in DOCS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "curve", [{"curve": [1.0, 1e-310]}, {"curve": [1.0, 0.5, 1e-10]}, {"severity": 30.0}]
+)
+def test_a_curve_whose_clicks_would_outweigh_all_others_is_refused(
+    curve: dict[str, object],
+) -> None:
+    with pytest.raises(SettingsError, match=r"\[examination\]: users examine rank \d+"):
+        read(flags={"examination": curve})
+
+
+def test_a_curve_may_end() -> None:
+    chosen = read(flags={"examination": {"curve": [1.0, 1e-4, 0.0]}})
+    assert chosen.examination.examination()(2) == 1e-4
+    read(flags={"examination": {"severity": 15.0, "cutoff": 2}})
+
+
+def test_features_have_names_or_none_are_given() -> None:
+    with pytest.raises(SettingsError, match=r"features\.names: Expected `array` of length >= 1"):
+        read(flags={"features": {"names": []}})
+
+
+def test_off_is_for_what_may_have_no_value(tmp_path: Path) -> None:
+    path = written(tmp_path, '[ranking]\nmax_explored = "off"\n[features]\nnames = "off"\n')
+    flags = {"ranking": {"max_explored": 3}}
+    assert read(path) == Settings()
+    assert read(path, flags=flags).ranking.max_explored == 3
+    with pytest.raises(SettingsError, match=r"ranking.k: Expected `int`, got `str`"):
+        read(written(tmp_path, '[ranking]\nk = "off"\n'))

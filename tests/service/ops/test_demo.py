@@ -1,0 +1,181 @@
+"""The demo's world is a pure function of its seed, and its users click as the lab's do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.equations import relevance_probability
+from ebrank.service.ops import demo
+from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings, guide
+from ebrank.service.settings import Settings
+from tests.service.running import Running
+
+CONFIG = """
+[ranking]
+policy = "ebrank:epsilon=150,estimator=exposure"
+
+[features]
+scaling = "none"
+"""
+
+
+@pytest.fixture(scope="module")
+def data() -> ebrank.Dataset:
+    return ebrank.load("mq2007-like", scale=0.005)
+
+
+def test_the_seed_decides_everything(data: ebrank.Dataset) -> None:
+    def told(seed: int) -> list[object]:
+        world = DemoWorld(data, seed)
+        query = world.queries[0]
+        names = [item.name for item in world.candidates(query)]
+        return [
+            names,
+            [world.arrival(number) for number in range(20)],
+            [world.asks(session) for session in range(20)],
+            [world.clicks(session, query, names[-5:]) for session in range(20)],
+        ]
+
+    assert told(1) == told(1)
+    assert all(one != other for one, other in zip(told(1), told(2), strict=True))
+
+
+def test_there_is_always_someone_to_arrive_and_every_arrival_is_new(data: ebrank.Dataset) -> None:
+    world = DemoWorld(data, seed=3)
+    seen = {(query, item.name) for query in world.queries for item in world.candidates(query)}
+    editions = set()
+    for number in range(40 * len(world.queries)):
+        before = {query: world.candidates(query) for query in world.queries}
+        arrival = world.arrival(number)
+        assert (arrival.query, arrival.enters.name) not in seen
+        assert before[arrival.query][0] == arrival.leaves
+        assert world.candidates(arrival.query) == [*before[arrival.query][1:], arrival.enters]
+        seen.add((arrival.query, arrival.enters.name))
+        editions.add(arrival.enters.edition)
+    assert editions >= {1, 2}
+    assert all(len(world.candidates(query)) == PRESENT for query in world.queries)
+
+
+def test_stars_are_labels_and_features_those_of_the_row(data: ebrank.Dataset) -> None:
+    world = DemoWorld(data, seed=3)
+    for query in world.queries:
+        items = world.candidates(query)
+        assert [item.name.count("★") for item in items] == data.labels[
+            [i.row for i in items]
+        ].tolist()
+        for item, features in zip(items, world.features(items).values(), strict=True):
+            assert features == data.features[item.row].tolist()
+
+
+def test_users_click_with_probability_of_examination_times_relevance(data: ebrank.Dataset) -> None:
+    world = DemoWorld(data, seed=3)
+    query = world.queries[0]
+    items = sorted(world.candidates(query), key=lambda item: -item.stars)[:4]
+    names = [item.name for item in items]
+    sessions = 4000
+    clicks = np.zeros(len(names))
+    for session in range(sessions):
+        clicked = world.clicks(session, query, names)
+        clicks += [name in clicked for name in names]
+    labels = np.array([item.stars for item in items], dtype=float)
+    expected = relevance_probability(labels, 2) / np.log2([2, 3, 4, 5])
+    spread = np.sqrt(expected * (1 - expected) / sessions)
+    assert labels[0] > 0
+    np.testing.assert_array_less(np.abs(clicks / sessions - expected), 4 * spread + 1e-9)
+
+
+def test_users_ask_for_every_query(data: ebrank.Dataset) -> None:
+    world = DemoWorld(data, seed=3)
+    asked = (world.asks(session) for session in count())
+    seen = {next(asked) for _ in range(50 * len(world.queries))}
+    assert seen == set(world.queries)
+
+
+def test_the_demo_keeps_where_to_listen_and_how_to_store_and_nothing_else() -> None:
+    plain = Settings()
+    given = replace(
+        plain,
+        server=replace(plain.server, port=8123),
+        store=replace(plain.store, durability="disk"),
+        ranking=replace(plain.ranking, k=7),
+    )
+    made = demo_settings(given, "somewhere")
+    assert (made.server.port, made.store.durability) == (8123, "disk")
+    assert made.store.url == "somewhere"
+    assert not made.server.access_log
+    assert made.ranking.k == Settings().ranking.k
+    assert made.insights.new_seconds <= 60
+
+
+def test_the_guide_tells_where_to_look() -> None:
+    told = guide("http://127.0.0.1:8123")
+    assert "http://127.0.0.1:8123/" in told
+    assert "ε = 150" in told  # which is not the default
+    assert "are 20 and `ips`" in told
+
+
+# --- users of a real server --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_items_enter_and_the_good_ones_rise(tmp_path: Path) -> None:
+    with Running(tmp_path, CONFIG) as server, ebrank.Client(server.url) as client:
+        world = DemoWorld(ebrank.load("mq2007-like", scale=0.003), seed=1)
+        demo.fill(client, world)
+        for first in range(0, 600, demo.SESSIONS_PER_STEP):
+            demo.step(client, world, first)
+        seen = client.insights()
+        assert seen.totals.rankings == 600
+        assert seen.totals.items == PRESENT * len(world.queries) + 6  # one every 100 sessions
+        assert seen.totals.clicks > 600
+        assert seen.exploration.explored > 0
+        top, all_ = [], []
+        for query in world.queries:
+            items = sorted(client.query(query).items, key=lambda item: item.rank_by_relevance)
+            assert {item.id for item in items} == {item.name for item in world.candidates(query)}
+            stars = [item.id.count("★") for item in items]
+            top += stars[:5]
+            all_ += stars
+        assert np.mean(top) > 2 * np.mean(all_)
+
+
+@pytest.mark.slow
+def test_users_come_in_a_process_of_their_own_that_ends_with_them(tmp_path: Path) -> None:
+    async def visited(server: Running) -> int:
+        visit = asyncio.create_task(demo.users(server.url))
+        async with ebrank.AsyncClient(server.url) as client:
+            while (seen := await client.insights()).totals.clicks == 0:
+                assert not visit.done()
+                await asyncio.sleep(0.1)
+            visit.cancel()
+            await asyncio.gather(visit, return_exceptions=True)
+            before = (await client.insights()).totals.rankings
+            await asyncio.sleep(0.5)
+            assert (await client.insights()).totals.rankings == before
+        return seen.totals.rankings
+
+    with Running(tmp_path) as server:
+        assert asyncio.run(asyncio.wait_for(visited(server), 60)) > 0
+
+
+@pytest.mark.slow
+def test_the_command_serves_the_demo_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    with Running(tmp_path, "", "--demo", variables={"TMPDIR": str(tmp_path / "tmp")}) as server:
+        assert f"Open {server.url}/" in server.log()
+        with ebrank.Client(server.url) as client:
+            deadline = time.monotonic() + 60
+            while client.insights().totals.clicks == 0:
+                assert time.monotonic() < deadline, server.log()
+                time.sleep(0.1)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not (tmp_path / "store").exists()
+    assert "Traceback" not in server.log()

@@ -1,0 +1,214 @@
+"""The server as a process: how it starts, closes, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import ebrank
+from ebrank.client import Retries, ServiceError
+from ebrank.service.http import messages
+from ebrank.service.ops.server import ServerError, check, free_port, run
+from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.store.blocking import Blocking
+from tests.serving import Server, serving
+
+ITEMS = {f"item {place}": [float(place)] for place in range(20)}
+ONCE = Retries(attempts=1)
+LOCAL = Settings(server=ServerSettings(port=0), store=StoreSettings(url="memory:"))
+
+
+def test_a_server_that_others_can_reach_needs_tokens() -> None:
+    outside = Settings(server=ServerSettings(host="0.0.0.0"))
+    with pytest.raises(ServerError, match="no tokens") as told:
+        check(outside)
+    assert "--new-token NAME --scopes rank,feedback" in str(told.value)
+    assert "--scopes admin" in str(told.value)
+    check(Settings(server=ServerSettings(host="::1")))
+    check(Settings(outside.server, tokens=(Token("a", "0" * 64, ("rank",)),)))
+
+
+def test_a_port_in_use_is_refused_even_if_it_could_be_shared() -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ServerError, match=f"port {port}: address already in use"):
+            free_port("127.0.0.1", port)
+    assert free_port("127.0.0.1", port) == port
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    with pytest.raises(ServerError, match=r"cannot listen on 192\.0\.2\.1"):
+        free_port("192.0.2.1", 0)
+    with pytest.raises(ServerError, match="cannot listen on no such host"):
+        free_port("no such host", 0)
+
+
+def test_trouble_at_the_start_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(self: object) -> None:
+        raise StoreError("the store has no model 7")
+
+    monkeypatch.setattr("ebrank.service.core.engine.Engine.start", failing)
+    with pytest.raises(StoreError, match="no model 7"):
+        run(LOCAL, announce=lambda address: None)
+
+
+def test_what_runs_beside_the_server_ends_with_it() -> None:
+    heard: list[str] = []
+
+    async def companion(address: str) -> None:
+        try:
+            heard.append(address)
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(60)
+        finally:
+            heard.append("gone")
+
+    run(LOCAL, announce=heard.append, companion=companion)
+    assert heard == [heard[0], heard[0], "gone"]
+    assert heard[0].startswith("http://127.0.0.1:")
+
+
+HALF = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+LARGE = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n{"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"), [(HALF, b"408"), (LARGE, b"413")], ids=["half", "large"]
+)
+def test_who_does_not_send_its_body_is_told_and_cut_off(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes, status: bytes
+) -> None:
+    monkeypatch.setattr(messages, "BODY_SECONDS", 0.2)
+    answers: list[bytes] = []
+
+    async def companion(address: str) -> None:
+        port = int(address.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        with suppress(TimeoutError):
+            answers.append(await asyncio.wait_for(reader.read(), 10.0))  # until it is closed
+        writer.close()
+        signal.raise_signal(signal.SIGTERM)
+
+    run(LOCAL, announce=lambda address: None, companion=companion)
+    assert answers[0].split()[1] == status
+    assert b"connection: close" in answers[0].lower()
+
+
+@pytest.mark.slow
+def test_half_a_request_does_not_keep_it_from_closing(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as started:
+        with ebrank.Client(started.address) as client:
+            client.put_items("tea", ITEMS)
+            client.rank("tea")
+        with socket.create_connection(("127.0.0.1", started.port), timeout=5) as connection:
+            connection.sendall(HALF)  # and the caller stays
+            time.sleep(0.2)
+            assert started.stop() == (0, "")
+    # Sums of the minutes are saved when the engine closes.
+    store = Blocking(SqliteStore(tmp_path / "store", "read"))
+    assert [minute.values["rankings"] for minute in store.meta.minutes(0.0)] == [1]
+    store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(tmp_path: Path, sent: signal.Signals) -> None:
+    with serving(tmp_path / "store") as server:
+        with urllib.request.urlopen(f"{server.address}/readyz", timeout=5) as answer:
+            assert json.load(answer) == {"status": "ready"}
+        assert server.stop(sent) == (0, "")
+
+
+def ask_until_refused(server: Server, counted: list[int]) -> None:
+    """Rank and click as fast as possible; note what was acknowledged."""
+    with ebrank.Client(server.address, retries=ONCE) as client:
+        while True:
+            try:
+                served = client.rank("tea", k=1)
+                counted[0] += client.click(served, served.items[0].id).accepted
+            except ServiceError as problem:
+                if problem.status not in (None, 503):
+                    counted[0] = -1
+                return
+
+
+@pytest.mark.slow
+def test_closing_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with serving(folder) as server:
+        with ebrank.Client(server.address) as client:
+            client.put_items("tea", ITEMS)
+        counts = [[0] for _ in range(4)]
+        threads = [threading.Thread(target=ask_until_refused, args=(server, c)) for c in counts]
+        for thread in threads:
+            thread.start()
+        while min(counts) < [20] and all(thread.is_alive() for thread in threads):
+            time.sleep(0.01)
+        assert server.stop() == (0, "")
+        for thread in threads:
+            thread.join()
+    assert all(count > 0 for (count,) in counts)  # -1: it was refused with something else
+    acknowledged = sum(count for (count,) in counts)
+    with serving(folder) as server, ebrank.Client(server.address) as client:
+        stored = sum(item.clicks for item in client.query("tea").items)
+        # A click may be counted whose answer was on its way when the caller gave up.
+        assert acknowledged <= stored <= acknowledged + len(threads)
+
+
+@pytest.mark.slow
+def test_two_servers_do_not_share_a_store(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with (
+        serving(folder) as server,
+        pytest.raises(AssertionError, match="no server") as told,
+        serving(folder),
+    ):
+        pass
+    assert str(server.process.pid) in str(told.value)
+    assert "Traceback" not in str(told.value)
+
+
+@pytest.mark.slow
+def test_raw_requests_that_are_no_http_do_not_hurt(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as server:
+        for junk in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"POST /v1/rank HTTP/1.1\r\n", b""):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+                connection.sendall(junk)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+            connection.sendall(HALF)  # and leaves before the rest
+        with ebrank.Client(server.address) as client:
+            assert client.models().active == 0
+        assert server.stop() == (0, "")
+
+
+@pytest.mark.slow
+def test_names_in_raw_addresses(tmp_path: Path) -> None:
+    """Curl sends what it is given; both spellings of a name mean the same query."""
+    with serving(tmp_path / "store") as server:
+        with ebrank.Client(server.address) as client:
+            client.put_items("grün/тea", {"a": [1.0]})
+        for name in ("gr%C3%BCn%2F%D1%82ea", "grün%2Fтea"):
+            found = subprocess.run(
+                ["curl", "-s", f"{server.address}/v1/queries/{name}"],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=20,
+            )
+            assert json.loads(found.stdout)["query"] == "grün/тea"

@@ -1,0 +1,219 @@
+"""Exports: complete, the same after a round trip, and honest about damage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ebrank.errors import DataError
+from ebrank.service.ops.replay import replay
+from ebrank.service.ops.transfer import exporting, importing, tables
+from ebrank.service.ops.transfer.exported import Exported
+from ebrank.service.ops.transfer.exporting import export
+from ebrank.service.ops.transfer.importing import import_store
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import EventEntry, Minute, ModelRecord
+from ebrank.service.store.sqlite import SqliteStore
+from ebrank.testing.histories import contents, fill, new_items
+from tests.service.store.blocking import run
+
+
+async def fill_all(store: Store) -> None:
+    """Write a history, half of it rolled up, with models, minutes and settings."""
+    await fill(store)
+    await store.log.roll_up(30.5)  # the ranking r2 is rolled up, its events are not
+    minutes = [Minute(60.0, {"clicks": 1.0, "cost": 0.1}), Minute(120.0, {"clicks": 2.0})]
+    await store.meta.set({"features": '["☂"]'}, minutes)
+    await store.models.add(ModelRecord(1, 5.0, 10, None, 0.5, activated=True), b"one\0")
+    second = ModelRecord(2, 6.0, 20, 0.4, 0.3, activated=True, reason="fine")
+    await store.models.add(second, b"two")
+    await store.models.activate(1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "store")
+    run(fill_all(opened))
+    yield opened
+    run(opened.close())
+
+
+@pytest.fixture
+def folder(store: SqliteStore, tmp_path: Path) -> Path:
+    run(export(store, tmp_path / "export"))
+    return tmp_path / "export"
+
+
+def test_a_round_trip_gives_the_same_store_and_the_same_rows(
+    store: SqliteStore, folder: Path, tmp_path: Path
+) -> None:
+    run(import_store(Exported(folder), str(tmp_path / "copy")))
+    copy = SqliteStore(tmp_path / "copy")
+    assert run(contents(copy)) == run(contents(store))
+    assert run(replay(copy)).equal
+    run(export(copy, tmp_path / "again"))
+    run(copy.close())
+    for name in tables.TABLES:
+        file = f"{name}.parquet"
+        assert (tmp_path / "again" / file).read_bytes() == (folder / file).read_bytes(), name
+    assert (tmp_path / "again/export.json").read_text() == (folder / "export.json").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "copy", "export", "store"]
+
+
+def test_an_export_is_replayed_like_its_store(store: SqliteStore, folder: Path) -> None:
+    report = run(replay(Exported(folder)))
+    assert report == run(replay(store))
+    assert run(contents(Exported(folder))) == run(contents(store))
+    assert run(Exported(folder).log.ranking("r3")) == run(store.log.ranking("r3"))
+    assert run(Exported(folder).log.ranking("r1")) is None
+    assert (report.queries, report.items, report.rankings, report.events) == (2, 5, 1, 4)
+
+
+def test_a_row_holds_what_was_logged(store: SqliteStore, folder: Path) -> None:
+    rows = pq.read_table(folder / "events.parquet").to_pylist()
+    first = next(entry for entry in run(store.log.entries()) if isinstance(entry, EventEntry))
+    logged = {one.name: getattr(first, one.name) for one in fields(first) if one.compare}
+    assert rows[0] == {"position": 0} | logged
+
+
+def test_any_store_can_be_exported(folder: Path, tmp_path: Path) -> None:
+    memory = MemoryStore()
+    run(fill_all(memory))
+    run(export(memory, tmp_path / "memory"))
+    for name in tables.TABLES:
+        there, here = (one / f"{name}.parquet" for one in (folder, tmp_path / "memory"))
+        assert there.read_bytes() == here.read_bytes(), name
+
+
+def test_an_empty_store_goes_round(tmp_path: Path) -> None:
+    with_nothing = SqliteStore(tmp_path / "store")
+    assert set(run(export(with_nothing, tmp_path / "export")).values()) == {0}
+    run(with_nothing.close())
+    run(import_store(Exported(tmp_path / "export"), str(tmp_path / "copy")))
+    assert run(replay(Exported(tmp_path / "export"))).equal
+
+
+def test_groups_of_rows_may_end_within_a_query(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(importing, "ENTRIES_AT_ONCE", 2)
+    run(store.items.put("third", new_items("x", "y", "z"), 80.0))
+    run(export(store, tmp_path / "small"))
+    monkeypatch.setattr(exporting, "ROWS_AT_ONCE", 3)
+    run(export(store, tmp_path / "larger"))
+    for name in ("small", "larger"):
+        memory = MemoryStore()
+        run(importing.fill(memory, Exported(tmp_path / name)))
+        assert run(contents(memory)) == run(contents(store))
+
+
+def test_progress_is_told(store: SqliteStore, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    run(export(store, tmp_path / "export", lambda done, total: told.append((done, total))))
+    run(
+        import_store(
+            Exported(tmp_path / "export"),
+            str(tmp_path / "copy"),
+            lambda done, total: told.append((done, total)),
+        )
+    )
+    assert told == [(0, 5), (5, 5)]
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def test_neither_export_nor_import_overwrites(store: SqliteStore, folder: Path) -> None:
+    with pytest.raises(StoreError, match="not empty"):
+        run(export(store, folder))
+    with pytest.raises(StoreError, match="a file, not a folder"):
+        run(export(store, folder / "items.parquet"))
+    with pytest.raises(StoreError, match="something already"):
+        run(import_store(Exported(folder), str(folder)))
+
+
+def rewrite(path: Path, change: dict[str, object], row: int = 0) -> None:
+    """Change some columns of a row of a table."""
+    rows = pq.read_table(path).to_pylist()
+    rows[row] |= change
+    pq.write_table(pa.Table.from_pylist(rows, tables.schema(path.stem)), path)
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "why"),
+    [
+        ("evidence", {"count": 7}, "the evidence of query 'q' is not what snapshot and log"),
+        ("evidence", {"item": "zz"}, "has a count of something unknown"),
+        ("snapshot", {"slot": 16}, "has a count of something unknown"),
+        ("events", {"position": 17}, "entry 0 of the log is missing"),
+        ("events", {"event_id": "e5"}, "stands in the log twice"),
+        ("items", {"query": "other query ☂"}, "stands at two places"),
+    ],
+)
+def test_an_export_that_contradicts_itself_makes_no_store(
+    folder: Path, tmp_path: Path, table: str, change: dict[str, object], why: str
+) -> None:
+    rewrite(folder / f"{table}.parquet", change)
+    with pytest.raises(DataError, match=why):
+        run(import_store(Exported(folder), str(tmp_path / "copy")))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["export", "store"]
+
+
+def test_replay_tells_what_differs(folder: Path) -> None:
+    rows = pq.read_table(folder / "evidence.parquet").to_pylist()
+    clicked = next(n for n, row in enumerate(rows) if row["item"] == "b" and row["outcome"])
+    rewrite(folder / "evidence.parquet", {"count": 9}, row=clicked)
+    rewrite(folder / "items.parquet", {"first_shown": 5.0}, row=4)
+    report = run(replay(Exported(folder)))
+    assert not report.equal
+    assert [str(one) for one in report.differences] == [
+        "query 'q', item 'b': count of outcome 1 in slot 1 is 9, the log gives 1",
+        "query 'other query ☂', item 'ä': first_shown is 5.0, the log gives 50.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "why"),
+    [
+        (None, "no complete export"),
+        ("{", "damaged export"),
+        ("[]", "not the manifest"),
+        ({"version": 1}, "version 1, this ebrank knows 2"),
+        ({"rows": 5}, "rows is missing or of the wrong type"),
+        ({"rows": {}}, "5 rows, export.json tells others"),
+    ],
+)
+def test_a_bad_manifest_is_told(
+    folder: Path, manifest: str | dict[str, object] | None, why: str
+) -> None:
+    path = folder / "export.json"
+    document = json.loads(path.read_text())
+    path.unlink()
+    if isinstance(manifest, str):
+        path.write_text(manifest)
+    elif manifest is not None:
+        path.write_text(json.dumps(document | manifest))
+    with pytest.raises(DataError, match=why):
+        Exported(folder)
+
+
+def test_a_table_that_is_absent_cut_or_foreign_is_told(folder: Path) -> None:
+    path = folder / "rankings.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    with pytest.raises(DataError, match=r"rankings\.parquet: a damaged export"):
+        Exported(folder)
+    path.unlink()
+    with pytest.raises(DataError, match=r"rankings\.parquet: a damaged export"):
+        Exported(folder)
+    path.write_bytes((folder / "minutes.parquet").read_bytes())
+    with pytest.raises(DataError, match="its columns are not those"):
+        Exported(folder)

@@ -1,0 +1,111 @@
+"""docs/extending.md works: each block is written to its file and run, in the lab and over HTTP."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ebrank.client import Client
+from ebrank.service.api import RankResponse
+from tests.serving import serving
+
+PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+POLICIES = [
+    "ebrank:bonus=optimism:Optimism,width=2",
+    "ebrank:learner=stumps:Stumps,rounds=5",
+    "ebrank:family=steady:Steady,strength=4,estimator=exposure",
+]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All files of the page, in a folder of their own."""
+    path = tmp_path_factory.mktemp("extending")
+    for name, text in re.findall(r"```\w+\n# file: (\S+)\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        (path / name).write_text(text)
+    return path
+
+
+def run(folder: Path, *command: str) -> str:
+    """Run Python in the folder; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_parts_run_in_the_lab(folder: Path, policy: str) -> None:
+    dataset = ("--dataset", "mq2007-like", "--scale", "0.01", "--trials", "1", "--sessions", "200")
+    assert policy.partition(":")[0] in run(
+        folder, "-m", "ebrank", "simulate", *dataset, "--ranker", policy
+    )
+
+
+def test_parts_conform(folder: Path) -> None:
+    assert "all policies conform" in run(folder, "check_policies.py")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_parts_rank_and_learn_over_http(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{folder}:{os.environ.get('PYTHONPATH', '')}")
+    settings = f'[ranking]\npolicy = "{policy}"\n[training]\nmin_rows = 5\n'
+    with serving(tmp_path / "store", config=settings) as server, Client(server.address) as client:
+        client.put_items("tea", {f"i{n}": [n / 20, float(n % 3)] for n in range(20)})
+        answer = client.rank("tea", k=5, explain=True)
+        assert len(answer.items) == 5
+        clicked = [item.id for item in answer.items[:2]]
+        events = [
+            {"event_id": name, "ranking_id": answer.ranking_id, "item": name, "type": "click"}
+            for name in clicked
+        ]
+        assert client.feedback(events).accepted == 2
+        again = {item.id: item for item in client.rank("tea", k=20, explain=True).items}
+        assert [again[name].clicks for name in clicked] == [1, 1]
+        code, errors = server.stop()
+        assert (code, "Traceback" in errors) == (0, False), errors
+
+
+def test_a_behavior_with_a_weight_runs_in_the_lab_and_over_http(
+    folder: Path, tmp_path: Path
+) -> None:
+    assert "Cum-NDCG" in run(folder, "run_buyers.py")
+    settings = (folder / "shop.toml").read_text() + '[ranking]\npolicy = "ebrank"\n'
+    with serving(tmp_path / "store", config=settings) as server, Client(server.address) as client:
+        client.put_items("tea", {"green": [1.0]})
+        answer = client.rank("tea", explain=True)
+        relevance = [relevance_of(answer)]
+        for number, kind in enumerate(("click", "purchase")):
+            event = {"event_id": str(number), "ranking_id": answer.ranking_id, "item": "green"}
+            assert client.feedback([event | {"type": kind}]).accepted == 1
+            relevance.append(relevance_of(client.rank("tea", explain=True)))
+        assert relevance[0] < relevance[1] < relevance[2]
+
+
+def relevance_of(answer: RankResponse) -> float:
+    relevance = answer.items[0].relevance
+    assert isinstance(relevance, float)
+    return relevance
+
+
+def test_users_who_scan_down(folder: Path) -> None:
+    assert "Cum-NDCG" in run(folder, "cascade.py")
+
+
+def test_a_store_conforms_and_serves(folder: Path) -> None:
+    assert "the store conforms" in run(folder, "check_named.py")
