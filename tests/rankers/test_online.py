@@ -13,7 +13,7 @@ from ebrank.rankers.base import Trial
 from ebrank.rankers.online import BLOCK, LoggingModel, OnlineLearner, first_weights, folded
 from ebrank.typing import Bools, Floats
 from tests.rankers.scoring import values
-from tests.simulation import plain
+from ebrank.testing import plain
 
 VARIANTS = [
     f"{name}:features={setting}"
