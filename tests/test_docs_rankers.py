@@ -18,6 +18,7 @@ from ebrank.cli.rankers import in_words
 from ebrank.parameters import typed
 from ebrank.rankers import registry
 from ebrank.rankers.base import REGISTRY
+from ebrank.testing import check_ranker
 
 PAGE = Path(__file__).parents[1] / "docs" / "rankers.md"
 TINY = ("--dataset", "mq2007-like", "--scale", "0.01", "--sessions", "200", "--trials", "2")
@@ -66,6 +67,7 @@ def test_the_example_runs(example: str) -> None:
     assert ours["warm_ndcg"]["mean"] > floor["warm_ndcg"]["mean"]
     tuned = json.loads(run("tune", *TINY, "--ranker", "smoothed", "--json").stdout)
     assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
+    check_ranker(registry.parse("smoothed:strength=2"))
 
 
 @pytest.mark.slow

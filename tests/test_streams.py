@@ -13,7 +13,7 @@ from scipy import stats
 from ebrank import streams
 from ebrank.compiled import kernel
 from ebrank.errors import ParameterError
-from tests.simulation import plain
+from ebrank.testing import plain
 
 KEYS = st.integers(0, 2**64 - 1)
 INDICES = st.integers(0, 2**62)

@@ -1,4 +1,4 @@
-"""Pointers into arrays, for functions that kernels are handed as arguments.
+"""Pointers into arrays: for functions that kernels are handed as arguments, and for the cache.
 
 An array handed to such a function is copied as a header of seven words and counted as a reference;
 a pointer is one word. Pointers are indexed like arrays, so the same plain function takes either.
@@ -22,9 +22,29 @@ def pointer_to(typing_context: Any, array: Any, row: Any) -> tuple[Any, Callable
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         header = make_array(signature.args[0])(context, builder, arguments[0])
-        stride = cgutils.unpack_tuple(builder, header.strides)[0]
-        offset = builder.mul(arguments[1], stride)
-        place = builder.gep(builder.bitcast(header.data, ir.IntType(8).as_pointer()), [offset])
-        return builder.bitcast(place, header.data.type)
+        return builder.bitcast(_row(builder, header, arguments[1]), header.data.type)
 
     return types.CPointer(array.dtype)(array, types.intp), generate
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def prefetch(typing_context: Any, array: Any, row: Any) -> tuple[Any, Callable[..., Any]]:  # noqa: ANN401
+    """Have the cache fetch a row that will soon be written to; any row number is harmless."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        header = make_array(signature.args[0])(context, builder, arguments[0])
+        place = _row(builder, header, arguments[1])
+        whole = ir.IntType(32)
+        hint = ir.FunctionType(ir.VoidType(), [place.type, whole, whole, whole])
+        call = builder.module.declare_intrinsic("llvm.prefetch", (place.type,), hint)
+        builder.call(call, [place, whole(1), whole(3), whole(1)])  # to write, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+def _row(builder: Any, header: Any, row: Any) -> Any:  # noqa: ANN401
+    """Return the address of a row, as one of bytes."""
+    stride = cgutils.unpack_tuple(builder, header.strides)[0]
+    start = builder.bitcast(header.data, ir.IntType(8).as_pointer())
+    return builder.gep(start, [builder.mul(row, stride)])

@@ -2,84 +2,186 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+import itertools
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 
-from ebrank import equations, policy
-from ebrank.compiled import shared
-from ebrank.evidence import Sums
-from ebrank.priors import Family, ItemPrior, Posterior
-from ebrank.priors.families.beta import DRAW, Beta
-from ebrank.special import log_gamma_and_digamma
-from ebrank.testing import check_policy
-from ebrank.typing import Floats
+from ebrank import EBRanker
+from ebrank import policy as policies
+from ebrank.evidence import CLICKS, Behaviors, BehaviorStats, Examination
+from ebrank.evidence.estimators import ESTIMATORS
+from ebrank.policy import Policy
+from ebrank.rankers import registry
+from ebrank.rankers.model import ScoreModel
+from ebrank.scoring import scores
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial
+from ebrank.testing import check_policy, check_ranker
+from ebrank.testing import policies as checks
+from tests.simulation.comparison import assert_whole_run_agrees
+from tests.simulation.state import Item
+from tests.simulation.tiny import tiny
+from tests.simulation.users import SHOP
 
-TEXTS = [
-    f"ebrank:estimator={estimator},bonus={bonus}"
-    for estimator in ("ips", "exposure", "exact")
-    for bonus in ("marginal_certainty", "none", "draw")
+PARTS = "tests.conformance.parts"
+POLICIES = [
+    policies.make("ebrank", estimator=estimator, bonus=bonus, part=part)
+    for estimator, bonus, part in itertools.product(
+        ESTIMATORS, ("marginal_certainty", "none", "draw"), ("both", "prior", "behavior")
+    )
 ]
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
 
 
-@pytest.mark.parametrize("text", [*TEXTS, "thompson", "ebrank:part=prior", "ebrank:part=behavior"])
-def test_policies_conform(text: str) -> None:
-    check_policy(policy.parse(text))
+@every_policy
+def test_policies_conform(policy: Policy) -> None:
+    check_policy(policy)
 
 
-@shared
-def steady_loss(score: float, hits: float, trials: float) -> tuple[float, float]:
-    mean = 1.0 / (1.0 + np.exp(-score))
-    alpha, beta = 6.0 * mean + 1e-6, 6.0 * (1.0 - mean) + 1e-6
-    misses = max(trials - hits, 0.0)
-    a, a_slope = log_gamma_and_digamma(alpha)
-    b, b_slope = log_gamma_and_digamma(beta)
-    c, c_slope = log_gamma_and_digamma(hits + alpha)
-    d, d_slope = log_gamma_and_digamma(misses + beta)
-    return a + b - c - d, (a_slope - c_slope - b_slope + d_slope) * 6.0 * mean * (1.0 - mean)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thompson",
+        "ebrank:beta=0.1,epsilon=0",
+        "ebrank:clamp=true,min_impressions=3",
+        "ebrank:ridge=0.001,early_stopping=false,estimator=exposure",
+        "ebrank:max_iterations=3,tolerance=0.1,patience=1",
+    ],
+)
+def test_policies_conform_with_other_parameters(text: str) -> None:
+    check_policy(policies.parse(text))
 
 
-@dataclass(frozen=True)
-class Steady(Family):
-    """Both of its numbers differ from item to item."""
+# --- one score for lab and library ---------------------------------------------------------------
 
-    name = "steady"
-    help = "Beta prior of fixed strength."
-    item: ClassVar[tuple[str, ...]] = ("alpha", "beta")
-    mean = Beta.mean
-    posteriors: ClassVar = {
-        "exposure": Posterior(equations.relevance, equations.posterior_spread, DRAW, steady_loss)
-    }
-
-    def prior(self, scores: Floats) -> ItemPrior:
-        mean = 1.0 / (1.0 + np.exp(-scores))
-        return ItemPrior(6.0 * mean + 1e-6, 6.0 * (1.0 - mean) + 1e-6)
-
-    def marginal_loss(self, prior: ItemPrior, sums: Sums) -> Floats:
-        return equations.marginal_likelihood_loss(sums.clicks, sums.exposure, prior.a, prior.b)
+N = tiny().n_rows
 
 
-def wrong_loss(score: float, hits: float, trials: float) -> tuple[float, float]:
-    loss, slope = steady_loss(score, hits, trials)
-    return loss, slope + 0.1
+@st.composite
+def reachable(draw: st.DrawFn) -> tuple[BehaviorStats, Examination]:
+    """Return what users may have done with N items, and how far down they are believed to look."""
+    behaviors: Behaviors = draw(st.sampled_from([CLICKS, SHOP]))
+    slots = draw(st.integers(1, 10))
+    most = draw(st.sampled_from([1, 3, 50, 10**6]))
+    counts = npst.arrays(np.int32, (8, behaviors.outcomes, slots), elements=st.integers(0, most))
+    few = draw(counts)
+    few[:, 0] += few[:, 1:].sum(axis=1)
+    curve = draw(
+        st.one_of(
+            st.builds(Examination, severity=st.floats(0, 2), cutoff=st.integers(1, 12)),
+            st.builds(
+                Examination,
+                curve=st.lists(st.just(0.0) | st.floats(0.01, 1.0), min_size=1, max_size=10),
+            ),
+        )
+    )
+    return BehaviorStats(np.resize(few, (N, *few.shape[1:])), behaviors), curve
 
 
-@dataclass(frozen=True)
-class Wrong(Steady):
-    """Its slope is not that of its loss."""
+@every_policy
+@settings(max_examples=25)
+@given(state=reachable(), seed=st.integers(0, 2**32))
+def test_the_labs_scores_are_the_librarys(
+    policy: Policy, state: tuple[BehaviorStats, Examination], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    stats, curve = state
+    prior = policy.family.prior(rng.normal(scale=3.0, size=N))
+    keys = rng.integers(2**63, size=N).astype(np.uint64)
+    for score in (policy.score, policy.relevance):
+        library = scores(score, prior, stats, curve, keys)
+        lab = checks.simulated_scores(score, prior, stats, curve, keys)
+        assert library.tobytes() == lab.tobytes()
 
-    name = "wrong"
-    posteriors: ClassVar = {
-        "exposure": Posterior(equations.relevance, equations.posterior_spread, DRAW, wrong_loss)
-    }
+
+# --- a family with two numbers for each item ------------------------------------------------------
+
+OF_EACH = f"ebrank:family={PARTS}:BetaOfEach"
 
 
-def test_a_family_whose_second_number_differs_by_item_conforms() -> None:
-    check_policy(policy.parse(f"ebrank:family={__name__}:Steady,estimator=exposure"))
+def spelled_out(estimator: str, model: ScoreModel, item: Item) -> float:
+    """R̂ + 20·MC with α from the model and β = 5·(1 + α/(1 + α)), whatever the model says."""
+    alpha = float(model.a[item.row])
+    beta = 5.0 * (1.0 + alpha / (1.0 + alpha))
+    hits, trials = (item.C, item.n) if estimator == "ips" else (item.c, item.E)
+    relevance = (alpha + hits) / (beta + alpha + trials)
+    return relevance + 20.0 * (relevance / (item.E + alpha + beta) ** 2)
 
 
-def test_a_wrong_slope_is_noticed() -> None:
-    with pytest.raises(AssertionError, match="slope"):
-        check_policy(policy.parse(f"ebrank:family={__name__}:Wrong,estimator=exposure"))
+@pytest.mark.parametrize("estimator", ["ips", "exposure"])
+class TestBetaOfEach:
+    """A prior whose second number differs from item to item; once the first item's served all."""
+
+    def test_keeps_the_rules(self, estimator: str) -> None:
+        check_policy(policies.parse(f"{OF_EACH},estimator={estimator}"))
+        check_ranker(registry.parse(f"{OF_EACH},estimator={estimator}"))
+
+    def test_in_the_simulator(self, estimator: str) -> None:
+        data = tiny(seed=4)
+        text = f"{OF_EACH},estimator={estimator}"
+        score = partial(spelled_out, estimator)
+        assert_whole_run_agrees(text, SimulationConfig(updates=4), data, spell_out=score)
+
+    def test_in_its_calibration(self, estimator: str) -> None:
+        ranker = registry.parse(f"{OF_EACH},estimator={estimator}")
+        config = SimulationConfig(updates=4, sessions=300)
+        result = run_trial(tiny(seed=4, sizes=[40] * 12), ranker, config, seed=1, trial=0)
+        assert result.calibration is not None
+        alpha, beta = result.calibration[:, :2].T
+        assert len(alpha) > 5
+        np.testing.assert_allclose(beta, 5.0 * (1.0 + alpha / (1.0 + alpha)), rtol=1e-14)
+        assert len(set(beta.tolist())) > 1
+
+    def test_in_the_library(self, estimator: str) -> None:
+        rng = np.random.default_rng(7)
+        features = rng.random((60, 2), dtype=np.float32)
+        shown = rng.integers(0, 9, (60, 3))
+        stats = BehaviorStats.of(shown, rng.binomial(shown, 0.1 + 0.5 * features[:, :1]))
+        curve = Examination()
+        ranker = EBRanker(f"{OF_EACH},estimator={estimator}", examination=curve)
+        ranker.fit(features, stats)
+        assert ranker.state_ is not None
+        learned = features.astype(np.float64) @ ranker.state_["weights"]
+        alpha = np.exp(learned + ranker.state_["intercept"])
+        beta = 5.0 * (1.0 + alpha / (1.0 + alpha))
+        assert np.ptp(beta) > 0.01
+        p = curve([1, 2, 3])
+        clicks = stats.counts[:, 1]
+        exposure = shown @ p
+        hits, trials = (clicks @ (1.0 / p), shown.sum(axis=1))
+        if estimator == "exposure":
+            hits, trials = clicks.sum(axis=1), exposure
+        relevance = (hits + alpha) / (trials + alpha + beta)
+        scores = relevance + 20.0 * relevance / (exposure + alpha + beta) ** 2
+        ranking = ranker.rank(features, stats)
+        assert ranking.order.tolist() == np.argsort(-scores).tolist()
+        np.testing.assert_allclose(ranking.scores, scores[ranking.order], rtol=1e-7)
+        np.testing.assert_allclose(ranking.relevance, relevance[ranking.order], rtol=1e-7)
+        why = ranking.explain(3)
+        assert why.prior == pytest.approx(alpha[3] / (alpha[3] + beta[3]), rel=1e-7)
+        low, high = ranking.interval.T
+        assert np.all(low < high)
+
+
+# --- the checks notice ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"bonus": f"{PARTS}:Endless"}, "the score of an item shown .* is nan"),
+        ({"bonus": f"{PARTS}:Silent"}, "noisy if, and only if, its scores depend on the key"),
+        ({"family": f"{PARTS}:Doubtful"}, "the relevance of an unseen item is not the prior's"),
+        ({"family": f"{PARTS}:Steep"}, "slope .* of row"),
+    ],
+    ids=str,
+)
+def test_a_part_that_breaks_a_rule_is_found_out(parameters: dict[str, Any], problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        check_policy(policies.make("ebrank", **parameters))

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
-from ebrank.evidence import Examination
+from ebrank.evidence import Examination, Sums
 from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.bm25 import fixed_model
+from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.users import PositionBased
 from ebrank.testing import check_ranker
+from ebrank.testing import rankers as checks
 from ebrank.testing.rankers import check_ranges, differences
+from ebrank.typing import Floats
 from tests.simulation.tiny import tiny, variants, watched
 
 CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
@@ -34,7 +41,7 @@ def run(text: str, data: Dataset, seed: int = 1, threads: int | None = 1) -> Tri
 
 @every_variant
 def test_rankers_conform(text: str) -> None:
-    check_ranker(registry.parse(text))
+    check_ranker(registry.parse(text), learns_from_test="learn_from=all" in text)
 
 
 # --- a run is a pure function of dataset, ranker, config and seed --------------------------------
@@ -168,3 +175,114 @@ def test_declares_what_it_is(name: str) -> None:
         assert declared["features"].choices == ranker.settings
         for setting in ranker.settings:
             assert registry.parse(f"{name}:features={setting}").setting == setting
+
+
+# --- the checks notice ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Odd(Ranker):
+    """Ranks by whatever a test wants."""
+
+    name = "odd"
+    help = "A ranker that breaks a rule."
+    settings = ("none",)
+
+    scores: Callable[[Trial], Any] = field(default=lambda trial: None)
+
+    def __post_init__(self) -> None: ...
+
+    def __str__(self) -> str:
+        return "odd"
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        return OddLearner(self, trial)
+
+
+@dataclass
+class OddLearner:
+    ranker: Odd
+    trial: Trial
+
+    def update(self) -> ScoreModel:
+        return fixed_model(np.asarray(self.ranker.scores(self.trial), np.float64))
+
+
+def rates(sums: Sums) -> Floats:
+    return (sums.clicks + 1.0) / (sums.exposure + 6.0)
+
+
+DICE = np.random.default_rng(1)
+
+
+def by_dice(trial: Trial) -> Any:  # noqa: ANN401
+    return DICE.random(trial.dataset.n_rows)
+
+
+def by_seed_of_its_own(trial: Trial) -> Any:  # noqa: ANN401
+    return np.random.default_rng(1).random(trial.dataset.n_rows)
+
+
+def by_cores(trial: Trial) -> Any:  # noqa: ANN401
+    turned = -1.0 if (trial.threads or 0) > 1 else 1.0
+    return turned * trial.dataset.baseline
+
+
+def by_overwriting(trial: Trial) -> Any:  # noqa: ANN401
+    trial.dataset.baseline[0] += 1.0
+    return trial.dataset.baseline
+
+
+def by_mean_of_all_clicks(trial: Trial) -> Any:  # noqa: ANN401
+    return trial.dataset.baseline + rates(trial.sums()).mean()
+
+
+@pytest.mark.parametrize(
+    ("check", "scores", "problem"),
+    [
+        (checks.check_repeats, by_dice, "run twice with one seed: other bits in .*test_ndcg"),
+        (checks.check_threads, by_cores, "on 2 threads: other bits in"),
+        (checks.check_trials_are_apart, by_dice, "the second trial alone: other bits in"),
+        (checks.check_dataset_is_only_read, by_overwriting, "changed baseline"),
+        (
+            checks.check_test_labels_are_secret,
+            by_mean_of_all_clicks,
+            "knows the labels of test queries: a at update 0 differs",
+        ),
+    ],
+)
+def test_a_ranker_that_breaks_a_rule_is_found_out(
+    check: Callable[..., None], scores: Callable[[Trial], Any], problem: str
+) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        check(Odd(scores), tiny(sizes=[3 + i % 8 for i in range(150)]))
+
+
+def test_what_is_learned_from_clicks_is_no_leak() -> None:
+    train = tiny().rows_in("train")
+    checks.check_test_labels_are_secret(
+        Odd(lambda trial: trial.dataset.baseline + rates(trial.sums().rows(train)).mean()), tiny()
+    )
+    checks.check_repeats(Odd(by_seed_of_its_own), tiny())
+
+
+@dataclass(frozen=True)
+class Muddled(Ranker):
+    """Its text does not say all that it is."""
+
+    name = "muddled"
+    help = "A ranker whose text lies."
+    settings = ("none",)
+
+    speed: float = param(1.0, "how fast", at_least=0)
+
+    def __str__(self) -> str:
+        return "bm25"
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        return OddLearner(Odd(by_seed_of_its_own), trial)
+
+
+def test_declarations_that_mislead_are_found_out() -> None:
+    with pytest.raises(AssertionError, match=r"bm25 reads back as BM25\(\)"):
+        checks.check_declaration(Muddled(speed=2.0), tiny())

@@ -11,9 +11,9 @@ from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
 from ebrank.rankers.online import BLOCK, LoggingModel, OnlineLearner, first_weights, folded
+from ebrank.testing import plain
 from ebrank.typing import Bools, Floats
 from tests.rankers.scoring import values
-from tests.simulation import plain
 
 VARIANTS = [
     f"{name}:features={setting}"

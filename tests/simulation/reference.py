@@ -23,7 +23,7 @@ from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
-from tests.simulation import plain
+from ebrank.testing import plain
 from tests.simulation.state import (
     Checkpoint,
     Item,

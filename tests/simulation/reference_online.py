@@ -17,7 +17,7 @@ from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.dbgd import DBGD
 from ebrank.rankers.mgd import MGD
 from ebrank.rankers.pdgd import PDGD
-from tests.simulation import plain
+from ebrank.testing import plain
 from tests.simulation.reference import Reference
 from tests.simulation.state import Item, Query, Session, ranking
 

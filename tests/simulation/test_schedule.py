@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ebrank.simulation import schedule
-from tests.simulation import plain
+from ebrank.testing import plain
 
 KEY = plain.child(plain.trial_key(1, 0), plain.QUERIES)
 

@@ -12,7 +12,7 @@ from ebrank.evidence.valuation import UNIT
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import World, new_world, stats_of
-from tests.simulation import plain
+from ebrank.testing import plain
 from tests.simulation.tiny import tiny
 from tests.simulation.users import SHOP
 

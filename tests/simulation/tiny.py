@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.base import Ranker
+from ebrank.testing import watching
 from ebrank.testing.datasets import tiny
+from ebrank.testing.watching import Watched
 
-__all__ = ["Watched", "tiny", "variants", "watched"]
+__all__ = ["tiny", "variants", "watched"]
 
 
 def variants() -> list[str]:
@@ -26,22 +27,6 @@ def _variants(ranker: Ranker) -> Iterator[str]:
                 yield f"{ranker.name}:{parameter.name}={other}"
 
 
-class Watched:
-    """A ranker whose trial can be looked at: what was shown and clicked, and each model."""
-
-    def __init__(self, ranker: Ranker) -> None:
-        self.ranker = ranker
-        self.trial: Trial | None = None
-
-    def learner(self, trial: Trial) -> TrialLearner:
-        self.trial = trial
-        return self.ranker.learner(trial)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.ranker, name)
-
-
 def watched(text: str) -> tuple[Ranker, Watched]:
     """Return a ranker to simulate, and the same to look at its trial afterwards."""
-    watch = Watched(registry.parse(text))
-    return cast(Ranker, watch), watch
+    return watching.watched(registry.parse(text))

@@ -14,7 +14,7 @@ from ebrank import streams
 from ebrank.compiled import FirstClass
 from ebrank.evidence import Behaviors, Examination
 from ebrank.simulation.users import BROWSE, PositionBased, UserModel
-from tests.simulation import plain
+from ebrank.testing import plain
 
 # --- users who leave after their first click -----------------------------------------------------
 

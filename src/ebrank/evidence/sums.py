@@ -17,33 +17,43 @@ Numbers: TypeAlias = Sequence[Any]
 
 def shown_sum(counts: Numbers, slots: int, table: Numbers) -> int:
     """Return n, the impressions at slots that users examine."""
-    total = 0
-    for slot in range(slots):
-        total += counts[slot] * table[slot]
-    return total
+    return row_sum(counts, 0, table, 0, slots)
 
 
 def exposure_sum(counts: Numbers, slots: int, table: Numbers) -> int:
     """Return E = Σ p over impressions."""
-    total = 0
-    for slot in range(slots):
-        total += counts[slot] * table[slots + slot]
-    return total
+    return row_sum(counts, 0, table, slots, slots)
 
 
 def clicks_sum(counts: Numbers, slots: int, behaviors: int, table: Numbers) -> int:
     """Return c = Σ w over outcomes."""
-    total = 0
-    for place in range(slots, (1 + behaviors) * slots):
-        total += counts[place] * table[slots + place]
+    total = row_sum(counts, slots, table, 2 * slots, slots)
+    for behavior in range(2, 1 + behaviors):
+        total += row_sum(counts, behavior * slots, table, (1 + behavior) * slots, slots)
     return total
 
 
 def weighted_clicks_sum(counts: Numbers, slots: int, behaviors: int, table: Numbers) -> int:
     """Return C = Σ w/p over outcomes."""
     total = 0
-    for place in range(slots, (1 + behaviors) * slots):
-        total += counts[place] * table[(1 + behaviors) * slots + place]
+    for behavior in range(1, 1 + behaviors):
+        worth = (1 + behaviors + behavior) * slots
+        total += row_sum(counts, behavior * slots, table, worth, slots)
+    return total
+
+
+def row_sum(counts: Numbers, first: int, table: Numbers, worth: int, slots: int) -> int:
+    """Return Σ count·worth over the slots of one outcome."""
+    total: int = 0
+    if slots == 5:  # lists of five are the rule, and a loop would take longer than its sum
+        total += counts[first] * table[worth]
+        total += counts[first + 1] * table[worth + 1]
+        total += counts[first + 2] * table[worth + 2]
+        total += counts[first + 3] * table[worth + 3]
+        total += counts[first + 4] * table[worth + 4]
+        return total
+    for slot in range(slots):
+        total += counts[first + slot] * table[worth + slot]
     return total
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
-from ebrank.errors import DataError
+from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
@@ -28,6 +28,7 @@ from ebrank.simulation.calibration import Promises
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.session import NO_OUTCOME
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
 from ebrank.simulation.world import AGES, World, ideal_dcg, new_world, stats_of
@@ -192,7 +193,14 @@ class _Run:
     def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:
         """Run the planned sessions; return their NDCG in order of time, and tallies by age."""
         browse = self.config.users.browse.compiled
-        return play.play(self.world, model, plan, browse, eta, self.key, self.threads)
+        served, by_age = play.play(self.world, model, plan, browse, eta, self.key, self.threads)
+        if np.any(served == NO_OUTCOME):
+            highest = len(self.config.behaviors.all)
+            raise ParameterError(
+                f"{self.config.users} wrote an outcome that is not one of 0 to {highest}; "
+                "declare what users do by the config's behaviors"
+            )
+        return served, by_age
 
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the list of each test query (rows) that the model alone would show."""

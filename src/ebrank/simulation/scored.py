@@ -11,11 +11,14 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import inner, kernel
-from ebrank.pointers import pointer_to
+from ebrank.pointers import pointer_to, prefetch
 from ebrank.simulation import tournament
 from ebrank.simulation.session import item_enters, room_for_sheet, show
 from ebrank.simulation.world import AGES, World
 from ebrank.typing import Compiled, Floats, Ints, SmallInts
+
+AHEAD = 12
+"""How many candidates ahead of time their state is fetched from memory."""
 
 
 @kernel
@@ -138,11 +141,16 @@ def enter_all(
     size: int,
 ) -> float:
     """Start a tournament of a query's candidates; return the doubt about their scores."""
-    first, doubt = world.pointers[q], 0.0
+    first, stop = world.pointers[q], world.pointers[q + 1]
     for place in range(size):
         marks[size + place] = tournament.EMPTY
-    for arrival in range(first, first + world.entered[q]):
-        row = world.arrivals[arrival]
+    n, doubt = 0, 0.0
+    for row in range(first, stop):  # in order of memory, and without a branch
+        winners[n] = row
+        n += world.positions[row] < world.entered[q]
+    for i in range(n):
+        prefetch(world.counts, winners[i + AHEAD] if i + AHEAD < n else stop + i + AHEAD - n)
+        row = winners[i]
         value = score_of(world, score, a, b, parameters, row, np.uint64(0))
         doubt += doubt_of(value)
         marks[size + world.leaves[row]] = tournament.mark(value)

@@ -17,6 +17,9 @@ from ebrank.typing import Bools, Compiled, Floats, Ints
 _BUCKETS = np.array([1 + age.bit_length() for age in range(2 ** (AGES - 3) + 1)], np.int8)
 """Bucket by age: 0, 1, 2–3, 4–7, ... sessions; the last holds all that are older."""
 
+NO_OUTCOME = -1.0
+"""In place of an NDCG: users did what the experiment has no behavior for."""
+
 
 @inner
 def item_enters(world: World, key: np.uint64, q: int, eta: float) -> bool:
@@ -71,7 +74,7 @@ def show(
     """Show the first `length` rows to the next user of query q; return the list's NDCG.
 
     `key` is that of the users stream. Writes what was clicked, where users are believed to look,
-    and adds to the counts.
+    and adds to the counts. NO_OUTCOME is returned where users did what is no behavior.
     """
     first, s = world.pointers[q], world.sessions_done[q]
     user = streams.child(streams.child(key, q), s)
@@ -90,10 +93,12 @@ def show(
         pointer_to(sheet.outcomes, 0),
     )
     slots, behaviors = world.counts.shape[2], world.counts.shape[1] - 1
+    known = True
     for rank in range(length):
-        row, slot = sheet.rows[rank], world.slots[rank]
-        clicked = sheet.outcomes[rank] > 0
-        behavior = max(sheet.outcomes[rank], 1)
+        row, slot, outcome = sheet.rows[rank], world.slots[rank], sheet.outcomes[rank]
+        clicked = outcome > 0
+        behavior = min(max(outcome, 1), behaviors)
+        known &= outcome == behavior * clicked
         world.counts[row, 0, slot] += 1
         world.counts[row, behavior, slot] += clicked  # no branch: nobody can predict clicks
         examined = world.table[slot]  # 0 where nobody is believed to look
@@ -108,6 +113,8 @@ def show(
         if world.first_shown[row] < 0 and examined > 0:
             world.first_shown[row] = s
     world.sessions_done[q] = s + 1
+    if not known:
+        return NO_OUTCOME
     return dcg / world.ideal[q] if world.ideal[q] > 0.0 else 1.0
 
 

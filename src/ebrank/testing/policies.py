@@ -11,12 +11,16 @@ from ebrank import model_file, scoring
 from ebrank import policy as policies
 from ebrank.compiled import kernel
 from ebrank.evidence import BehaviorStats, Examination
+from ebrank.formula import Score
 from ebrank.policy import Policy
+from ebrank.priors import ItemPrior
 from ebrank.ranker import EBRanker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.scored import score_of
+from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import World, new_world
 from ebrank.testing.datasets import tiny
+from ebrank.testing.plain import plain_score
 from ebrank.typing import Compiled, Features, Floats, Keys
 
 CURVE = Examination(cutoff=5)
@@ -27,12 +31,16 @@ def check_policy(policy: Policy) -> None:
     """Try a policy on made-up behavior and raise where it breaks a promise.
 
     Its text and its pickle give it back. Scores are finite for every state an item may come to, and
-    the simulator, `EBRanker` and a ranker read from a file give the same ones, to the bit. Fitting
-    explains behavior better than not fitting, and the slope of its loss is right.
+    the simulator, `EBRanker` and a ranker read from a file give the same ones, to the bit; plain
+    Python gives them but for the last digits. Relevance is the prior's until users speak, and then
+    moves as they do. Fitting explains behavior better than not fitting, and the slope of its loss
+    is right.
     """
     checks: list[Callable[[Policy], None]] = [
         check_text,
         check_scores_are_finite,
+        check_plain_functions,
+        check_relevance,
         check_simulator_agrees,
         check_loss_slope,
         check_fit,
@@ -67,28 +75,120 @@ def check_scores_are_finite(policy: Policy) -> None:
             )
 
 
-def check_simulator_agrees(policy: Policy) -> None:
-    """The simulator's sessions, `EBRanker` and NumPy score the same state alike."""
-    data = tiny()
-    world = new_world(data, SimulationConfig(), np.uint64(1))
-    rng = np.random.default_rng(3)
-    world.counts[:, 0] = rng.integers(0, 40, (data.n_rows, 5))
-    world.counts[:, 1] = rng.binomial(world.counts[:, 0], 0.3)
-    behavior = BehaviorStats(world.counts.copy())
-    sums = behavior.sums(CURVE)
-    world.weighted_clicks[:] = np.rint(sums.weighted_clicks * 2.0**30)
-    world.exposure[:] = np.rint(sums.exposure * 2.0**30)
-    prior = policy.family.prior(rng.normal(size=data.n_rows))
-    own = keys(data.n_rows)
-    simulated = np.empty(data.n_rows)
+def check_plain_functions(policy: Policy) -> None:
+    """Compiled scores are those of the plain functions; they draw if the policy says so."""
+    prior, behavior, own = _random_state(policy)
+    for name, bound in (("relevance", policy.relevance), ("score", policy.score)):
+        compiled = scoring.scores(bound, prior, behavior, CURVE, own)
+        slow = _plain_scores(bound, prior, behavior, own)
+        wrong = np.abs(compiled - slow) > 1e-6 * (1.0 + np.abs(slow))
+        item = int(np.argmax(wrong))
+        assert not wrong.any(), (
+            f"{policy}: the {name} of item {item} is {compiled[item]!r}, by the plain functions "
+            f"{slow[item]!r}"
+        )
     score = policy.score
-    _simulated(world, score.compiled, prior.a, prior.b, score.parameters, own, simulated)
+    first, other = (scoring.scores(score, prior, behavior, CURVE, each) for each in (own, own + 1))
+    assert policy.noisy != np.array_equal(first, other), (
+        f"{policy}: a policy is noisy if, and only if, its scores depend on the key"
+    )
+
+
+def _plain_scores(bound: Score, prior: ItemPrior, behavior: BehaviorStats, own: Keys) -> Floats:
+    slow = plain_score(bound)
+    columns, valuation = behavior.sums(CURVE)._asdict(), behavior.valuation(CURVE)
+    b = np.broadcast_to(prior.b, prior.a.shape)
+    raw = {
+        "slots": valuation.slots,
+        "behaviors": valuation.behaviors,
+        "table": valuation.table.tolist(),
+    }
+    found = []
+    with np.errstate(all="ignore"):
+        for item in range(len(behavior)):
+            sums = {name: float(column[item]) for name, column in columns.items()}
+            model = {"a": float(prior.a[item]), "b": float(b[item]), "key": int(own[item])}
+            counts = behavior.counts[item].ravel().tolist()
+            found.append(slow(**model, **sums, **raw, counts=counts))
+    return np.array(found)
+
+
+def check_relevance(policy: Policy) -> None:
+    """The estimate is the prior's mean before users speak, and then lies where they pull it."""
+    prior, behavior, _ = _random_state(policy)
+    sums, mean = behavior.sums(CURVE), policy.prior_mean(prior)
+    estimate = scoring.scores(policy.relevance, prior, behavior, CURVE)
+    rate, unseen = policy.estimator.rate(sums), sums.exposure == 0.0
+    if policy.choices.part != "both":
+        expected = mean if policy.choices.part == "prior" else rate
+        assert np.allclose(estimate, expected, rtol=1e-12), f"{policy}: not that part alone"
+        return
+    assert np.allclose(estimate[unseen], mean[unseen], rtol=1e-6), (
+        f"{policy}: the relevance of an unseen item is not the prior's mean"
+    )
+    if policy.estimator.by_rank:
+        for outcome, sign in ((0, -1.0), (1, 1.0)):
+            counts = behavior.counts.copy()
+            counts[:, 0, 0] += 1
+            counts[:, 1, 0] += outcome
+            moved = scoring.scores(policy.relevance, prior, BehaviorStats(counts), CURVE) - estimate
+            assert np.all(sign * moved > -1e-9), (
+                f"{policy}: one more {'click lowers' if outcome else 'pass raises'} the relevance"
+            )
+        return
+    low, high = np.minimum(mean, rate), np.maximum(mean, rate)
+    within = (estimate >= low - 1e-9 * high) & (estimate <= high + 1e-9 * high)
+    assert np.all(within | unseen), (
+        f"{policy}: a relevance is not between the prior's mean and the click rate"
+    )
+
+
+def _random_state(policy: Policy) -> tuple[ItemPrior, BehaviorStats, Keys]:
+    """Return items that were never shown, rarely, or a million times."""
+    rng = np.random.default_rng(6)
+    most = rng.choice([0, 1, 5, 100, 1_000_000], (100, 1))
+    shown = rng.integers(0, most + 1, (100, 5))
+    behavior = BehaviorStats.of(shown, rng.binomial(shown, rng.random((100, 1))))
+    prior = policy.family.prior(rng.choice([-12.0, 0.0, 12.0, *rng.normal(size=9)], 100))
+    return prior, behavior, keys(100)
+
+
+def check_simulator_agrees(policy: Policy) -> None:
+    """The simulator's sessions and `EBRanker` score the same state alike, to the bit."""
+    n, rng = tiny().n_rows, np.random.default_rng(3)
+    shown = rng.integers(0, 40, (n, 5))
+    behavior = BehaviorStats.of(shown, rng.binomial(shown, 0.3))
+    prior, own = policy.family.prior(rng.normal(size=n)), keys(n)
+    simulated = simulated_scores(policy.score, prior, behavior, CURVE, own)
     ranker = EBRanker(policy, examination=CURVE)
     ranking = ranker.rank_by_prior(prior, behavior, draw_keys=own)
     differing = np.flatnonzero(simulated != ranking.candidates.scores)
     assert not len(differing), f"{policy}: item {differing[0]} has another score in the simulator"
     order = np.lexsort((policies_tie_keys(len(own)), -simulated))
     assert np.array_equal(order, ranking.order), f"{policy}: another order in the simulator"
+
+
+def simulated_scores(
+    score: Score, prior: ItemPrior, behavior: BehaviorStats, curve: Examination, own: Keys
+) -> Floats:
+    """Return the scores as sessions of the simulator compute them.
+
+    The behavior is that of as many items as `tiny()` has rows, at ranks 1, 2, ... up to ten.
+    """
+    config = SimulationConfig(
+        list_length=behavior.slots, users=PositionBased(curve), behaviors=behavior.behaviors
+    )
+    world = new_world(tiny(), config, np.uint64(1))
+    counts = behavior.counts.astype(np.int64)
+    kinds = counts.shape[1] - 1
+    worth = world.table.reshape(2 + 2 * kinds, behavior.slots)
+    world.counts[:] = behavior.counts
+    world.exposure[:] = counts[:, 0] @ worth[1]
+    for kind in range(1, 1 + kinds):
+        world.weighted_clicks[:] += counts[:, kind] @ worth[1 + kinds + kind]
+    out = np.empty(len(behavior))
+    _simulated(world, score.compiled, prior.a, prior.b, score.parameters, own, out)
+    return out
 
 
 def check_loss_slope(policy: Policy) -> None:

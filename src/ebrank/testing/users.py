@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -12,37 +13,60 @@ from ebrank.evidence import Behaviors
 from ebrank.evidence.behaviors import CLICKS
 from ebrank.pointers import pointer_to
 from ebrank.simulation.users import UserModel
+from ebrank.testing.plain import plain
 from ebrank.typing import Compiled, Floats
 
 Outcomes = npt.NDArray[np.int8]
 LISTS = 2000
 LENGTH = 5
+FARTHEST = 5.0
+"""Standard errors that a click rate may be off by chance: one in a million is farther."""
 
 
-def check_users(users: UserModel, behaviors: Behaviors = CLICKS) -> None:
+def check_users(users: UserModel, behaviors: Behaviors = CLICKS, *, by_curve: bool = False) -> None:
     """Show random lists to users and raise where they break a promise.
 
     Outcomes are those of declared behaviors. They are a pure function of the list, the users' minds
-    and the key. Users write what happened at the ranks of the list and nowhere else. They click
-    more when everything is relevant than when nothing is.
+    and the key. Users write what happened at the ranks of the list and nowhere else. Compiled, they
+    do what the plain function says. They click more when everything is relevant than when nothing
+    is.
+
+    Args:
+        users: the model.
+        behaviors: what its users may do.
+        by_curve: whether they must also examine ranks as their curve says: an item that is alone in
+            being relevant is clicked with the probability of its rank.
     """
     rng = np.random.default_rng(1)
     curve = users.examination(np.arange(1, LENGTH + 1))
     assert np.all((curve >= 0.0) & (curve <= 1.0)), "examination holds no probabilities"
-    browse = users.browse.compiled
+    assert pickle.loads(pickle.dumps(users)) == users, "a pickled copy of the users is not equal"
+    assert " at 0x" not in repr(users), "repr must say what the users are: results are kept by it"
+    browse, slow = users.browse.compiled, plain(users.browse.function)
     total = 0
     for number in range(LISTS):
         length = int(rng.integers(0, LENGTH + 1))
         relevance, minds = rng.random((2, LENGTH))
         key = np.uint64(rng.integers(2**63))
+        before = relevance.tolist(), curve.tolist(), minds.tolist()
         outcomes = shown(browse, relevance, curve, minds, length, key)
+        after = relevance.tolist(), curve.tolist(), minds.tolist()
+        assert before == after, f"list {number}: users changed what they only read"
         _check_outcomes(outcomes, length, behaviors)
+        expected = [0] * LENGTH
+        slow(*before, length, int(key), expected)
+        compiled = outcomes[:length].tolist()
+        assert compiled == [int(outcome) for outcome in expected[:length]], (
+            f"list {number}: compiled, users do {compiled}; the plain function does {expected}"
+        )
         again = shown(browse, relevance, curve, minds, length, key)
         assert np.array_equal(outcomes, again), f"list {number}: the same user did something else"
         total += int((outcomes[:length] > 0).sum())
     assert total > 0, "nobody ever clicks"
     rates = [_click_rate(browse, curve, relevance) for relevance in (0.0, 1.0)]
     assert rates[0] < rates[1], f"relevance does not matter: click rates {rates[0]} and {rates[1]}"
+    if by_curve:
+        _check_curve(browse, curve)
 
 
 def _check_outcomes(outcomes: Outcomes, length: int, behaviors: Behaviors) -> None:
@@ -88,6 +112,23 @@ def _show(
         key,
         pointer_to(outcomes, 0),
     )
+
+
+def _check_curve(browse: Compiled, curve: Floats) -> None:
+    """An item that is alone in being relevant is clicked as often as its rank is examined."""
+    rng = np.random.default_rng(3)
+    for rank, p in enumerate(curve):
+        relevance = np.zeros(LENGTH)
+        relevance[rank] = 1.0
+        clicks = 0
+        for minds in rng.random((LISTS, LENGTH)):
+            key = np.uint64(rng.integers(2**63))
+            clicks += int(shown(browse, relevance, curve, minds, LENGTH, key)[rank] > 0)
+        error = np.sqrt(max(p * (1.0 - p), 1e-9) / LISTS)
+        assert abs(clicks / LISTS - p) <= FARTHEST * error, (
+            f"rank {rank + 1} is examined with probability {p:.3f}, but {clicks} of {LISTS} users "
+            "click a relevant item there that is alone"
+        )
 
 
 def _click_rate(browse: Compiled, curve: Floats, relevance: float) -> float:
