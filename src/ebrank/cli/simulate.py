@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 RESULTS = "results.json"
 KIND = "ebrank simulate"
-OTHER_COLUMNS = 68
+MEASURED_COLUMNS = 58
 """Characters of the table that are not the ranker's."""
+WIDE = 92
+"""From how many characters on there is room for run times."""
 
 
 @click.command(
@@ -173,9 +175,12 @@ def print_results(plan: SimulationPlan, results: Sequence[Result], as_json: bool
         console.print_json({"rankers": rankers})
     elif some:
         click.echo(str(plan))
-        room = shutil.get_terminal_size().columns - OTHER_COLUMNS
-        rows = right_aligned([_row(result, room) for result in some])
-        console.print_table(("ranker", "cold", "warm", "cum", "run", "seconds"), rows)
+        width = shutil.get_terminal_size().columns
+        columns = ("ranker", "cold", "warm", "cum", "run", "seconds")
+        shown = len(columns) if width >= WIDE else len(columns) - 1
+        room = width - MEASURED_COLUMNS - (9 if width >= WIDE else 0)
+        rows = right_aligned([_row(result, room)[:shown] for result in some])
+        console.print_table(columns[:shown], rows)
 
 
 def _row(result: Result, room: int) -> tuple[str, ...]:
