@@ -21,7 +21,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -45,6 +45,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _SHARED = {"error_model": "numpy", "forceinline": True}
 _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
+_FINITE = {"reassoc", "contract", "nnan", "nsz"}
 _UNUSED_DAYS = 30
 """After so many days without use machine code is removed."""
 
@@ -81,18 +82,27 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**_LEAF, no_cpython_wrapper=True)(function))
 
 
-def share(module: ModuleType, without: Callable[..., object] | None = None) -> None:
+def finite(function: F) -> F:
+    """Compile a `leaf` of numbers that are all finite: all its loops may use the vector units."""
+    return cast(F, numba.njit(**{**_LEAF, "fastmath": _FINITE})(function))
+
+
+def share(module: ModuleType, without: Collection[Callable[..., object]] = ()) -> None:
     """Make the plain functions of `module` callable from kernels."""
     for function in vars(module).values():
         own = isinstance(function, FunctionType) and function.__module__ == module.__name__
-        if own and function is not without:
+        if own and function not in without:
             shared(function)
 
 
-def shared(function: F) -> F:
-    """Make one plain function callable from kernels, which inline it; it stays a plain function."""
+def shared(function: F, *, as_written: bool = False) -> F:
+    """Make one plain function callable from kernels, which inline it; it stays a plain function.
+
+    Its sums are reassociated where the kernel's are, unless they are meant `as_written`.
+    """
     if function not in _CALLABLE:
-        register_jitable(**_SHARED)(function)
+        options = {**_SHARED, "fastmath": {"contract"}} if as_written else _SHARED
+        register_jitable(**options)(function)
         _CALLABLE.add(function)
     return function
 
@@ -344,6 +354,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_number_functions_apart)
 
 
-share(special, without=special.beta_quantile)
+shared(special.exp_below_one, as_written=True)
+share(special, without=[special.beta_quantile])
 share(equations)
 share(sums)

@@ -92,6 +92,33 @@ def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> 
     return relevance + epsilon * marginal_certainty
 
 
+def exploration_boundary(s: float) -> float:
+    """Return ψ(s), what a standard deviation of doubt is worth when s = σ²·H/(R̂(1 − R̂)).
+
+    Brezzi and Lai's approximation of Gittins' index for many lists to come (Optimal learning and
+    experimentation in bandit problems, 2002, eq. 16).
+
+    >>> print(f"{exploration_boundary(0.08):.3f} {exploration_boundary(100.0):.3f}")
+    0.200 1.949
+    """
+    if s <= 0.2:
+        return np.sqrt(0.5 * s)
+    if s <= 1.0:
+        return 0.49 - 0.11 / np.sqrt(s)
+    if s <= 5.0:
+        return 0.63 - 0.26 / np.sqrt(s)
+    if s <= 15.0:
+        return 0.77 - 0.58 / np.sqrt(s)
+    log = np.log(s)
+    return np.sqrt(2.0 * log - np.log(log) - np.log(16.0 * np.pi))
+
+
+def horizon_bonus(relevance: float, spread: float, horizon: float) -> float:
+    """Return σ·ψ(σ²·H/(R̂(1 − R̂))): what showing an item is worth if H more lists matter."""
+    chance = max(relevance * (1.0 - relevance), 1e-12)
+    return spread * exploration_boundary(spread * spread * horizon / chance)
+
+
 def posterior_spread(clicks: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
     """Return the standard deviation of Beta(c + α, max(E − c, 0) + β).
 
@@ -117,6 +144,15 @@ def posterior_interval(
     a = clicks + alpha
     b = np.maximum(exposure - clicks, 0.0) + beta
     tail = (1.0 - level) / 2.0
+    return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
+
+
+def interval_of(mean: Real, spread: Real, level: float = 0.9) -> tuple[Real, Real]:
+    """Return the central credible interval of the Beta with this mean and standard deviation."""
+    mean = np.minimum(np.maximum(mean, 1e-9), 1.0 - 1e-9)
+    weight = np.maximum(mean * (1.0 - mean) / np.maximum(spread * spread, 1e-30) - 1.0, 1e-6)
+    tail = (1.0 - level) / 2.0
+    a, b = mean * weight, (1.0 - mean) * weight
     return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
 
 

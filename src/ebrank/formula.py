@@ -40,6 +40,8 @@ Function: TypeAlias = Callable[..., Any]
 Source: TypeAlias = Function | str | float
 """Where a quantity comes from: a function, another quantity, or a constant."""
 
+NOTHING = np.zeros(1)
+"""What a model without shared numbers has learned."""
 MODEL = ("a", "b")
 """The model's two numbers for the item."""
 DERIVED: dict[str, str] = {
@@ -51,6 +53,8 @@ DERIVED: dict[str, str] = {
 """n, c, C and E, and how compiled code gets them; the two costly ones are kept with the item."""
 RAW = ("counts", "slots", "behaviors", "table")
 """The item's counts, what they are worth, and how many slots and behaviors there are."""
+LEARNED = "learned"
+"""The model's numbers that all items share; they follow the parameters in memory."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Frame:
 SCORE = Frame(
     arguments=(*MODEL, "weighted_clicks_units", "exposure_units", *RAW, "parameters", "key"),
     signature="f8(f8, f8, i8, i8, CPointer(i4), i8, i8, CPointer(i8), CPointer(f8), u8)",
-    quantities=(*MODEL, *RAW, "key"),
+    quantities=(*MODEL, *RAW, LEARNED, "key"),
     derived=DERIVED,
     result="return {}",
 )
@@ -84,7 +88,7 @@ SCORE = Frame(
 COUNTS_LOSS = Frame(
     arguments=("score", *RAW, "parameters", "out"),
     signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
-    quantities=("score", *RAW),
+    quantities=("score", *RAW, LEARNED),
     derived={"clicks": "number(clicks_sum(counts, slots, behaviors, table))"},
     result="out[0], out[1] = {}",
 )
@@ -103,6 +107,7 @@ class Formula:
     - `a` and `b`: the model's two numbers for the item;
     - `shown`, `clicks`, `weighted_clicks`, `exposure`: n, c, C and E;
     - `counts`, `slots`, `behaviors`, `table`: the counts themselves (see `ebrank.evidence.sums`);
+    - `learned`: numbers of the model that all items share;
     - `key`: addresses the random draws of this item in this session (see `ebrank.streams`);
     - parameters, whose names are given beside the function;
     - quantities that `given` explains: by a function of the same kind, by the name of another
@@ -169,15 +174,16 @@ class Formula:
         """Raise where a function names what nothing explains; those yet to import are trusted."""
         _Composer(self, trusting=True).composed()
 
-    def bind(self, **values: float) -> Score:
-        """Return the formula with its parameters."""
+    def bind(self, learned: Floats | None = None, **values: float) -> Score:
+        """Return the formula with its parameters, and the numbers that the model learned."""
         if set(values) != set(self.parameters):
             raise ParameterError(
                 f"the formula has the parameters {', '.join(self.parameters) or 'none'}, "
                 f"not {', '.join(values) or 'none'}"
             )
         ordered = [float(values[name]) for name in self.parameters]
-        return Score(self, np.array([*ordered, 0.0]))  # never empty: kernels point at it
+        own = NOTHING if learned is None else learned
+        return Score(self, np.concatenate([ordered, own]))  # never empty: kernels point at it
 
     @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
@@ -186,11 +192,13 @@ class Formula:
 
     @cached_property
     def _first_class(self) -> FirstClass:
+        from ebrank import pointers
         from ebrank.compiled import FirstClass  # Numba takes a while to import
 
         text, functions = _Composer(self).composed()
         home = loaded(self.function)
         names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
+        names["shifted"] = pointers.shifted
         exec(compile(text, home.__code__.co_filename, "exec"), names)
         made_of = (text, *functions.values())
         return FirstClass(names["formula"], self.frame.signature, made_of)
@@ -209,6 +217,16 @@ class Score:
         floats = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 1
         if not floats or len(given) <= len(self.formula.parameters):
             raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
+
+    def with_parameter(self, name: str, value: float) -> Score:
+        """Return the score with another value of one parameter; itself if it has no such one."""
+        if name not in self.formula.parameters:
+            return self
+        parameters = self.parameters.copy()
+        parameters[self.formula.parameters.index(name)] = value
+        other = Score(self.formula, parameters)
+        other.__dict__["compiled"] = self.compiled  # not to look at the formula's code again
+        return other
 
     @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
@@ -257,6 +275,8 @@ class _Composer:
         if name in self._frame.derived:
             self._assign(name, self._frame.derived[name])
             return name
+        if name == LEARNED and name in self._frame.quantities:
+            return f"shifted(parameters, {len(formula.parameters)})"
         if name in self._frame.quantities:
             return name
         known = (*self._frame.quantities, *self._frame.derived, *formula.given)

@@ -114,7 +114,7 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
 
 def _learn(ranker: EBRanker, state: State) -> None:
     """Give the ranker a state that its learner accepts."""
-    ranker.policy.learner.check_state(state)
+    ranker.policy.check_state(state)
     ranker.state_ = state
 
 

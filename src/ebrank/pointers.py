@@ -1,4 +1,4 @@
-"""Pointers: into arrays for functions that kernels are handed, and to such functions.
+"""Pointers: into arrays for functions that kernels are handed, to such functions, and to room.
 
 An array handed to such a function is copied as a header of seven words and counted as a reference;
 a pointer is one word. Pointers are indexed like arrays, so the same plain function takes either.
@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
+
+from ebrank.typing import Floats
+
+ROOM = 256
+"""Numbers that `room` has place for."""
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
@@ -68,3 +74,31 @@ def score_at(
         return builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
 
     return types.float64(types.intp, arguments), generate
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def shifted(typing_context: Any, pointer: Any, places: Any) -> tuple[Any, Callable[..., Any]]:  # noqa: ANN401
+    """Return a pointer some numbers further on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return pointer(pointer, types.intp), generate
+
+
+def room() -> Floats:
+    """Return place for 256 numbers, which are anything at first; compiled, on the stack."""
+    return np.empty(ROOM)
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _on_the_stack(typing_context: Any) -> tuple[Any, Callable[..., Any]]:  # noqa: ANN401
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        return cgutils.alloca_once(builder, ir.DoubleType(), size=ROOM)
+
+    return types.CPointer(types.float64)(), generate
+
+
+@overload(room)  # type: ignore[misc, untyped-decorator, unused-ignore]
+def _room() -> Callable[..., Any]:
+    return lambda: _on_the_stack()

@@ -2,10 +2,10 @@
 
 | part | question | built in |
 |---|---|---|
-| family (`ebrank.priors.families`) | how is relevance distributed? | `beta` |
+| family (`ebrank.priors.families`) | how is relevance distributed? | `beta`, `shape` |
 | learner (`ebrank.priors.learners`) | what do features say? | `linear` |
 | estimator (`ebrank.evidence.estimators`) | how do counts speak? | `ips`, `exposure`, `exact` |
-| bonus (`ebrank.bonus`) | what is exploring worth? | `marginal_certainty`, `none`, `draw` |
+| bonus (`ebrank.bonus`) | what is exploring worth? | `marginal_certainty`, `horizon`, ... |
 
 A policy has a text form, which the lab, `EBRanker` and the service share:
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -31,8 +31,9 @@ import numpy as np
 from ebrank.arrays import read_only
 from ebrank.bonus import Bonus
 from ebrank.errors import ParameterError
-from ebrank.evidence import BehaviorStats, Examination
+from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.estimators import ESTIMATORS, Estimator
+from ebrank.evidence.slots import SLOTS
 from ebrank.formula import COUNTS_LOSS, MODEL, SUMS_LOSS, Formula, Score, Source
 from ebrank.parameters import (
     Configured,
@@ -65,9 +66,27 @@ PRESETS = {
         "Thompson sampling: sort by a draw from EBRank's posterior.",
         {"estimator": "exposure", "bonus": "draw"},
     ),
+    "auto": Preset(
+        "Nothing to tune: learns the prior's shape and how far down users look, and explores by "
+        "how many more lists matter.",
+        {
+            "estimator": "exact",
+            "family": "shape",
+            "bonus": "horizon",
+            "examination": "learned",
+        },
+    ),
 }
 
 PARTS = ("family", "learner", "bonus")
+
+HORIZON = "horizon"
+"""The parameter of a bonus that is chosen by how many lists a query is expected to get."""
+LISTS_AHEAD = 2.0
+"""So many times the lists expected of a query matter: results are flat from a half to four."""
+USUAL_LISTS = 100.0
+"""Lists expected of a query where nobody says."""
+CURVE_ARRAYS = ("examination", "examination_error", "examination_support")
 
 P = TypeVar("P", bound=Configured)
 
@@ -84,13 +103,18 @@ class Choices(Configured):
         "evidence: C of n (ips), c of E (exposure), counts by rank (exact)",
         choices=tuple(ESTIMATORS),
     )
-    family: str = param("beta", "distribution of relevance", choices=("beta",), open=True)
+    family: str = param("beta", "distribution of relevance", choices=("beta", "shape"), open=True)
     learner: str = param("linear", "model of the features", choices=("linear",), open=True)
     bonus: str = param(
         "marginal_certainty",
         "what exploring is worth",
-        choices=("marginal_certainty", "none", "draw"),
+        choices=("marginal_certainty", "horizon", "none", "draw"),
         open=True,
+    )
+    examination: Literal["given", "learned"] = param(
+        "given",
+        "how far down users look: as configured (given), or learned along with the prior",
+        choices=("given", "learned"),
     )
     part: Literal["both", "prior", "behavior"] = param(
         "both",
@@ -99,6 +123,26 @@ class Choices(Configured):
     )
     min_impressions: int = param(0, "train on rows shown more often than this", at_least=0)
     clamp: bool = param(False, "limit debiased clicks to the trials when training")
+
+
+class Scores(NamedTuple):
+    """How a policy scores items, given what it has learned.
+
+    Attributes:
+        score: what lists are sorted by: R̂ plus the bonus.
+        relevance: R̂, the score without exploration.
+        prior: the relevance that the features alone promise.
+        spread: standard deviation of the relevance.
+    """
+
+    score: Score
+    relevance: Score
+    prior: Score
+    spread: Score
+
+    def expecting(self, lists: float) -> Scores:
+        """Return the scores where a query is expected to get so many lists."""
+        return self._replace(score=self.score.with_parameter(HORIZON, LISTS_AHEAD * lists))
 
 
 @dataclass(frozen=True)
@@ -179,25 +223,88 @@ class Policy:
         """Whether every list draws new scores."""
         return self.bonus.noisy and self.choices.part == "both"
 
-    @cached_property
-    def relevance(self) -> Score:
-        """R̂, the score without exploration."""
-        return self._score(None)
+    def scores(
+        self, state: State | None, valuation: Valuation, lists: float = USUAL_LISTS
+    ) -> Scores:
+        """Return how items are scored, given what was learned and what counts are worth.
 
-    @cached_property
-    def score(self) -> Score:
-        """The score that lists are sorted by: R̂ plus the bonus."""
-        return self._score(type(self.bonus))
+        `lists` is how many lists a query is expected to get in the period planned for.
+        """
+        learned = self.family.learned(state, valuation)
+        names = (
+            (type(self.bonus), self.choices.part),
+            (None, self.choices.part),
+            (None, "prior"),
+            (None, "spread"),
+        )
+        return Scores(*(self._bound(self._formula(*name), learned, lists) for name in names))
 
-    def _score(self, bonus: Any) -> Score:  # noqa: ANN401 (a class)
+    def _formula(self, bonus: Any, part: str) -> Formula:  # noqa: ANN401 (a class)
         family: Any = type(self.family)
-        return self._bound(_score_formula(family, bonus, self.choices.estimator, self.choices.part))
+        return _score_formula(family, bonus, self.choices.estimator, part)
 
-    def _bound(self, formula: Formula) -> Score:
+    def _bound(self, formula: Formula, learned: Floats, lists: float = USUAL_LISTS) -> Score:
         values = self.values()
-        return formula.bind(**{name: float(values[name]) for name in formula.parameters})
+        if self.plans:
+            values[HORIZON] = LISTS_AHEAD * lists
+        own = {name: float(values[name]) for name in formula.parameters}
+        return formula.bind(learned, **own)
+
+    @property
+    def plans(self) -> bool:
+        """Whether its scores depend on how many lists a query is expected to get."""
+        return self.values().get(HORIZON, 0.0) is None
 
     # --- learning ------------------------------------------------------------------------------
+
+    @property
+    def learns_examination(self) -> bool:
+        """Whether it learns how far down users look."""
+        return self.choices.examination == "learned"
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether more than the learner learns."""
+        return bool(self.other_arrays)
+
+    @property
+    def other_arrays(self) -> tuple[str, ...]:
+        """Names of the arrays of a state that are not the learner's."""
+        return (*self.family.learns, *(CURVE_ARRAYS if self.learns_examination else ()))
+
+    def fit(
+        self,
+        training: tuple[Features, BehaviorStats],
+        validation: tuple[Features, BehaviorStats] | None,
+        examination: Examination,
+        start: State | None = None,
+        threads: int | None = None,
+    ) -> State:
+        """Return what it learns from rows of features and what users did with them."""
+        from ebrank.priors.fitting import fit
+
+        return fit(self, training, validation, examination, start, threads)
+
+    def learner_state(self, state: State) -> State | None:
+        """Return the learner's part of a state; None if there is none."""
+        others = self.other_arrays
+        own = {name: values for name, values in state.items() if name not in others}
+        return own or None
+
+    def curve(self, state: State | None, examination: Examination) -> Examination:
+        """Return how far down users look: as learned, or else as configured."""
+        if state is None or "examination" not in state:
+            return examination
+        from ebrank.priors.fitting import by_slot
+
+        return by_slot(state["examination"])
+
+    def check_state(self, state: State) -> None:
+        """Raise `ParameterError` unless `fit` could have returned this state."""
+        self.learner.check_state(self.learner_state(state) or {})
+        self.family.check_state({n: a for n, a in state.items() if n in self.family.learns})
+        if self.learns_examination:
+            _check_curve(state)
 
     def rows(
         self,
@@ -205,14 +312,14 @@ class Policy:
         behavior: BehaviorStats,
         examination: Examination,
         threads: int | None = None,
+        state: State | None = None,
     ) -> Rows:
         """Return the rows to fit the learner on, with the family's loss."""
         if len(features) != len(behavior):
             raise ParameterError(f"{len(features)} rows of features, behavior of {len(behavior)}")
         sums = behavior.sums(examination, threads=threads)
         valuation = behavior.valuation(examination)
-        family: Any = type(self.family)
-        loss = _loss_formula(family, self.choices.estimator)
+        loss = self._loss
         return Rows(
             features=read_only(_matrix(features)),
             evidence=read_only(self.estimator.matrix(behavior, sums, clamp=self.choices.clamp)),
@@ -221,25 +328,33 @@ class Policy:
             table=valuation.table,
             slots=valuation.slots,
             behaviors=valuation.behaviors,
-            parameters=read_only(self._bound(loss).parameters),
+            parameters=read_only(
+                self._bound(loss, self.family.learned(state, valuation)).parameters
+            ),
+            learned=len(loss.parameters),
             threads=threads,
         )
+
+    def with_state(self, rows: Rows, valuation: Valuation, state: State) -> Rows:
+        """Return the rows as they are under another curve and another state."""
+        learned = self.family.learned(state, valuation)
+        parameters = read_only(self._bound(self._loss, learned).parameters)
+        return replace(rows, table=valuation.table, parameters=parameters)
+
+    @property
+    def _loss(self) -> Formula:
+        family: Any = type(self.family)
+        return _loss_formula(family, self.choices.estimator)
 
     def prior(
         self, state: State | None, features: Features, threads: int | None = None
     ) -> ItemPrior:
         """Return the prior of items from their features; without a state, all are alike."""
         matrix = _matrix(features)
-        if state is None:
+        own = None if state is None else self.learner_state(state)
+        if own is None:
             return self.family.prior(np.zeros(len(matrix)))
-        return self.family.prior(self.learner.scores(state, matrix, threads))
-
-    def prior_mean(self, prior: ItemPrior) -> Floats:
-        """Return the relevance that the features alone promise."""
-        family: Any = type(self.family)
-        formula = _score_formula(family, None, self.choices.estimator, "prior")
-        mean: Floats = formula(a=prior.a, b=prior.b, **self.values())
-        return mean
+        return self.family.prior(self.learner.scores(own, matrix, threads))
 
 
 def parse(text: str) -> Policy:
@@ -322,7 +437,12 @@ def _check(policy: Policy) -> None:
             f"{policy.name}: the family {family.name} does not take {estimator!r} evidence; "
             f"it takes {', '.join(family.posteriors)}"
         )
-    policy.score.formula.check()  # raises where a bonus names what the family does not have
+    if policy.learns_examination and not family.learns:
+        raise ParameterError(
+            f"{policy.name}: the family {family.name} cannot learn the examination; shape can"
+        )
+    bonus: Any = type(policy.bonus)
+    _score_formula(family, bonus, estimator, policy.choices.part).check()  # names explained?
     _loss_formula(family, estimator).check()
 
 
@@ -343,7 +463,10 @@ def _score_formula(family: Any, bonus: Any, estimator: str, part: str) -> Formul
         "relevance": posterior.relevance,
         "spread": posterior.spread,
         "draw": posterior.draw,
+        **posterior.given,
     }
+    if part == "spread":
+        return Formula(_spread, *own, given=given)
     if bonus is None:
         return Formula(_as_it_is, *own, given=given)
     return Formula(_total, *own, *_numbers(bonus), given={**given, "bonus": bonus.value})
@@ -358,12 +481,21 @@ def _loss_formula(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a cl
 
 def _numbers(part: type[Configured]) -> tuple[str, ...]:
     """Return the parameters of a part that its functions may name."""
-    return tuple(p.name for p in declared(part) if p.kind is not str and p.default is not None)
+    return tuple(
+        p.name
+        for p in declared(part)
+        if p.kind is not str and (p.default is not None or p.name == HORIZON)
+    )
 
 
 def _as_it_is(relevance: float) -> float:
     """Return the relevance."""
     return relevance
+
+
+def _spread(spread: float) -> float:
+    """Return the standard deviation of the posterior."""
+    return spread
 
 
 def _total(relevance: float, bonus: float) -> float:
@@ -374,6 +506,18 @@ def _total(relevance: float, bonus: float) -> float:
 def _rate(hits: float, trials: float) -> float:
     """Return what users alone say; 0 for what nobody has seen."""
     return hits / trials if trials > 0.0 else 0.0
+
+
+def _check_curve(state: State) -> None:
+    """Refuse what is not a curve, its errors and its support."""
+    curves = [state.get(name) for name in CURVE_ARRAYS]
+    if all(curve is None for curve in curves):
+        return  # nothing was ever shown
+    if any(curve is None or curve.ndim != 1 or not 0 < len(curve) <= SLOTS for curve in curves):
+        raise ParameterError("a learned examination has a number for each slot")
+    p = state["examination"]
+    if not np.all((p >= 0.0) & (p <= 1.0)):
+        raise ParameterError("a learned examination holds probabilities between 0 and 1")
 
 
 def _matrix(features: Any) -> Features:  # noqa: ANN401 (anything like an array)

@@ -28,13 +28,13 @@ import numpy.typing as npt
 
 from ebrank import policy as policies
 from ebrank.errors import ParameterError
-from ebrank.evidence import BehaviorStats, Examination
+from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.features import Scaling
 from ebrank.parameters import check_whole, require
-from ebrank.policy import Policy
+from ebrank.policy import Policy, Scores
 from ebrank.priors.base import ItemPrior, State
 from ebrank.ranking import Candidates, Ranking
-from ebrank.typing import Features, Keys
+from ebrank.typing import Features, Floats, Keys
 
 __all__ = ["EBRanker", "Ranking"]
 
@@ -78,6 +78,7 @@ class EBRanker:
         check_whole("threads", threads, at_least=1, optional=True)
         self.seed = int(seed)
         self.state_: State | None = None
+        self._derived: Any = None
 
     def fit(
         self,
@@ -92,13 +93,38 @@ class EBRanker:
         Rows of `validation` are not learned from: they decide when to stop and how much to
         regularize. With `warm_start` the fit goes on from the last one.
         """
-        rows = self.policy.rows(features, behavior, self.examination, self.threads)
-        unseen = None
-        if validation is not None:
-            unseen = self.policy.rows(*validation, self.examination, self.threads)
         start = self.state_ if warm_start else None
-        self.state_ = self.policy.learner.fit(rows, unseen, start)
+        self.state_ = self.policy.fit(
+            (features, behavior), validation, self.examination, start, self.threads
+        )
         return self
+
+    @property
+    def curve(self) -> Examination:
+        """How far down users look: as learned, if the policy learns it, or else as given."""
+        return self._known[0]
+
+    def scores(self, behavior: BehaviorStats) -> Scores:
+        """Return how items with such behavior are scored."""
+        return self._scoring(behavior)[1]
+
+    @property
+    def _known(self) -> tuple[Examination, dict[tuple[Any, ...], tuple[Valuation, Scores]]]:
+        """The curve, and what follows from it and the state: computed once for each state."""
+        if self._derived is None or self._derived[0] is not self.state_:
+            self._derived = self.state_, self.policy.curve(self.state_, self.examination), {}
+        known: tuple[Examination, dict[tuple[Any, ...], tuple[Valuation, Scores]]]
+        known = self._derived[1:]
+        return known
+
+    def _scoring(self, behavior: BehaviorStats) -> tuple[Valuation, Scores]:
+        """Return what the counts are worth, and how items are scored."""
+        curve, known = self._known
+        key = behavior.slots, behavior.behaviors
+        if key not in known:
+            valuation = behavior.valuation(curve)
+            known[key] = valuation, self.policy.scores(self.state_, valuation)
+        return known[key]
 
     def rank(
         self,
@@ -107,15 +133,20 @@ class EBRanker:
         k: int | None = None,
         *,
         tie_keys: npt.ArrayLike | None = None,
+        lists: float | None = None,
     ) -> Ranking:
         """Return the k best candidates of one query (all of them by default).
+
+        `lists` is how many lists the query is expected to get in the period planned for, a month
+        say. A policy with a horizon explores more where more are to come; others do not care.
 
         Equal scores are ordered by `tie_keys`, lowest first: one number per candidate, or by
         default a seeded random key for each position. A policy that draws takes its draws from the
         same keys: give new ones for each list.
         """
         _check_lengths(features, behavior)
-        return self.rank_by_prior(self.prior(features), behavior, k, tie_keys=tie_keys)
+        prior = self.prior(features)
+        return self.rank_by_prior(prior, behavior, k, tie_keys=tie_keys, lists=lists)
 
     def prior(self, features: Features) -> ItemPrior:
         """Return the prior of one query's candidates, from their features, scaled."""
@@ -130,6 +161,7 @@ class EBRanker:
         *,
         tie_keys: npt.ArrayLike | None = None,
         draw_keys: Keys | None = None,
+        lists: float | None = None,
     ) -> Ranking:
         """Return what `rank` returns, given the prior: it changes far less often than behavior."""
         from ebrank.scoring import several_scores  # Numba takes a while to import
@@ -138,14 +170,17 @@ class EBRanker:
         check_whole("k", k, at_least=1, optional=True)
         keys = _tie_keys(self.seed, len(behavior)) if tie_keys is None else np.asarray(tie_keys)
         require(keys.shape == (len(behavior),), "tie_keys must hold one key per candidate")
-        policy, curve = self.policy, self.examination
         draws = None
-        if policy.noisy:
+        if self.policy.noisy:
             draws = _draw_keys(keys) if draw_keys is None else draw_keys
-        wanted = policy.score, policy.relevance
-        total, relevance = several_scores(wanted, prior, behavior, curve, draws)
+        valuation, scores = self._scoring(behavior)
+        if lists is not None and self.policy.plans:
+            scores = scores.expecting(lists)
+        wanted = scores.score, scores.relevance
+        total, relevance = several_scores(wanted, prior, behavior, valuation, draws)
         order = np.lexsort((keys, -total))[:k]
-        return Ranking(order, Candidates(policy, prior, behavior, curve, relevance, total))
+        known = Candidates(self.policy, scores, prior, behavior, self.curve, relevance, total)
+        return Ranking(order, known)
 
     def loss(self, features: Features, behavior: BehaviorStats) -> float:
         """Return the mean loss of the prior over rows that were shown: lower explains more.
@@ -154,13 +189,15 @@ class EBRanker:
         the rows are scaled already.
         """
         _check_lengths(features, behavior)
-        sums = behavior.sums(self.examination, threads=self.threads)
+        policy = self.policy
+        if policy.family.learns:
+            rows = policy.rows(features, behavior, self.curve, self.threads, self.state_)
+            scores = policy.prior(self.state_, features, self.threads).a
+            return _mean_loss(rows.losses_and_slopes(scores)[0][rows.included])
+        sums = behavior.sums(self.curve, threads=self.threads)
         seen = np.flatnonzero(sums.shown > 0)
-        if not len(seen):
-            raise ParameterError("no item has been shown: there is nothing to compute a loss from")
-        prior = self.policy.prior(self.state_, features, self.threads)
-        losses = self.policy.family.marginal_loss(prior.rows(seen), sums.rows(seen))
-        return float(losses.mean())
+        prior = policy.prior(self.state_, features, self.threads)
+        return _mean_loss(policy.family.marginal_loss(prior.rows(seen), sums.rows(seen)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted ranker to one JSON file, replacing it atomically."""
@@ -193,6 +230,12 @@ class EBRanker:
 def _check_lengths(features: Features, behavior: BehaviorStats) -> None:
     if len(features) != len(behavior):
         raise ParameterError(f"{len(features)} rows of features, behavior of {len(behavior)}")
+
+
+def _mean_loss(losses: Floats) -> float:
+    if not len(losses):
+        raise ParameterError("no item has been shown: there is nothing to compute a loss from")
+    return float(losses.mean())
 
 
 def _draw_keys(keys: npt.NDArray[Any]) -> Keys:

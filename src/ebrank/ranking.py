@@ -7,10 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from ebrank import equations
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Sums
+from ebrank.formula import Score
 from ebrank.parameters import check_whole
-from ebrank.policy import Policy
+from ebrank.policy import Policy, Scores
 from ebrank.priors.base import ItemPrior
 from ebrank.typing import Floats, Ints
 
@@ -44,6 +46,7 @@ class Candidates:
     """What a ranker knows of every candidate, in the caller's order."""
 
     policy: Policy
+    formulas: Scores
     prior: ItemPrior
     behavior: BehaviorStats
     examination: Examination
@@ -54,6 +57,12 @@ class Candidates:
     def sums(self) -> Sums:
         """n, c, C and E of each candidate."""
         return self.behavior.sums(self.examination)
+
+    def by(self, score: Score, items: Ints) -> Floats:
+        """Return another score of some candidates."""
+        from ebrank.scoring import scores  # Numba takes a while to import
+
+        return scores(score, self.prior.rows(items), self.behavior[items], self.examination)
 
     @property
     def bonus(self) -> Floats:
@@ -95,10 +104,14 @@ class Ranking:
     def interval(self) -> Floats:
         """Central 90 % credible interval of the relevance, shape (k, 2).
 
-        It is that of plain clicks over exposure, a proper posterior, whichever estimator ranks; the
-        `ips` estimate, which varies more, may lie outside.
+        It is that of plain clicks over exposure, a proper posterior; the `ips` estimate, which
+        varies more, may lie outside. With `exact` evidence it is that of the Beta distribution
+        with the posterior's mean and spread.
         """
         known, order = self.candidates, self.order
+        if known.policy.estimator.by_rank:
+            spread = known.by(known.formulas.spread, order)
+            return np.column_stack(equations.interval_of(self.relevance, spread, level=0.9))
         low, high = known.policy.family.interval(
             known.prior.rows(order), known.sums.rows(order), level=0.9
         )
@@ -113,7 +126,7 @@ class Ranking:
         chosen = np.array([item])
         policy, sums = known.policy, known.sums.rows(chosen)
         return Explanation(
-            prior=float(policy.prior_mean(known.prior.rows(chosen))[0]),
+            prior=float(known.by(known.formulas.prior, chosen)[0]),
             observed=float(policy.estimator.rate(sums)[0]),
             relevance=float(known.relevance[item]),
             bonus=float(known.bonus[item]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.evidence import BehaviorStats, Examination
+from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.stats import packed
 from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
 from ebrank.formula import Score
@@ -28,7 +28,8 @@ def scores(
     keys: Keys | None = None,
 ) -> Floats:
     """Return the score of each item; `keys` address the draws of a score that draws."""
-    only: Floats = several_scores((score,), prior, behavior, examination, keys)[0]
+    valuation = behavior.valuation(examination)
+    only: Floats = several_scores((score,), prior, behavior, valuation, keys)[0]
     return only
 
 
@@ -36,7 +37,7 @@ def several_scores(
     wanted: tuple[Score, ...],
     prior: ItemPrior,
     behavior: BehaviorStats,
-    examination: Examination,
+    valuation: Valuation,
     keys: Keys | None = None,
 ) -> Floats:
     """Return one or two scores of each item, shape (scores, items); two cost little more."""
@@ -52,7 +53,7 @@ def several_scores(
         prior.a,
         prior.b,
         packed(behavior.counts),
-        behavior.valuation(examination).table,
+        valuation.table,
         first.parameters,
         last.parameters,
         own_keys,

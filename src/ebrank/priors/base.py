@@ -10,14 +10,14 @@ behavior: the loss that the learner minimizes. Both are plain functions that nam
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.evidence import Sums
-from ebrank.formula import Function
+from ebrank.evidence import Sums, Valuation
+from ebrank.formula import NOTHING, Function
 from ebrank.parameters import Configured
 from ebrank.typing import Features, Floats
 
@@ -53,12 +53,14 @@ class Posterior:
         spread: posterior standard deviation.
         draw: a draw from the posterior, addressed by `key`.
         loss: of a learner's `score`, with its slope: a pair.
+        given: further quantities that these functions name, computed once for all of them.
     """
 
     relevance: Function | str
     spread: Function | str
     draw: Function | str
     loss: Function | str
+    given: Mapping[str, Function | str] = field(default_factory=dict)
 
 
 class Family(Configured):
@@ -70,11 +72,13 @@ class Family(Configured):
         item: what functions call the model's numbers of an item, one or two.
         mean: mean of the prior, a function of these numbers.
         posteriors: how each kind of evidence is read.
+        learns: names of the arrays that `fit` learns, for families that have a shape of their own.
     """
 
     item: ClassVar[tuple[str, ...]]
-    mean: ClassVar[Function]
+    mean: ClassVar[Function | str]
     posteriors: ClassVar[Mapping[str, Posterior]]
+    learns: ClassVar[tuple[str, ...]] = ()
 
     def prior(self, scores: Floats) -> ItemPrior:
         """Return the prior of items with these scores; a score of 0 is that of an unfitted prior.
@@ -84,12 +88,34 @@ class Family(Configured):
         raise NotImplementedError
 
     def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of the central credible interval of each item's relevance."""
+        """Return the ends of the central credible interval of each item's relevance.
+
+        Not asked of exact evidence, whose posterior has a mean and a spread that tell.
+        """
         raise NotImplementedError
 
     def marginal_loss(self, prior: ItemPrior, sums: Sums) -> Floats:
-        """Return −log of the probability of each item's behavior: how models are compared."""
+        """Return −log of the probability of each item's behavior: how models are compared.
+
+        Not asked of a family that learns: its loss is whole.
+        """
         raise NotImplementedError
+
+    def learned(self, state: State | None, valuation: Valuation) -> Floats:
+        """Return the numbers that functions know as `learned`, given what `fit` returned."""
+        return NOTHING
+
+    def fit(
+        self, rows: Rows, scores: Floats, validation: tuple[Rows, Floats] | None, start: State
+    ) -> State:
+        """Return what the family learns beside the learner, whose scores of the rows are given.
+
+        `start` is the state so far, perhaps empty.
+        """
+        return {}
+
+    def check_state(self, state: State) -> None:
+        """Raise `ParameterError` unless `fit` could have returned this state."""
 
 
 class Learner(Configured):

@@ -6,7 +6,7 @@ Work is cut into blocks that one thread sums each, so the number of threads neve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -32,7 +32,8 @@ class Rows:
         included: which rows count.
         loss: the compiled loss (see `ebrank.formula.COUNTS_LOSS`).
         table: what counts are worth, for losses that read counts; slots and behaviors with it.
-        parameters: of the loss.
+        parameters: of the loss, and what the model learned.
+        learned: where among these the latter begins.
         threads: cores to use, None for all; never changes a result.
     """
 
@@ -44,6 +45,7 @@ class Rows:
     slots: int
     behaviors: int
     parameters: Floats
+    learned: int = 0
     threads: int | None = None
 
     @cached_property
@@ -68,17 +70,7 @@ class Rows:
 
     def subset(self, chosen: Bools) -> Rows:
         """Return the same rows with only the chosen ones included."""
-        return Rows(
-            self.features,
-            self.evidence,
-            read_only(self.included & chosen),
-            self.loss,
-            self.table,
-            self.slots,
-            self.behaviors,
-            self.parameters,
-            self.threads,
-        )
+        return replace(self, included=read_only(self.included & chosen))
 
     @property
     def task(self) -> tuple[Floats, Bools, Any, Ints, int, int, Floats]:

@@ -44,6 +44,7 @@ class Trial:
         relevance: true relevance probability of each row, for oracles only.
         stats: behavior so far, updated in place while sessions are served.
         examination: how far down users are believed to look.
+        lists: how many lists a query is expected to get in the trial.
         key: root of this trial's random draws (see `ebrank.streams`).
         threads: cores to use, None for all; never changes a result.
     """
@@ -52,6 +53,7 @@ class Trial:
     relevance: Floats
     stats: BehaviorStats
     examination: Examination
+    lists: float
     key: np.uint64
     threads: int | None = None
 

@@ -1,4 +1,4 @@
-"""Policies in the lab: EBRank (Algorithm 1), and Thompson sampling on its posterior."""
+"""Policies in the lab: EBRank (Algorithm 1), Thompson sampling on its posterior, and `auto`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from ebrank import policy as policies
+from ebrank.evidence import BehaviorStats
 from ebrank.parameters import Parameter, require
 from ebrank.policy import PRESETS, Policy
 from ebrank.priors.base import State
 from ebrank.priors.families.beta import Beta
-from ebrank.priors.rows import Rows
 from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
-from ebrank.typing import Floats
+from ebrank.typing import Features, Floats
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,16 @@ class Thompson(PolicyRanker):
     policy: Policy = field(default_factory=lambda: policies.make("thompson"))
 
 
+@dataclass(frozen=True)
+class Auto(PolicyRanker):
+    """EBRank without anything to tune."""
+
+    name = "auto"
+    help = PRESETS["auto"][0]
+
+    policy: Policy = field(default_factory=lambda: policies.make("auto"))
+
+
 @dataclass
 class PolicyLearner:
     """Fits the prior on train queries; validation queries decide when to stop, and the ridge."""
@@ -84,20 +94,30 @@ class PolicyLearner:
 
     def update(self) -> ScoreModel:
         """Refit, and give every item its prior; behavior alone needs none."""
-        policy, data = self.policy, self.trial.dataset
+        policy, trial = self.policy, self.trial
         if policy.choices.part == "behavior":
-            return self._model(np.zeros(data.n_rows), np.zeros(1))
-        self.state = policy.learner.fit(self._rows("train"), self._rows("vali"), self.state)
-        prior = policy.prior(self.state, data.features, self.trial.threads)
+            return self._model(np.zeros(trial.dataset.n_rows), np.zeros(1))
+        self.state = policy.fit(
+            self._table("train"), self._table("vali"), trial.examination, self.state, trial.threads
+        )
+        prior = policy.prior(self.state, trial.dataset.features, trial.threads)
         model = self._model(prior.a, prior.b, self.state.get("weights"))
         return replace(model, prior=prior) if isinstance(policy.family, Beta) else model
 
-    def _rows(self, split: str) -> Rows:
-        trial = self.trial
-        chosen = trial.dataset.rows_in(split)
-        features, stats = trial.dataset.features[chosen], trial.stats[chosen]
-        return self.policy.rows(features, stats, trial.examination, trial.threads)
+    def _table(self, split: str) -> tuple[Features, BehaviorStats]:
+        chosen = self.trial.dataset.rows_in(split)
+        return self.trial.dataset.features[chosen], self.trial.stats[chosen]
 
     def _model(self, a: Floats, b: Floats, weights: Floats | None = None) -> ScoreModel:
-        policy = self.policy
-        return ScoreModel(a, b, policy.score, policy.relevance, noisy=policy.noisy, weights=weights)
+        policy, trial = self.policy, self.trial
+        curve = policy.curve(self.state, trial.examination)
+        scores = policy.scores(self.state, trial.stats.valuation(curve), trial.lists)
+        return ScoreModel(
+            a,
+            b,
+            scores.score,
+            scores.relevance,
+            noisy=policy.noisy,
+            weights=weights,
+            examination=curve,
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ebrank.evidence import Examination
 from ebrank.formula import Score
 from ebrank.priors.base import ItemPrior
 from ebrank.typing import Floats
@@ -24,6 +25,7 @@ class ScoreModel:
         cold: what Cold-NDCG is measured by where it is not `offline`.
         noisy: whether `serve` uses its key, so that every candidate has a new score every session.
         weights: the linear model's weights, that of x^b last if it has one; None if there is none.
+        examination: how far down it believes users look, where that is not the trial's belief.
         prior: α and β of each row's relevance before any behavior; None if it has no Beta prior.
     """
 
@@ -34,4 +36,5 @@ class ScoreModel:
     cold: Score | None = None
     noisy: bool = False
     weights: Floats | None = None
+    examination: Examination | None = None
     prior: ItemPrior | None = None

@@ -31,7 +31,7 @@ from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.session import NO_OUTCOME
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
-from ebrank.simulation.world import AGES, World, ideal_dcg, new_world, stats_of
+from ebrank.simulation.world import AGES, World, believe, ideal_dcg, new_world, stats_of
 from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Floats, Ints
 
@@ -112,6 +112,7 @@ class _Run:
             self.world.relevance,
             stats_of(self.world, config.behaviors),
             config.believed or config.users.examination,
+            config.session_count(dataset) / dataset.n_queries,
             key,
             threads,
         )
@@ -143,6 +144,7 @@ class _Run:
 
     def serve(self, model: ScoreModel, update: int) -> None:
         """Run the sessions before an update."""
+        self._believe(model)
         first, stop = int(self.borders[update]), int(self.borders[update + 1])
         key = np.uint64(streams.child(self.key, streams.QUERIES))
         asked, plan = schedule.epoch(key, first, stop, self.dataset.n_queries)
@@ -155,6 +157,7 @@ class _Run:
 
     def measure(self, model: ScoreModel) -> None:
         """Evaluate a model on the test queries, cold and warm, and note who is in the top."""
+        self._believe(model)
         cold, warm = self._best(model, cold=True), self._best(model, cold=False)
         self.cold.append(self._ndcg(cold))
         self.warm.append(self._ndcg(warm))
@@ -204,6 +207,11 @@ class _Run:
         """Return what each test query adds to the mean NDCG of all their lists."""
         sums = np.bincount(test_queries, test_ndcg, minlength=self.dataset.n_queries)
         return sums[self.test] / max(len(test_ndcg), 1)
+
+    def _believe(self, model: ScoreModel) -> None:
+        """Have counts be worth what the model's curve says."""
+        believed = model.examination or self.trial.examination
+        believe(self.world, self.trial.stats.valuation(believed))
 
     def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:
         """Run the planned sessions; return their NDCG in order of time, and tallies by age."""

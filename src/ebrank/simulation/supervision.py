@@ -209,7 +209,8 @@ def check_scores(
         chosen = np.concatenate([rows[: len(now)], np.repeat(rows, len(others))])
         counts = np.concatenate([now, np.tile(others, (len(rows), 1, 1))])
         behavior, keys = BehaviorStats(counts, stats.behaviors), chosen.astype(np.uint64)
-        values = scoring.scores(score, prior.rows(chosen), behavior, examination, keys)
+        believed = model.examination or examination
+        values = scoring.scores(score, prior.rows(chosen), behavior, believed, keys)
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             place = bad[:1]

@@ -12,6 +12,8 @@ from ebrank.data.dataset import Dataset
 from ebrank.equations import examination, relevance_probability
 from ebrank.evidence import Behaviors, BehaviorStats, Valuation
 from ebrank.evidence.slots import slot_of, slots_for
+from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
+from ebrank.pointers import pointer_to
 from ebrank.simulation.config import SimulationConfig
 from ebrank.typing import Floats, Ints, SmallInts
 
@@ -95,6 +97,24 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
 def stats_of(world: World, behaviors: Behaviors) -> BehaviorStats:
     """Return the behavior statistics, sharing memory with the world."""
     return BehaviorStats(world.counts, behaviors)
+
+
+def believe(world: World, valuation: Valuation) -> None:
+    """Have counts be worth what another curve says, those so far and those to come."""
+    if not np.array_equal(world.table, valuation.table):
+        world.table[:] = valuation.table
+        _revalue(world)
+
+
+@kernel
+def _revalue(world: World) -> None:
+    """Write C and E of every item from its counts."""
+    behaviors, slots = world.counts.shape[1] - 1, world.counts.shape[2]
+    table = pointer_to(world.table, 0)
+    for row in range(len(world.exposure)):
+        own = pointer_to(world.counts, row)
+        world.weighted_clicks[row] = weighted_clicks_sum(own, slots, behaviors, table)
+        world.exposure[row] = exposure_sum(own, slots, table)
 
 
 class _ItemState(NamedTuple):

@@ -64,9 +64,10 @@ def check_scores_are_finite(policy: Policy) -> None:
         shown[1 + 6 * slot : 7 + 6 * slot, slot] = [1, 1, 30, 30, 10_000, 10_000]
     clicks = shown * (np.arange(31) % 2 == 0)[:, None]
     behavior = BehaviorStats.of(shown, clicks)
+    valuation = behavior.valuation(CURVE)
     for score in (0.0, -3.0, 3.0):
         prior = policy.family.prior(np.full(31, score))
-        for name, bound in (("relevance", policy.relevance), ("score", policy.score)):
+        for name, bound in policy.scores(None, valuation)._asdict().items():
             values = scoring.scores(bound, prior, behavior, CURVE, keys(31))
             bad = np.flatnonzero(~np.isfinite(values))
             assert not len(bad), (
@@ -78,7 +79,8 @@ def check_scores_are_finite(policy: Policy) -> None:
 def check_plain_functions(policy: Policy) -> None:
     """Compiled scores are those of the plain functions; they draw if the policy says so."""
     prior, behavior, own = _random_state(policy)
-    for name, bound in (("relevance", policy.relevance), ("score", policy.score)):
+    bounds = policy.scores(None, behavior.valuation(CURVE))
+    for name, bound in bounds._asdict().items():
         compiled = scoring.scores(bound, prior, behavior, CURVE, own)
         slow = _plain_scores(bound, prior, behavior, own)
         wrong = np.abs(compiled - slow) > 1e-6 * (1.0 + np.abs(slow))
@@ -87,8 +89,9 @@ def check_plain_functions(policy: Policy) -> None:
             f"{policy}: the {name} of item {item} is {compiled[item]!r}, by the plain functions "
             f"{slow[item]!r}"
         )
-    score = policy.score
-    first, other = (scoring.scores(score, prior, behavior, CURVE, each) for each in (own, own + 1))
+    first, other = (
+        scoring.scores(bounds.score, prior, behavior, CURVE, each) for each in (own, own + 1)
+    )
     assert policy.noisy != np.array_equal(first, other), (
         f"{policy}: a policy is noisy if, and only if, its scores depend on the key"
     )
@@ -102,6 +105,7 @@ def _plain_scores(bound: Score, prior: ItemPrior, behavior: BehaviorStats, own: 
         "slots": valuation.slots,
         "behaviors": valuation.behaviors,
         "table": valuation.table.tolist(),
+        "learned": bound.parameters[len(bound.formula.parameters) :].tolist(),
     }
     found = []
     with np.errstate(all="ignore"):
@@ -116,8 +120,10 @@ def _plain_scores(bound: Score, prior: ItemPrior, behavior: BehaviorStats, own: 
 def check_relevance(policy: Policy) -> None:
     """The estimate is the prior's mean before users speak, and then lies where they pull it."""
     prior, behavior, _ = _random_state(policy)
-    sums, mean = behavior.sums(CURVE), policy.prior_mean(prior)
-    estimate = scoring.scores(policy.relevance, prior, behavior, CURVE)
+    sums, bounds = behavior.sums(CURVE), policy.scores(None, behavior.valuation(CURVE))
+    mean, estimate = (
+        scoring.scores(bound, prior, behavior, CURVE) for bound in (bounds.prior, bounds.relevance)
+    )
     rate, unseen = policy.estimator.rate(sums), sums.exposure == 0.0
     if policy.choices.part != "both":
         expected = mean if policy.choices.part == "prior" else rate
@@ -131,7 +137,8 @@ def check_relevance(policy: Policy) -> None:
             counts = behavior.counts.copy()
             counts[:, 0, 0] += 1
             counts[:, 1, 0] += outcome
-            moved = scoring.scores(policy.relevance, prior, BehaviorStats(counts), CURVE) - estimate
+            more = BehaviorStats(counts)
+            moved = scoring.scores(bounds.relevance, prior, more, CURVE) - estimate
             assert np.all(sign * moved > -1e-9), (
                 f"{policy}: one more {'click lowers' if outcome else 'pass raises'} the relevance"
             )
@@ -159,7 +166,8 @@ def check_simulator_agrees(policy: Policy) -> None:
     shown = rng.integers(0, 40, (n, 5))
     behavior = BehaviorStats.of(shown, rng.binomial(shown, 0.3))
     prior, own = policy.family.prior(rng.normal(size=n)), keys(n)
-    simulated = simulated_scores(policy.score, prior, behavior, CURVE, own)
+    score = policy.scores(None, behavior.valuation(CURVE)).score
+    simulated = simulated_scores(score, prior, behavior, CURVE, own)
     ranker = EBRanker(policy, examination=CURVE)
     ranking = ranker.rank_by_prior(prior, behavior, draw_keys=own)
     differing = np.flatnonzero(simulated != ranking.candidates.scores)

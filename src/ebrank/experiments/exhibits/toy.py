@@ -153,6 +153,7 @@ class _Service:
             self.world.relevance,
             stats_of(self.world, self.config.behaviors),
             self.config.believed or self.config.users.examination,
+            float(BEFORE + AFTER),
             self.key,
         )
         self.learner = ranker.learner(self.trial)
@@ -171,7 +172,8 @@ class _Service:
     def scores(self, model: ScoreModel, score: Score) -> Floats:
         """Return the scores of test queries' items, shape (queries, items)."""
         trial, prior = self.trial, ItemPrior(model.a, model.b)
-        return self.of_items(scoring.scores(score, prior, trial.stats, trial.examination))
+        believed = model.examination or trial.examination
+        return self.of_items(scoring.scores(score, prior, trial.stats, believed))
 
     def ranks(self, model: ScoreModel) -> Floats:
         """Return the rank of G in each list, shape (queries,); ties as in the simulator."""

@@ -120,11 +120,11 @@ class Linear(Learner):
             while 0 <= _place(ridge) + step < len(RIDGES):
                 other = RIDGES[_place(ridge) + step]
                 guess = moved(fitted, ridge, other)
-                if not _surely_lower(row_losses(validation, guess), losses):
+                if not surely_lower(row_losses(validation, guess), losses):
                     break
                 refitted = self._fitted(rows, None, guess, other)
                 lower = row_losses(validation, refitted.theta)
-                if not _surely_lower(lower, losses):
+                if not surely_lower(lower, losses):
                     break
                 fitted, losses, ridge = refitted, lower, other
             if ridge != first:
@@ -192,7 +192,7 @@ def _place(ridge: float) -> int:
     return int(np.argmin(np.abs(np.log(RIDGES) - np.log(max(ridge, RIDGES[0])))))
 
 
-def _surely_lower(losses: Floats, others: Floats) -> bool:
+def surely_lower(losses: Floats, others: Floats) -> bool:
     """Return whether the mean of paired losses is lower by more than chance explains."""
     if len(losses) < FEWEST:
         return False

@@ -8,6 +8,7 @@ all rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,40 +52,65 @@ def minimize(
 
     For when to stop, see the parameters of `Linear` with the same names.
     """
+    curvature = curvature_at(rows, start, ridge)
+    watch = None if watched is None else _Watch(watched, start, patience)
+    theta, iterations = descended(
+        lambda theta: value_and_gradient(rows, theta, ridge),
+        start,
+        curvature,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        see=None if watch is None else watch.see,
+    )
+    if watch is None:
+        return Fitted(theta, iterations, curvature)
+    if iterations == 0:  # the start is the optimum, and the only candidate
+        watch.see(start)
+    return Fitted(watch.best, iterations, curvature)
+
+
+def descended(
+    objective: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    curvature: Floats,
+    *,
+    max_iterations: int,
+    tolerance: float,
+    see: Callable[[Floats], None] | None = None,
+) -> tuple[Floats, int]:
+    """Return where a function is lowest, and the iterations it took.
+
+    Args:
+        objective: value and gradient.
+        start: where to begin.
+        curvature: about the second derivative, positive definite; it only sets the speed.
+        max_iterations: when to stop at last.
+        tolerance: largest whitened gradient of an optimum.
+        see: is shown every iterate, and raises StopIteration to stop.
+    """
     from scipy import optimize  # takes a while to import, and a server never needs it
 
-    curvature = curvature_at(rows, start, ridge)
     lower = linalg.cholesky(curvature)
 
-    def theta_at(u: Floats) -> Floats:
+    def place(u: Floats) -> Floats:
         return start + linalg.solve_lower_transposed(lower, u)
 
     def whitened(u: Floats) -> tuple[float, Floats]:
-        value, gradient = value_and_gradient(rows, theta_at(u), ridge)
+        value, gradient = objective(place(u))
         if not np.isfinite(value):
             raise ParameterError("the features hold a number that is not finite, or overflow")
         return value, linalg.solve_lower(lower, gradient)
 
-    watch = None if watched is None else _Watch(watched, start, patience)
     with one_blas_thread:
         result = optimize.minimize(
             whitened,
             np.zeros(len(start)),
             jac=True,
             method="L-BFGS-B",
-            callback=None if watch is None else lambda u: watch.see(theta_at(u)),
-            options={
-                "maxiter": max_iterations,
-                "gtol": tolerance,
-                "ftol": 1e-15,
-                "maxcor": 20,
-            },
+            callback=None if see is None else lambda u: see(place(u)),
+            options={"maxiter": max_iterations, "gtol": tolerance, "ftol": 1e-15, "maxcor": 20},
         )
-    if watch is None:
-        return Fitted(theta_at(result.x), int(result.nit), curvature)
-    if result.nit == 0:  # the start is the optimum, and the only candidate
-        watch.see(start)
-    return Fitted(watch.best, int(result.nit), curvature)
+    return place(result.x), int(result.nit)
 
 
 def moved(fitted: Fitted, ridge: float, other: float) -> Floats:

@@ -42,7 +42,7 @@ def buried(candidates: ScoredCandidates, k: int, most: int = MOST) -> Ints:
 def prior_mean(candidates: ScoredCandidates) -> Floats:
     """Return what the features of each candidate promise."""
     known = candidates.known
-    return known.policy.prior_mean(known.prior)
+    return known.by(known.formulas.prior, np.arange(len(known.scores)))
 
 
 def places_in(order: Ints) -> Ints:

@@ -1,0 +1,258 @@
+"""Fits the shape of the prior, and how far down users look, to what users did.
+
+The shape b minimizes the mean marginal loss of the rows plus
+
+    smoothness/2 · |Δ³b|² + size/2 · |b|²
+
+with the learner's scores as they are. The loss bends by b at most as the prior's covariance does,
+which sets the coordinates of the descent. An even sample of rows is enough for so few numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ebrank.compiled import kernel
+from ebrank.evidence.sums import clicks_sum, number
+from ebrank.pointers import pointer_to, room
+from ebrank.priors.families.beta_exact import examination_of, passed_at
+from ebrank.priors.families.shape_grid import (
+    BASE,
+    HEAD,
+    RELEVANCE,
+    write_posterior,
+    write_prior,
+)
+from ebrank.priors.learners.linear import surely_lower
+from ebrank.priors.learners.minimization import descended
+from ebrank.priors.rows import Rows
+from ebrank.special import exp_below_one
+from ebrank.threads import map_blocks
+from ebrank.typing import Floats, Ints
+
+SMOOTHNESSES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+SIZE_PENALTY = 1e-6
+MOST_ROWS = 65_536
+CURVATURE_ROWS = 4096
+BLOCK = 2048
+MAX_ITERATIONS = 60
+TOLERANCE = 1e-3
+
+
+def fitted(
+    rows: Rows,
+    scores: Floats,
+    validation: tuple[Rows, Floats] | None,
+    start: Floats,
+    smoothness: float,
+    given: float | None,
+) -> tuple[Floats, float]:
+    """Return the shape of the lowest loss, and its smoothness: the one given, or the data's choice.
+
+    As for the ridge, a neighbor on the grid of smoothnesses is taken if the validation rows prefer
+    it beyond doubt.
+    """
+    chosen = sample(rows, MOST_ROWS)
+    base = _descended(rows, scores, chosen, start, smoothness)
+    if given is not None or validation is None or validation[0].count == 0:
+        return base, smoothness
+    unseen, unseen_scores = validation
+    losses = _losses(unseen, unseen_scores, base)
+    for step in (1, -1):
+        other = _neighbor(smoothness, step)
+        if other is None:
+            continue
+        guess = _descended(rows, scores, chosen, base, other)
+        lower = _losses(unseen, unseen_scores, guess)
+        if surely_lower(lower, losses):
+            return guess, other
+    return base, smoothness
+
+
+def sample(rows: Rows, most: int) -> Ints:
+    """Return an even sample of the included rows."""
+    included: Ints = np.flatnonzero(rows.included)
+    return included[:: max(1, -(-len(included) // most))]
+
+
+def with_shape(rows: Rows, base: Floats) -> Rows:
+    """Return the rows under another shape."""
+    parameters = rows.parameters.copy()
+    first = rows.learned + HEAD + BASE * len(base)
+    parameters[first : first + len(base)] = base
+    return replace(rows, parameters=parameters)
+
+
+def _neighbor(smoothness: float, step: int) -> float | None:
+    place = int(np.argmin(np.abs(np.log(SMOOTHNESSES) - np.log(max(smoothness, 1e-300)))))
+    other = place + step
+    return SMOOTHNESSES[other] if 0 <= other < len(SMOOTHNESSES) else None
+
+
+def _losses(rows: Rows, scores: Floats, base: Floats) -> Floats:
+    """Return the loss of each included row."""
+    return with_shape(rows, base).losses_and_slopes(scores)[0][rows.included]
+
+
+def _descended(
+    rows: Rows, scores: Floats, chosen: Ints, start: Floats, smoothness: float
+) -> Floats:
+    """Return the shape of the lowest penalized loss on some rows."""
+    differences = np.diff(np.eye(len(start)), n=3, axis=0)
+    penalty = smoothness * differences.T @ differences + SIZE_PENALTY * np.eye(len(start))
+
+    def objective(base: Floats) -> tuple[float, Floats]:
+        own = with_shape(rows, base)
+        sums = map_blocks(
+            lambda begin, end: base_sums(*_task(own), scores, chosen, begin, end),
+            total=len(chosen),
+            block=BLOCK,
+            threads=rows.threads,
+        )
+        pull = penalty @ base
+        value = sum(loss for loss, _ in sums) / len(chosen) + 0.5 * float(pull @ base)
+        return value, np.add.reduce([slope for _, slope in sums]) / len(chosen) + pull
+
+    few = chosen[:: max(1, -(-len(chosen) // CURVATURE_ROWS))]
+    curvature = prior_covariance(with_shape(rows, start).parameters[rows.learned :], scores, few)
+    bend = curvature / len(few) + penalty + 1e-6 * np.eye(len(start))
+    base, _ = descended(objective, start, bend, max_iterations=MAX_ITERATIONS, tolerance=TOLERANCE)
+    return base
+
+
+def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats]:
+    """Return the sums over some rows of what `examined_sums` says."""
+    parts = map_blocks(
+        lambda begin, end: examined_sums(*_task(rows), scores, chosen, begin, end),
+        total=len(chosen),
+        block=BLOCK,
+        threads=rows.threads,
+    )
+    return tuple(np.add.reduce([part[i] for part in parts]) for i in range(2))
+
+
+def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
+    """Return what the kernels below take of rows."""
+    return (
+        rows.evidence,
+        rows.table,
+        rows.slots,
+        rows.behaviors,
+        rows.parameters[rows.learned :],
+    )
+
+
+@kernel
+def base_sums(
+    evidence: Floats,
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    learned: Floats,
+    scores: Floats,
+    rows: Ints,
+    start: int,
+    stop: int,
+) -> tuple[float, Floats]:
+    """Return the summed loss and its slope by b, Σ (π_g − posterior_g), over rows[start:stop].
+
+    The part of the loss that b cannot change is left out.
+    """
+    size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
+    slope, total = np.zeros(size), 0.0
+    for r in range(start, stop):
+        counts = pointer_to(evidence, rows[r])
+        top = write_prior(scores[rows[r]], numbers, weights)
+        mass = 0.0
+        for g in range(size):
+            mass += exp_below_one(weights[g] - top)
+        for g in range(size):
+            slope[g] += exp_below_one(weights[g] - top) / mass
+        clicks = number(clicks_sum(counts, slots, behaviors, pointer_to(table, 0)))
+        after = write_posterior(
+            clicks, counts, slots, behaviors, pointer_to(table, 0), numbers, weights
+        )
+        mass_after = 0.0
+        for g in range(size):
+            weights[g] = exp_below_one(weights[g] - after)
+            mass_after += weights[g]
+        for g in range(size):
+            slope[g] -= weights[g] / mass_after
+        total += np.log(mass) + top - np.log(mass_after) - after
+    return total, slope
+
+
+@kernel
+def prior_covariance(learned: Floats, scores: Floats, rows: Ints) -> Floats:
+    """Return the summed covariance diag(π) − ππᵀ of the rows' priors."""
+    size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
+    total = np.zeros((size, size))
+    for row in rows:
+        top = write_prior(scores[row], numbers, weights)
+        mass = 0.0
+        for g in range(size):
+            weights[g] = exp_below_one(weights[g] - top)
+            mass += weights[g]
+        for g in range(size):
+            for h in range(g + 1):
+                total[g, h] -= weights[g] * weights[h] / (mass * mass)
+            total[g, g] += weights[g] / mass
+    for g in range(size):
+        for h in range(g):
+            total[h, g] = total[g, h]
+    return total
+
+
+@kernel
+def examined_sums(
+    evidence: Floats,
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    learned: Floats,
+    scores: Floats,
+    rows: Ints,
+    start: int,
+    stop: int,
+) -> tuple[Floats, Floats]:
+    """Return for each slot what examination is learned from, over rows[start:stop].
+
+    Columns of the first: impressions; those expected to have been examined, under the posterior
+    (clicked ones were, of those passed over E[p(1 − R)/(1 − pR)]); and those of items that were
+    seen elsewhere as well, n·(rest of n)/n. The second is the sum of outer products of each row's
+    slope of log likelihood by p.
+    """
+    size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
+    sums, information, slope = np.zeros((slots, 3)), np.zeros((slots, slots)), np.zeros(slots)
+    for r in range(start, stop):
+        counts = pointer_to(evidence, rows[r])
+        worth = pointer_to(table, 0)
+        write_prior(scores[rows[r]], numbers, weights)
+        clicks = number(clicks_sum(counts, slots, behaviors, worth))
+        top = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
+        mass, shown = 0.0, 0.0
+        for g in range(size):
+            weights[g] = exp_below_one(weights[g] - top)
+            mass += weights[g]
+        for slot in range(slots):
+            shown += counts[slot]
+        for slot in range(slots):
+            slope[slot] = 0.0
+            p = examination_of(slot, slots, worth)
+            if counts[slot] == 0.0 or p == 0.0:
+                continue
+            passed = passed_at(slot, counts, slots, behaviors, worth)
+            inverse = 0.0  # E[1/(1 − pR)]
+            for g in range(size):
+                inverse += weights[g] / (1.0 - p * learned[HEAD + RELEVANCE * size + g])
+            inverse /= mass
+            sums[slot, 0] += counts[slot]
+            sums[slot, 1] += counts[slot] - passed + passed * (1.0 - (1.0 - p) * inverse)
+            sums[slot, 2] += counts[slot] * (shown - counts[slot]) / shown
+            slope[slot] = (counts[slot] - passed - passed * (inverse - 1.0)) / p
+        for slot in range(slots):
+            for other in range(slots):
+                information[slot, other] += slope[slot] * slope[other]
+    return sums, information

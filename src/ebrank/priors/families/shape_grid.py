@@ -1,0 +1,257 @@
+"""The posterior of a prior on a grid of relevances, under the position-based model itself.
+
+With features x, the relevance R_g of the grid has prior weight and likelihood
+
+    π_g ∝ exp(b_g + s(x)·φ_g)           L_g = R_g^c · Π_k (1 − p_k·R_g)^passed_k
+
+The grid is even in u = logit R, where sums over it converge as fast as integrals can, until the
+posterior is narrower than the grid. From there on, R̂ and σ come from the peak of the posterior in
+u and its derivatives there: Laplace's method, to second order.
+
+`learned` holds the model's numbers: the size of the grid G, its step in u, and its first u; then G
+numbers each of R, φ, b and log R; then G numbers log(1 − p_k·R) for each slot k; then log p_k of
+each slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ebrank import streams
+from ebrank.compiled import finite
+from ebrank.evidence.sums import clicks_sum, number
+from ebrank.pointers import room
+from ebrank.priors.families.beta_exact import examination_of, passed_at
+from ebrank.special import exp_below_one
+
+HEAD = 3
+"""Numbers before the first row."""
+RELEVANCE, TILT, BASE, LOGARITHM, PASSED = range(5)
+"""Rows of `learned`; from the last on, one for each slot."""
+STEEPEST = 40.0
+"""Scores are clipped to ± this: beyond it nearly all weight is at one end of the grid anyway."""
+NARROW = 0.36
+"""A posterior is narrow if its variance in u is below this part of the squared step."""
+STEPS = 4
+"""Newton's steps towards the peak; they begin within a step of the grid."""
+
+
+@finite
+def write_prior(score: float, learned: Sequence[float], out: Any) -> float:  # noqa: ANN401 (a pointer)
+    """Write log π_g, up to what all have in common; return the largest."""
+    size = int(learned[0])
+    steep = min(max(score, -STEEPEST), STEEPEST)
+    tilt, base = HEAD + TILT * size, HEAD + BASE * size
+    top = -np.inf
+    for g in range(size):
+        out[g] = learned[base + g] + steep * learned[tilt + g]
+        top = max(top, out[g])
+    return top
+
+
+@finite
+def write_posterior(
+    clicks: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+    out: Any,  # noqa: ANN401 (a pointer)
+) -> float:
+    """Turn log π_g into log π_g L_g; return the largest."""
+    size = int(learned[0])
+    logarithm = HEAD + LOGARITHM * size
+    for g in range(size):
+        out[g] += clicks * learned[logarithm + g]
+    for slot in range(slots):
+        passed = passed_at(slot, counts, slots, behaviors, table)
+        if passed > 0.0:
+            row = HEAD + (PASSED + slot) * size
+            for g in range(size):
+                out[g] += passed * learned[row + g]
+    top = -np.inf
+    for g in range(size):
+        top = max(top, out[g])
+    return top
+
+
+@finite
+def moments(
+    score: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+) -> tuple[float, float]:
+    """Return the posterior's mean R̂ and standard deviation σ."""
+    size, weights = int(learned[0]), room()
+    clicks = number(clicks_sum(counts, slots, behaviors, table))
+    write_prior(score, learned, weights)
+    top = write_posterior(clicks, counts, slots, behaviors, table, learned, weights)
+    mass, mean, square, place, places = 0.0, 0.0, 0.0, 0.0, 0.0
+    for g in range(size):
+        weight = exp_below_one(weights[g] - top)
+        relevance = learned[HEAD + g]
+        mass += weight
+        mean += weight * relevance
+        square += weight * relevance * relevance
+        place += weight * g
+        places += weight * (g * g)
+    mean, square, place, places = mean / mass, square / mass, place / mass, places / mass
+    spread = np.sqrt(max(square - mean * mean, 0.0))
+    if places - place * place >= NARROW:
+        return mean, spread
+    peak, peak_spread = at_the_peak(score, clicks, place, counts, slots, behaviors, table, learned)
+    return (peak, peak_spread) if peak_spread > 0.0 else (mean, spread)
+
+
+@finite
+def at_the_peak(
+    score: float,
+    clicks: float,
+    place: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+) -> tuple[float, float]:
+    """Return mean and standard deviation from the peak near a place of the grid.
+
+    Between nodes, log π is the parabola through the nearest three. A standard deviation of 0 says
+    that there is no narrow peak within the grid.
+    """
+    size, step, first = int(learned[0]), learned[1], learned[2]
+    steep = min(max(score, -STEEPEST), STEEPEST)
+    tilt, base = HEAD + TILT * size, HEAD + BASE * size
+    middle = min(max(int(place + 0.5), 1), size - 2)
+    left = learned[base + middle - 1] + steep * learned[tilt + middle - 1]
+    center = learned[base + middle] + steep * learned[tilt + middle]
+    right = learned[base + middle + 1] + steep * learned[tilt + middle + 1]
+    prior_bend = (right - 2.0 * center + left) / (step * step)
+    prior_slope = (right - left) / (2.0 * step)
+    u, relevance, bend, third = first + step * place, 0.0, -1.0, 0.0
+    for _ in range(STEPS):
+        small = np.exp(-abs(u))
+        relevance = 1.0 / (1.0 + small) if u > 0.0 else small / (1.0 + small)
+        rest = small / (1.0 + small) if u > 0.0 else 1.0 / (1.0 + small)
+        v, lean = relevance * rest, rest - relevance
+        one, two, three = 0.0, 0.0, 0.0  # sums of passed·(p/(1 − pR))^j
+        for slot in range(slots):
+            passed = passed_at(slot, counts, slots, behaviors, table)
+            p = examination_of(slot, slots, table)
+            q = p / (1.0 - p + p * rest)
+            one += passed * q
+            two += passed * q * q
+            three += passed * q * q * q
+        off = u - first - step * middle
+        slope = clicks * rest - v * one + prior_slope + prior_bend * off
+        bend = -clicks * v - v * lean * one - v * v * two + min(prior_bend, 0.0)
+        third = (
+            -clicks * v * lean
+            - (v * lean * lean - 2.0 * v * v) * one
+            - 3.0 * v * v * lean * two
+            - 2.0 * v * v * v * three
+        )
+        move = slope / max(-bend, 1e-300)
+        u += min(max(move, -step), step)
+    inside = first <= u <= first + step * (size - 1)
+    if not inside or -bend * NARROW * step * step < 1.0:
+        return 0.0, 0.0
+    variance = -1.0 / bend
+    shift = 0.5 * third * variance * variance
+    v, lean = relevance * (1.0 - relevance), 1.0 - 2.0 * relevance
+    return relevance + v * shift + 0.5 * v * lean * variance, v * np.sqrt(variance)
+
+
+@finite
+def prior_mean(score: float, learned: Sequence[float]) -> float:
+    """Return the mean of the prior."""
+    size, weights = int(learned[0]), room()
+    top = write_prior(score, learned, weights)
+    mass, mean = 0.0, 0.0
+    for g in range(size):
+        weight = exp_below_one(weights[g] - top)
+        mass += weight
+        mean += weight * learned[HEAD + g]
+    return mean / mass
+
+
+@finite
+def loss(
+    score: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+) -> tuple[float, float]:
+    """Return −log Σ_g π_g·L_g, with p_k^clicked_k in L, and its slope by the score.
+
+    The slope by the log weight of node g is π_g − posterior_g, so that by the score is the
+    difference of the means of φ.
+    """
+    size, weights = int(learned[0]), room()
+    tilt, logs = HEAD + TILT * size, HEAD + (PASSED + slots) * size
+    top = write_prior(score, learned, weights)
+    mass, mean = 0.0, 0.0
+    for g in range(size):
+        weight = exp_below_one(weights[g] - top)
+        mass += weight
+        mean += weight * learned[tilt + g]
+    clicks = number(clicks_sum(counts, slots, behaviors, table))
+    after = write_posterior(clicks, counts, slots, behaviors, table, learned, weights)
+    mass_after, mean_after = 0.0, 0.0
+    for g in range(size):
+        weight = exp_below_one(weights[g] - after)
+        mass_after += weight
+        mean_after += weight * learned[tilt + g]
+    seen = 0.0
+    for slot in range(slots):
+        clicked = counts[slot] - passed_at(slot, counts, slots, behaviors, table)
+        seen += clicked * learned[logs + slot]
+    inside = -STEEPEST <= score <= STEEPEST
+    value = np.log(mass) + top - np.log(mass_after) - after - seen
+    return value, (mean / mass - mean_after / mass_after) * inside
+
+
+@finite
+def draw(
+    score: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+    key: np.uint64,
+) -> float:
+    """Return a draw from the posterior: that of a node, spread evenly over its step in u.
+
+    A narrow posterior is drawn as a normal one in R.
+    """
+    size, weights = int(learned[0]), room()
+    clicks = number(clicks_sum(counts, slots, behaviors, table))
+    write_prior(score, learned, weights)
+    top = write_posterior(clicks, counts, slots, behaviors, table, learned, weights)
+    mass, place, places = 0.0, 0.0, 0.0
+    for g in range(size):
+        weights[g] = exp_below_one(weights[g] - top)
+        mass += weights[g]
+        place += weights[g] * g
+        places += weights[g] * (g * g)
+    place, places = place / mass, places / mass
+    if places - place * place < NARROW:
+        mean, spread = moments(score, counts, slots, behaviors, table, learned)
+        return min(max(mean + spread * streams.normal(key), 0.0), 1.0)
+    left = streams.uniform(key) * mass
+    node = 0
+    while node < size - 1 and left >= weights[node]:
+        left -= weights[node]
+        node += 1
+    u = learned[2] + learned[1] * (node + left / max(weights[node], 1e-300) - 0.5)
+    return 1.0 / (1.0 + np.exp(-u))  # type: ignore[no-any-return]
