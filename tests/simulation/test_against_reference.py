@@ -15,7 +15,7 @@ from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.ebrank import PolicyLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users import PositionBased
+from ebrank.simulation.users import PositionBased, parse
 from tests.simulation.comparison import (
     SEED,
     Stepwise,
@@ -26,7 +26,7 @@ from tests.simulation.comparison import (
 from tests.simulation.reference import Reference, numbers
 from tests.simulation.state import Item
 from tests.simulation.tiny import tiny, variants
-from tests.simulation.users import SHOP, Cascade, Impatient, Shoppers
+from tests.simulation.users import SHOP, Impatient, Shoppers
 
 CONFIGS = {
     "the paper's": SimulationConfig(updates=4),
@@ -64,7 +64,11 @@ CONFIGS = {
     ),
     "impatient users": SimulationConfig(updates=3, sessions=130, list_length=6, users=Impatient()),
     "users who scan down": SimulationConfig(
-        updates=3, sessions=150, list_length=7, users=Cascade(), believed=Examination(severity=0.4)
+        updates=3,
+        sessions=150,
+        list_length=7,
+        users=parse("cascade:cutoff=6"),
+        believed=Examination(severity=0.4),
     ),
     "users who buy": SimulationConfig(
         updates=3, sessions=140, users=Shoppers(), behaviors=SHOP, believed=Examination(cutoff=4)
@@ -79,6 +83,17 @@ CONFIGS = {
 }
 
 
+USERS = (
+    "pbm:setting=navigational,severity=0.5,cutoff=4",
+    "pbm:noise=0",
+    "cascade",
+    "cascade:stop=1,setting=perfect",
+    "dcm",
+    "dcm:setting=informational",
+    "dcm:setting=navigational,noise=0.2",
+    "dbn:perseverance=0.7,cutoff=3",
+    "dbn:setting=perfect",
+)
 ONLINE = ("dbgd", "mgd", "pdgd")  # no formula rankers: they have a reference of their own
 VARIANTS = [text for text in variants() if not text.startswith(ONLINE)]
 
@@ -125,6 +140,12 @@ def test_whole_run(text: str, config: str) -> None:
     trial = len(text) % 3
     data = tiny(seed=trial, interleaved=bool(trial))
     assert_whole_run_agrees(text, CONFIGS[config], data, trial=trial, threads=1 + trial)
+
+
+@pytest.mark.parametrize("users", USERS)
+def test_whole_run_with_other_users(users: str) -> None:
+    config = SimulationConfig(updates=2, sessions=160, users=parse(users))
+    assert_whole_run_agrees("ebrank", config, tiny(seed=len(users)))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -144,7 +144,7 @@ from ebrank.evidence import Examination
 from ebrank.simulation.users import BROWSE
 from patience import PATIENCE
 
-def rule(relevance, examination, minds, length, key, outcomes):
+def rule(relevance, stopping, examination, minds, length, key, outcomes):
     clicks = 0
     for rank in range(length):
         clicked = clicks < PATIENCE and minds[rank] < examination[rank] * relevance[rank]

@@ -65,6 +65,8 @@ OTHER_COLUMNS = 52
 @OPTIONS["sessions"]
 @OPTIONS["eta"]
 @OPTIONS["updates"]
+@OPTIONS["users"]
+@OPTIONS["list_length"]
 @OPTIONS["jobs"]
 @click.option(
     "--out",

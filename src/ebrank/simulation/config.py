@@ -8,7 +8,8 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
 from ebrank.parameters import require, require_whole
-from ebrank.simulation.users import PositionBased, UserModel
+from ebrank.simulation.users import UserModel
+from ebrank.simulation.users.models import PBM
 
 LARGEST_SESSIONS = 10**10
 """Each takes some 40 bytes until the trial ends: that many would need 400 GB."""
@@ -40,7 +41,7 @@ class SimulationConfig:
     list_length: int = 5
     discount: float = 0.995
     cutoffs: tuple[int, ...] = (5, 1, 3, 10)
-    users: UserModel = field(default_factory=PositionBased)
+    users: UserModel = field(default_factory=PBM)
     believed: Examination | None = None
     behaviors: Behaviors = CLICKS
 
