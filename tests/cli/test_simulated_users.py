@@ -1,4 +1,4 @@
-"""`--users` and `--list-length`, on every command that simulates."""
+"""`--users`, `--click-rate` and `--list-length`, on every command that simulates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ebrank.simulation.users import parse
 from tests.cli.comparing import SHORT, TINY, ebrank, simulated
 
 USERS = "dcm:setting=informational,cutoff=7"
-OTHERS = ("--users", USERS, "--list-length", "7")
-CONFIG = SimulationConfig(sessions=80, updates=4, users=parse(USERS), list_length=7)
+OTHERS = ("--users", USERS, "--click-rate", "0.5", "--list-length", "7")
+CONFIG = SimulationConfig(sessions=80, updates=4, users=parse(USERS), click_rate=0.5, list_length=7)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_simulate_and_compare() -> None:
     done = ebrank("simulate", "--ranker", "bm25", *SHORT, *OTHERS, "--json")
     assert json.loads(done.stdout)["cum_ndcg"]["trials"] == expected.cum_ndcg.tolist()
     done = ebrank("simulate", "--ranker", "bm25", *SHORT, *OTHERS)
-    assert f"seed 1, users {USERS}, lists of 7" in done.stdout
+    assert f"seed 1, users {USERS}, click rates × 0.5, lists of 7" in done.stdout
     done = ebrank("compare", "bm25", "random", *SHORT, *OTHERS, "--json")
     assert done.exit_code == 0, done.output
     assert expected.cum_ndcg.mean() in json.loads(done.stdout)["rankers"][0]["cum_ndcg"].values()
@@ -45,6 +45,7 @@ def test_stored_runs_remember_their_users() -> None:
     assert done.exit_code == 2
     assert "do not meet the same users; they differ in" in done.stderr
     assert f"users ({USERS}, pbm)" in done.stderr
+    assert "click_rate (0.5, 1.0)" in done.stderr
 
 
 def test_users_that_are_gone_are_told_of() -> None:
@@ -73,7 +74,8 @@ def test_reproduce() -> None:
     document = json.loads(Path("here/results.json").read_text())
     assert document["config"]["users"] == USERS
     assert document["config"]["list_length"] == 7
-    assert f"--users {USERS} --list-length 7" in document["command"]
+    assert document["config"]["click_rate"] == 0.5
+    assert f"--users {USERS} --click-rate 0.5 --list-length 7" in document["command"]
 
 
 @pytest.mark.parametrize("command", ["simulate", "compare", "tune", "reproduce"])

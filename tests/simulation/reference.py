@@ -177,7 +177,8 @@ class Reference:
     def habits(self, item: Item) -> tuple[float, float]:
         """Return how likely users are to click an item they examine, and then to leave."""
         label = int(self.dataset.labels[item.row])
-        return plain_habits(self.config.users, label, self.dataset.max_label)
+        click, stop = plain_habits(self.config.users, label, self.dataset.max_label)
+        return click * self.config.click_rate, stop
 
     def serving_score(self) -> Score:
         """Return what the ranker sorts by when it serves."""

@@ -148,6 +148,13 @@ def test_whole_run_with_other_users(users: str) -> None:
     assert_whole_run_agrees("ebrank", config, tiny(seed=len(users)))
 
 
+@pytest.mark.parametrize("users", ["pbm", "dcm:setting=informational"])
+@pytest.mark.parametrize("text", ["ebrank", "ucbrank", "oracle"])
+def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
+    config = SimulationConfig(updates=2, sessions=300, users=parse(users), click_rate=0.15)
+    assert_whole_run_agrees(text, config, tiny(seed=8))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("text", ["ebrank", "random"])
 def test_whole_run_of_several_blocks_of_queries(text: str, threads: int) -> None:

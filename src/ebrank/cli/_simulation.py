@@ -97,6 +97,15 @@ OPTIONS = {
         "MODULE:CLASS. setting=perfect, navigational or informational goes by the literature's "
         "table, noise=0.2 adds stray clicks, cutoff=10 lets users look that far down.",
     ),
+    "click_rate": click.option(
+        "--click-rate",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="FACTOR",
+        default=1.0,
+        show_default=True,
+        help="Factor of every click probability: 0.15 makes R go from .015 to .15, as in a shop. "
+        "Lists are measured by R itself.",
+    ),
     "list_length": click.option(
         "--list-length",
         type=click.IntRange(min=1),
@@ -160,7 +169,12 @@ class SimulationPlan:
     def _conditions(self) -> str:
         """Return what is unusual about users and lists."""
         users, length = str(self.config.users), self.config.list_length
-        unusual = {f"users {users}": users != "pbm", f"lists of {length}": length != 5}
+        rate = self.config.click_rate
+        unusual = {
+            f"users {users}": users != "pbm",
+            f"click rates × {rate:g}": rate != 1,
+            f"lists of {length}": length != 5,
+        }
         return "".join(f", {what}" for what, said in unusual.items() if said)
 
 
@@ -185,6 +199,7 @@ def plan_simulation(
     eta: float,
     updates: int,
     users: str,
+    click_rate: float,
     list_length: int,
     jobs: int,
     out: str | None,
@@ -200,6 +215,7 @@ def plan_simulation(
         updates=updates,
         sessions=sessions,
         users=parse(users),
+        click_rate=click_rate,
         list_length=list_length,
     )
     with console.progress("reading") as progress:

@@ -66,6 +66,7 @@ OTHER_COLUMNS = 52
 @OPTIONS["eta"]
 @OPTIONS["updates"]
 @OPTIONS["users"]
+@OPTIONS["click_rate"]
 @OPTIONS["list_length"]
 @OPTIONS["jobs"]
 @click.option(

@@ -83,6 +83,7 @@ ANY_FOLDER = "FOLDER"
 @OPTIONS["sessions"]
 @OPTIONS["updates"]
 @OPTIONS["users"]
+@OPTIONS["click_rate"]
 @OPTIONS["list_length"]
 @click.option(
     "--jobs",
@@ -144,7 +145,10 @@ def make_plan(only: str | None, given: Sequence[str], options: dict[str, Any]) -
 
     config = SimulationConfig(
         users=parse(options.pop("users")),
-        **{name: options.pop(name) for name in ("updates", "sessions", "list_length")},
+        click_rate=options.pop("click_rate"),
+        list_length=options.pop("list_length"),
+        updates=options.pop("updates"),
+        sessions=options.pop("sessions"),
     )
     return ReproductionPlan(
         catalog.selected(only),

@@ -31,8 +31,8 @@ class World(NamedTuple):
     of a row in that order. `entered_at` is the session of its query at which an item entered, −1
     for those that were there at the start; `first_shown` that of its first impression, −1 before.
     `leaves` numbers a query's rows in a random order, `by_leaf` holds them in that order: the lower
-    leaf precedes among equal scores. `click` and `stop` are the users' habits by grade; `relevance`
-    is the truth that lists are measured by.
+    leaf precedes among equal scores. `click` and `stop` are the users' habits by grade, clicks at
+    the config's rate; `relevance` is the truth that lists are measured by.
 
     What changes when an item is shown lies side by side in memory: `counts` (see `BehaviorStats`),
     what they are worth by the believed curve, C and E, in units of 2⁻³⁰, `entered_at` and
@@ -85,7 +85,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         by_leaf=by_leaf,
         relevance=relevance,
         grades=np.array(dataset.labels),
-        click=habits.click,
+        click=habits.click * config.click_rate,
         stop=habits.stop,
         ideal=ideal_dcg(pointers, relevance, discounts, np.array([len(ranks)]))[:, 0].copy(),
         entered=entered,
