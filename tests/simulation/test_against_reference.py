@@ -197,6 +197,14 @@ def ucb_score(model: ScoreModel, item: Item) -> float:
     return click_rate(item, float(model.a[item.row])) + bonus
 
 
+def pbm_score(model: ScoreModel, item: Item) -> float:
+    """S/Ñ + √(N/Ñ)·√(δ/(2Ñ)) with δ = 0.5·log t; what nobody has seen comes first."""
+    if item.E == 0:
+        return 1e9
+    width = math.sqrt(item.n / item.E) * math.sqrt(0.5 * numbers(model, item)[1] / (2 * item.E))
+    return item.c / item.E + width
+
+
 SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
     "bm25": lambda model, item: item.baseline,
     "oracle": lambda model, item: item.relevance,
@@ -208,6 +216,11 @@ SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
     "cftopk:features=concate": lambda model, item: linear_score(model, item, unseen=0.0),
     "prior": lambda model, item: linear_score(model, item, unseen=numbers(model, item)[1]),
     "ucbrank:epsilon=0.5": ucb_score,
+    "smoothedctr": lambda model, item: (
+        (item.c + 5.0 * float(model.serve.parameters[1])) / (item.n + 5.0)
+    ),
+    "pbmucb:delta=0.5": pbm_score,
+    "linucb:alpha=0.7": lambda model, item: numbers(model, item)[0] + 0.7 * numbers(model, item)[1],
 }
 
 
