@@ -94,8 +94,8 @@ USERS = (
     "dbn:perseverance=0.7,cutoff=3",
     "dbn:setting=perfect",
 )
-ONLINE = ("dbgd", "mgd", "pdgd")  # no formula rankers: they have a reference of their own
-VARIANTS = [text for text in variants() if not text.startswith(ONLINE)]
+OTHERS = ("dbgd", "mgd", "pdgd", "toprank")  # rank by no formula, and have their own reference
+VARIANTS = [text for text in variants() if not text.startswith(OTHERS)]
 
 
 @pytest.mark.parametrize("text", VARIANTS)
