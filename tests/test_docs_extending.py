@@ -103,8 +103,14 @@ def relevance_of(answer: RankResponse) -> float:
     return relevance
 
 
-def test_users_who_scan_down(folder: Path) -> None:
-    assert "Cum-NDCG" in run(folder, "cascade.py")
+def test_users_of_ones_own(folder: Path) -> None:
+    assert "the users keep the rules" in run(folder, "check_skimming.py")
+    dataset = ("--dataset", "mq2007-like", "--scale", "0.01", "--trials", "1", "--sessions", "200")
+    users = "skimming:Skimming:haste=0.5"
+    printed = run(
+        folder, "-m", "ebrank", "simulate", *dataset, "--ranker", "ebrank", "--users", users
+    )
+    assert f"users {users}" in printed
 
 
 def test_a_store_conforms_and_serves(folder: Path) -> None:

@@ -153,7 +153,7 @@ def assert_same_calibration(got: TrialResult, reference: Reference) -> None:
     items = [item for query in reference.queries for item in query.items]
     later = [item for item in items if item.row in then.unseen and item.n > 0]
     alpha, beta = np.broadcast_arrays(*then.prior)
-    expected = [(alpha[i.row], beta[i.row], i.c, i.E, i.relevance) for i in later]
+    expected = [(alpha[i.row], beta[i.row], i.c, i.E, reference.habits(i)[0]) for i in later]
     assert got.calibration is not None
     np.testing.assert_array_equal(got.calibration, np.array(expected).reshape(-1, 5))
 

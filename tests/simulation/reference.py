@@ -34,7 +34,7 @@ from tests.simulation.state import (
     ndcg_of,
     ranking,
 )
-from tests.simulation.users import plain_rule
+from tests.simulation.users import Shown, plain_habits, plain_rule
 
 BANDS = (10, 15, 25, 50, 100, 300, 1000)
 """Last rank of each band that ranks beyond ten are counted in, the tenth rank before them."""
@@ -150,9 +150,12 @@ class Reference:
         shown = shown[: self.config.list_length]
         user = plain.child(plain.child(self.stream(plain.USERS), q), query.sessions)
         minds = [plain.uniform(plain.child(user, item.place)) for item in shown]
-        relevance = [item.relevance for item in shown]
         whim = plain.child(user, len(query.items))
-        outcomes = self.users(relevance, self.examined[: len(shown)], minds, whim)
+        seen = [
+            Shown(*self.habits(item), p, mind)
+            for item, p, mind in zip(shown, self.examined, minds, strict=False)
+        ]
+        outcomes = self.users(seen, whim)
         for rank, (item, outcome, p) in enumerate(
             zip(shown, outcomes, self.believed, strict=False)
         ):
@@ -170,6 +173,12 @@ class Reference:
         ndcg = ndcg_of(shown, query, self.config.list_length)
         clicked = [outcome > 0 for outcome in outcomes]
         return Session(q, [item.row for item in shown], clicked, ndcg)
+
+    def habits(self, item: Item) -> tuple[float, float]:
+        """Return how likely users are to click an item they examine, and then to leave."""
+        label = int(self.dataset.labels[item.row])
+        click, stop = plain_habits(self.config.users, label, self.dataset.max_label)
+        return click * self.config.click_rate, stop
 
     def serving_score(self) -> Score:
         """Return what the ranker sorts by when it serves."""

@@ -15,7 +15,7 @@ from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.ebrank import PolicyLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users import PositionBased
+from ebrank.simulation.users import PositionBased, parse
 from tests.simulation.comparison import (
     SEED,
     Stepwise,
@@ -26,7 +26,7 @@ from tests.simulation.comparison import (
 from tests.simulation.reference import Reference, numbers
 from tests.simulation.state import Item
 from tests.simulation.tiny import tiny, variants
-from tests.simulation.users import SHOP, Cascade, Impatient, Shoppers
+from tests.simulation.users import SHOP, Impatient, Shoppers
 
 CONFIGS = {
     "the paper's": SimulationConfig(updates=4),
@@ -64,7 +64,11 @@ CONFIGS = {
     ),
     "impatient users": SimulationConfig(updates=3, sessions=130, list_length=6, users=Impatient()),
     "users who scan down": SimulationConfig(
-        updates=3, sessions=150, list_length=7, users=Cascade(), believed=Examination(severity=0.4)
+        updates=3,
+        sessions=150,
+        list_length=7,
+        users=parse("cascade:cutoff=6"),
+        believed=Examination(severity=0.4),
     ),
     "users who buy": SimulationConfig(
         updates=3, sessions=140, users=Shoppers(), behaviors=SHOP, believed=Examination(cutoff=4)
@@ -79,8 +83,19 @@ CONFIGS = {
 }
 
 
-ONLINE = ("dbgd", "mgd", "pdgd")  # no formula rankers: they have a reference of their own
-VARIANTS = [text for text in variants() if not text.startswith(ONLINE)]
+USERS = (
+    "pbm:setting=navigational,severity=0.5,cutoff=4",
+    "pbm:noise=0",
+    "cascade",
+    "cascade:stop=1,setting=perfect",
+    "dcm",
+    "dcm:setting=informational",
+    "dcm:setting=navigational,noise=0.2",
+    "dbn:perseverance=0.7,cutoff=3",
+    "dbn:setting=perfect",
+)
+OTHERS = ("dbgd", "mgd", "pdgd", "toprank")  # rank by no formula, and have their own reference
+VARIANTS = [text for text in variants() if not text.startswith(OTHERS)]
 
 
 @pytest.mark.parametrize("text", VARIANTS)
@@ -127,6 +142,19 @@ def test_whole_run(text: str, config: str) -> None:
     assert_whole_run_agrees(text, CONFIGS[config], data, trial=trial, threads=1 + trial)
 
 
+@pytest.mark.parametrize("users", USERS)
+def test_whole_run_with_other_users(users: str) -> None:
+    config = SimulationConfig(updates=2, sessions=160, users=parse(users))
+    assert_whole_run_agrees("ebrank", config, tiny(seed=len(users)))
+
+
+@pytest.mark.parametrize("users", ["pbm", "dcm:setting=informational"])
+@pytest.mark.parametrize("text", ["ebrank", "ucbrank", "oracle"])
+def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
+    config = SimulationConfig(updates=2, sessions=300, users=parse(users), click_rate=0.15)
+    assert_whole_run_agrees(text, config, tiny(seed=8))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("text", ["ebrank", "random"])
 def test_whole_run_of_several_blocks_of_queries(text: str, threads: int) -> None:
@@ -169,6 +197,14 @@ def ucb_score(model: ScoreModel, item: Item) -> float:
     return click_rate(item, float(model.a[item.row])) + bonus
 
 
+def pbm_score(model: ScoreModel, item: Item) -> float:
+    """S/Ñ + √(N/Ñ)·√(δ/(2Ñ)) with δ = 0.5·log t; what nobody has seen comes first."""
+    if item.E == 0:
+        return 1e9
+    width = math.sqrt(item.n / item.E) * math.sqrt(0.5 * numbers(model, item)[1] / (2 * item.E))
+    return item.c / item.E + width
+
+
 SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
     "bm25": lambda model, item: item.baseline,
     "oracle": lambda model, item: item.relevance,
@@ -180,6 +216,11 @@ SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
     "cftopk:features=concate": lambda model, item: linear_score(model, item, unseen=0.0),
     "prior": lambda model, item: linear_score(model, item, unseen=numbers(model, item)[1]),
     "ucbrank:epsilon=0.5": ucb_score,
+    "smoothedctr": lambda model, item: (
+        (item.c + 5.0 * float(model.serve.parameters[1])) / (item.n + 5.0)
+    ),
+    "pbmucb:delta=0.5": pbm_score,
+    "linucb:alpha=0.7": lambda model, item: numbers(model, item)[0] + 0.7 * numbers(model, item)[1],
 }
 
 

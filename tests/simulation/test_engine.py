@@ -15,7 +15,7 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.simulation import scored
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import _Run, run_trial, simulate
-from tests.simulation.tiny import tiny
+from tests.simulation.tiny import tiny, watched
 
 CONFIG = SimulationConfig(updates=4, sessions=130, warmup_sessions=2)
 BM25 = registry.parse("bm25")
@@ -154,3 +154,18 @@ def test_a_dataset_that_cannot_be_written_to_compiles_nothing_anew() -> None:
             getattr(data, field.name).flags.writeable = False
     run_trial(data, BM25, CONFIG, seed=1, trial=0)
     assert len(scored.run_sessions.signatures) == before  # type: ignore[attr-defined]
+
+
+def test_rare_clicks_leave_lists_measured_by_relevance() -> None:
+    """Who never learns does as well at any click rate, and gets a tenth of the clicks."""
+    data = tiny(sizes=[20] * 9)
+    clicks, ndcg = [], []
+    for rate in (1.0, 0.1):
+        config = SimulationConfig(sessions=3000, updates=2, click_rate=rate)
+        ranker, watch = watched("bm25")
+        ndcg.append(run_trial(data, ranker, config, seed=1, trial=0).test_ndcg.tolist())
+        assert watch.trial is not None
+        assert watch.trial.relevance.max() == 1.0
+        clicks.append(int(watch.trial.stats.clicks.sum()))
+    assert ndcg[0] == ndcg[1]
+    assert 0.08 < clicks[1] / clicks[0] < 0.12

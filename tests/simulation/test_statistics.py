@@ -55,6 +55,7 @@ def outcome(
 
 def eager_clicks(
     relevance: Sequence[float],
+    stopping: Sequence[float],
     examination: Sequence[float],
     minds: Sequence[float],
     length: int,

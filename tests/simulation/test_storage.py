@@ -30,6 +30,7 @@ from ebrank.simulation.storage import (
     read_trial,
     write_trial,
 )
+from ebrank.simulation.users import parse
 from tests.importing import Folder, folder
 
 __all__ = ["folder"]
@@ -120,6 +121,10 @@ def test_the_name_holds_all_that_matters(
         path(seed=2),
         path(data=dataclasses.replace(dataset, labels=labels)),
         path(config=dataclasses.replace(SHORT, discount=0.9)),
+        path(config=dataclasses.replace(SHORT, click_rate=0.9)),
+        path(config=dataclasses.replace(SHORT, users=parse("cascade"))),
+        path(config=dataclasses.replace(SHORT, users=parse("dbn"))),
+        path(config=dataclasses.replace(SHORT, users=parse("dbn:perseverance=0.8"))),
         store.path(EBRANK, 1),
         store.path(BM25, 0),
         store.path(registry.parse("ebrank:epsilon=3"), 0),
@@ -127,7 +132,7 @@ def test_the_name_holds_all_that_matters(
     usual = path()
     assert path() == usual
     monkeypatch.setattr(provenance, "package_stamp", lambda: "another engine")
-    assert len(others | {usual, path()}) == 8
+    assert len(others | {usual, path()}) == 12
 
 
 def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) -> None:
@@ -144,7 +149,7 @@ from ebrank.evidence import Examination
 from ebrank.simulation.users import BROWSE
 from patience import PATIENCE
 
-def rule(relevance, examination, minds, length, key, outcomes):
+def rule(relevance, stopping, examination, minds, length, key, outcomes):
     clicks = 0
     for rank in range(length):
         clicked = clicks < PATIENCE and minds[rank] < examination[rank] * relevance[rank]

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import MutableSequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -13,14 +14,26 @@ from ebrank import streams
 from ebrank.compiled import FirstClass
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
+from ebrank.parameters import param
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
-from ebrank.simulation.users import BROWSE, PositionBased, UserModel, position_based
+from ebrank.simulation.users import (
+    BROWSE,
+    Habits,
+    PositionBased,
+    UserModel,
+    Users,
+    habits_of,
+    known,
+    parse,
+    position_based,
+)
+from ebrank.simulation.users.models import DBN, DCM, Cascade
 from ebrank.testing import check_users
 from ebrank.testing.users import shown
 from tests.simulation.tiny import tiny
-from tests.simulation.users import SHOP, Cascade, Impatient, Shoppers, plain_rule
+from tests.simulation.users import SHOP, Impatient, Shoppers, Shown, plain_habits, plain_rule
 
 SHARE = st.floats(0.0, 1.0)
 SHORT = SimulationConfig(updates=2, sessions=60)
@@ -45,12 +58,11 @@ def test_the_compiled_rule_is_the_plain_one(
     relevance, examination, minds = (np.array(column) for column in zip(*ranks, strict=True))
     length = data.draw(st.integers(0, len(ranks)))
     plain = [0] * len(ranks)
-    position_based(
-        relevance.tolist(), examination.tolist(), minds.tolist(), length, np.uint64(0), plain
-    )
-    compiled = shown(
-        PositionBased().browse.compiled, relevance, examination, minds, length, np.uint64(0)
-    )
+    lists: list[list[float]] = [values.tolist() for values in (relevance, examination, minds)]
+    position_based(lists[0], lists[1], lists[2], length, np.uint64(0), plain)
+    never = np.zeros(len(ranks))
+    arrays = relevance, never, examination, minds
+    compiled = shown(PositionBased().browse.compiled, *arrays, length, np.uint64(0))
     assert compiled[:length].tolist() == plain[:length]
 
 
@@ -58,15 +70,22 @@ USERS: list[tuple[UserModel, Behaviors]] = [
     (PositionBased(), CLICKS),
     (PositionBased(Examination(curve=(0.9, 0.0, 0.5))), CLICKS),
     (Impatient(), CLICKS),
-    (Cascade(), CLICKS),
     (Shoppers(), SHOP),
+    (parse("pbm:severity=0.4,cutoff=3"), CLICKS),
+    (parse("pbm:setting=navigational"), CLICKS),
+    (parse("cascade"), CLICKS),
+    (parse("cascade:stop=1,setting=perfect,cutoff=3"), CLICKS),
+    (parse("dcm"), CLICKS),
+    (parse("dcm:setting=informational,noise=0.1"), CLICKS),
+    (parse("dbn"), CLICKS),
+    (parse("dbn:perseverance=0.5,setting=perfect"), CLICKS),
 ]
 every_user = pytest.mark.parametrize(("users", "behaviors"), USERS, ids=str)
 
 
 @every_user
 def test_users_keep_the_rules(users: UserModel, behaviors: Behaviors) -> None:
-    check_users(users, behaviors, by_curve=True)
+    check_users(users, behaviors, by_curve=not isinstance(users, Cascade | DCM | DBN))
 
 
 @every_user
@@ -75,53 +94,146 @@ def test_users_do_what_their_description_says(users: UserModel, behaviors: Behav
     rng, rule, seen = np.random.default_rng(1), plain_rule(users), set()
     for length in (1, 2, 5, 8) * 100:
         relevance = rng.choice([0.0, 1.0, *rng.random(3)], length)
+        stopping = rng.choice([0.0, 1.0, *rng.random(3)], length)
         curve, minds = users.examination(np.arange(1, length + 1)), rng.random(length)
         key = int(rng.integers(2**63))
-        expected = rule(relevance.tolist(), curve.tolist(), minds.tolist(), key)
-        outcomes = shown(users.browse.compiled, relevance, curve, minds, length, np.uint64(key))
+        arrays = relevance, stopping, curve, minds
+        items = [Shown(*values) for values in zip(*map(np.ndarray.tolist, arrays), strict=True)]
+        expected = rule(items, key)
+        outcomes = shown(users.browse.compiled, *arrays, length, np.uint64(key))
         assert outcomes[:length].tolist() == expected
         seen |= set(expected)
     assert seen == set(range(behaviors.outcomes))
 
 
+# --- habits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_label", [2, 4])
+@every_user
+def test_habits_are_those_published(users: UserModel, behaviors: Behaviors, max_label: int) -> None:
+    click, stop = habits_of(users, max_label)
+    for label in range(max_label + 1):
+        assert (click[label], stop[label]) == plain_habits(users, label, max_label)
+
+
+def test_other_scales_are_between_the_published_ones() -> None:
+    users = parse("dcm:setting=informational")
+    assert [values.tolist() for values in habits_of(users, 1)] == [[0.4, 0.9], [0.1, 0.5]]
+    click, stop = habits_of(users, 3)
+    assert click == pytest.approx([0.4, 0.6 + 0.1 / 3, 0.7 + 0.2 / 3, 0.9])
+    assert stop == pytest.approx([0.1, 0.1 + 0.4 / 3, 0.1 + 0.8 / 3, 0.5])
+
+
+def test_without_a_setting_users_go_by_the_papers_relevance() -> None:
+    """Bit for bit, also on other scales: the default users are those that the paper has."""
+    for max_label in (1, 2, 4, 7):
+        expected = habits_of(PositionBased(), max_label)
+        for name in known():
+            click, stop = habits_of(parse(name), max_label)
+            assert click.tolist() == expected.click.tolist()
+            assert stop.tolist() == {"cascade": [0.5] * (max_label + 1)}.get(name, click.tolist())
+
+
+def test_habits_that_are_no_probabilities_are_refused() -> None:
+    with pytest.raises(ParameterError, match="a probability to click for each of the grades 0 to"):
+        simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=Boastful()))
+
+
+@dataclass(frozen=True)
+class Boastful(Users):
+    """Users with impossible habits."""
+
+    name = "boastful"
+    help = "Click more often than always."
+    excess: float = param(0.5, "how much more", at_least=0)
+
+    @property
+    def browse(self) -> FirstClass:
+        return ODD["eager"]
+
+    def habits(self, max_label: int) -> Habits:
+        return Habits(np.full(max_label + 1, 1.0 + self.excess), np.zeros(max_label + 1))
+
+
+# --- texts ---------------------------------------------------------------------------------------
+
+
+def test_users_have_a_text_form() -> None:
+    assert [str(parse(name)) for name in known()] == ["pbm", "cascade", "dcm", "dbn"]
+    assert parse("pbm") == SimulationConfig().users
+    assert str(parse("dbn:perseverance=0.8,setting=perfect")) == (
+        "dbn:setting=perfect,perseverance=0.8"
+    )
+    own = parse(f"{__name__}:Boastful:excess=2")
+    assert str(own) == f"{__name__}:Boastful:excess=2"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cascad", "no users are called 'cascad'; did you mean cascade"),
+        ("dcm:setting=hurried", "setting takes none or perfect or navigational or informational"),
+        ("cascade:stop=2", "cascade: stop takes a number from 0 to 1, not 2"),
+        ("dcm:stop=1", "dcm has no parameter 'stop'"),
+        ("tests.simulation.users:Impatient", "does not derive from ebrank.simulation.users"),
+    ],
+)
+def test_texts_that_name_no_users_are_refused(text: str, problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        parse(text)
+
+
 # --- the checks notice ---------------------------------------------------------------------------
 
 
-def too_high(relevance: Any, examination: Any, minds: Any, n: Any, key: Any, out: Any) -> None:  # noqa: ANN401
+Seq: TypeAlias = MutableSequence[float]
+Out: TypeAlias = MutableSequence[int]
+
+
+def too_high(
+    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
+) -> None:
     for rank in range(n):
-        out[rank] = 2 * (minds[rank] < examination[rank] * relevance[rank])
+        out[rank] = 2 * (minds[rank] < p[rank] * relevance[rank])
 
 
-def below_zero(relevance: Any, examination: Any, minds: Any, n: Any, key: Any, out: Any) -> None:  # noqa: ANN401
+def below_zero(
+    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
+) -> None:
     for rank in range(n):
-        out[rank] = -(minds[rank] < examination[rank] * relevance[rank])
+        out[rank] = -(minds[rank] < p[rank] * relevance[rank])
 
 
-def forgetful(relevance: Any, examination: Any, minds: Any, n: Any, key: Any, out: Any) -> None:  # noqa: ANN401
+def forgetful(
+    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
+) -> None:
     for rank in range(n):
-        if minds[rank] < examination[rank] * relevance[rank]:
+        if minds[rank] < p[rank] * relevance[rank]:
             out[rank] = 1
 
 
-def beyond(relevance: Any, examination: Any, minds: Any, n: Any, key: Any, out: Any) -> None:  # noqa: ANN401
+def beyond(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
     for rank in range(n + 1):
         out[rank] = minds[0] < 0.5
 
 
-def meddling(relevance: Any, examination: Any, minds: Any, n: Any, key: Any, out: Any) -> None:  # noqa: ANN401
+def meddling(
+    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
+) -> None:
     for rank in range(n):
-        out[rank] = minds[rank] < examination[rank] * relevance[rank]
+        out[rank] = minds[rank] < p[rank] * relevance[rank]
         minds[rank] = 0.0
 
 
-def eager(relevance: Any, examination: Any, minds: Any, n: Any, key: Any, out: Any) -> None:  # noqa: ANN401
+def eager(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
     for rank in range(n):
-        out[rank] = minds[rank] < 1.2 * examination[rank] * relevance[rank]
+        out[rank] = minds[rank] < 1.2 * p[rank] * relevance[rank]
 
 
-def moody(relevance: Any, examination: Any, minds: Any, n: Any, key: Any, out: Any) -> None:  # noqa: ANN401
+def moody(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
     for rank in range(n):
-        likely = examination[rank] * relevance[rank]
+        likely = p[rank] * relevance[rank]
         out[rank] = minds[rank] < likely * (streams.uniform(key) < 0.5)
 
 

@@ -88,6 +88,32 @@ OPTIONS = {
         show_default=True,
         help="Model updates of a trial.",
     ),
+    "users": click.option(
+        "--users",
+        default="pbm",
+        show_default=True,
+        metavar=RANKER,
+        help="Who looks and clicks: pbm (the paper's), cascade, dcm, dbn, or your own as "
+        "MODULE:CLASS. setting=perfect, navigational or informational goes by the literature's "
+        "table, noise=0.2 adds stray clicks, cutoff=10 lets users look that far down.",
+    ),
+    "click_rate": click.option(
+        "--click-rate",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="FACTOR",
+        default=1.0,
+        show_default=True,
+        help="Factor of every click probability: 0.15 makes R go from .015 to .15, as in a shop. "
+        "Lists are measured by R itself.",
+    ),
+    "list_length": click.option(
+        "--list-length",
+        type=click.IntRange(min=1),
+        metavar="NUMBER",
+        default=5,
+        show_default=True,
+        help="Items shown in a list; of these, users look at the first 5 unless --users says more.",
+    ),
     "jobs": click.option(
         "--jobs",
         type=click.IntRange(min=1),
@@ -137,8 +163,19 @@ class SimulationPlan:
         trials = f"{self.trials} trial{'s' if self.trials > 1 else ''}"
         return (
             f"{data.name}: {data.n_queries:,} queries, {data.n_rows:,} rows; "
-            f"{trials} of {sessions:,} sessions, seed {self.seed}"
+            f"{trials} of {sessions:,} sessions, seed {self.seed}{self._conditions()}"
         )
+
+    def _conditions(self) -> str:
+        """Return what is unusual about users and lists."""
+        users, length = str(self.config.users), self.config.list_length
+        rate = self.config.click_rate
+        unusual = {
+            f"users {users}": users != "pbm",
+            f"click rates × {rate:g}": rate != 1,
+            f"lists of {length}": length != 5,
+        }
+        return "".join(f", {what}" for what, said in unusual.items() if said)
 
 
 def given_options() -> str:
@@ -161,6 +198,9 @@ def plan_simulation(
     sessions: int | None,
     eta: float,
     updates: int,
+    users: str,
+    click_rate: float,
+    list_length: int,
     jobs: int,
     out: str | None,
     **about_data: Any,  # noqa: ANN401 (what `ebrank.load` takes)
@@ -168,8 +208,16 @@ def plan_simulation(
     """Load the dataset and return the simulation that the options describe."""
     import ebrank
     from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.users import parse
 
-    config = SimulationConfig(entering_probability=eta, updates=updates, sessions=sessions)
+    config = SimulationConfig(
+        entering_probability=eta,
+        updates=updates,
+        sessions=sessions,
+        users=parse(users),
+        click_rate=click_rate,
+        list_length=list_length,
+    )
     with console.progress("reading") as progress:
         loaded = ebrank.load(dataset, progress=progress, **about_data)
     config.session_count(loaded)  # raises if it is too short

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ebrank.cli._simulation import SimulationPlan
-from ebrank.errors import DataError
+from ebrank.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from ebrank.simulation.config import SimulationConfig
@@ -175,15 +175,21 @@ def _stored_ranker(
 
 
 def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
-    """Return the config that a document describes; users are always those of the command line."""
+    """Return the config that a document describes; users are known by their text."""
     from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.users import parse
 
     names = {field.name for field in fields(SimulationConfig)} - {"users", "believed"}
     numbers = {name: plain[name] for name in names}
     tuples = {name: tuple(v) for name, v in numbers.items() if isinstance(v, list)}
-    config = SimulationConfig(**numbers | tuples)
+    try:
+        config = SimulationConfig(**numbers | tuples, users=parse(plain["users"]))
+    except ParameterError as problem:
+        raise DataError(
+            f"has users that this command does not know: {problem}", path=folder
+        ) from None
     if _plain(config) != plain:
-        raise DataError("has users that this command does not know", path=folder)
+        raise DataError("not a config of this command", path=folder)
     return config
 
 

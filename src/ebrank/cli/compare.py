@@ -65,6 +65,9 @@ OTHER_COLUMNS = 52
 @OPTIONS["sessions"]
 @OPTIONS["eta"]
 @OPTIONS["updates"]
+@OPTIONS["users"]
+@OPTIONS["click_rate"]
+@OPTIONS["list_length"]
 @OPTIONS["jobs"]
 @click.option(
     "--out",

@@ -82,6 +82,9 @@ ANY_FOLDER = "FOLDER"
 )
 @OPTIONS["sessions"]
 @OPTIONS["updates"]
+@OPTIONS["users"]
+@OPTIONS["click_rate"]
+@OPTIONS["list_length"]
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -138,10 +141,18 @@ def make_plan(only: str | None, given: Sequence[str], options: dict[str, Any]) -
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.users import parse
 
+    config = SimulationConfig(
+        users=parse(options.pop("users")),
+        click_rate=options.pop("click_rate"),
+        list_length=options.pop("list_length"),
+        updates=options.pop("updates"),
+        sessions=options.pop("sessions"),
+    )
     return ReproductionPlan(
         catalog.selected(only),
-        SimulationConfig(updates=options.pop("updates"), sessions=options.pop("sessions")),
+        config,
         options.pop("seed"),
         options.pop("trials"),
         tuning.read_given(given),

@@ -8,7 +8,8 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
 from ebrank.parameters import require, require_whole
-from ebrank.simulation.users import PositionBased, UserModel
+from ebrank.simulation.users import UserModel
+from ebrank.simulation.users.models import PBM
 
 LARGEST_SESSIONS = 10**10
 """Each takes some 40 bytes until the trial ends: that many would need 400 GB."""
@@ -28,6 +29,8 @@ class SimulationConfig:
         discount: γ of Cum-NDCG.
         cutoffs: at which Cold- and Warm-NDCG are measured; the first is the headline.
         users: who looks and clicks.
+        click_rate: factor of every click probability of users, as where real click rates are low;
+            lists are still measured by the relevance itself.
         believed: the examination curve that rankers debias clicks with; None for the users' own.
         behaviors: what users may do, and what it is worth; clicks alone by default.
     """
@@ -40,7 +43,8 @@ class SimulationConfig:
     list_length: int = 5
     discount: float = 0.995
     cutoffs: tuple[int, ...] = (5, 1, 3, 10)
-    users: UserModel = field(default_factory=PositionBased)
+    users: UserModel = field(default_factory=PBM)
+    click_rate: float = 1.0
     believed: Examination | None = None
     behaviors: Behaviors = CLICKS
 
@@ -48,6 +52,7 @@ class SimulationConfig:
         """Refuse an impossible experiment."""
         require(0 < self.entering_probability <= 1, "entering_probability must lie in (0, 1]")
         require(0 < self.discount < 1, "discount must lie in (0, 1)")
+        require(0 < self.click_rate <= 1, "click_rate must lie in (0, 1]")
         require_whole(self, "warmup_sessions", at_least=0)
         require_whole(self, "updates", at_least=1)
         require_whole(self, "sessions", at_least=1, optional=True)

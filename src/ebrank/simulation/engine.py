@@ -189,7 +189,9 @@ class _Run:
             exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
             clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
             **self.waiting.waits(self.world)._asdict(),
-            calibration=self.promises.outcome(self.trial.sums(), self.world.relevance),
+            calibration=self.promises.outcome(
+                self.trial.sums(), self.world.click[self.world.grades]
+            ),
             weights=model.weights,
             seconds=seconds[0],
             serving_seconds=seconds[1],

@@ -10,7 +10,8 @@ import numpy as np
 from ebrank.rankers.dbgd import DuelModel, Duels
 from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.pdgd import Pairs, PairwiseModel
-from ebrank.simulation import duels, pairwise, scored
+from ebrank.rankers.toprank import BlockModel
+from ebrank.simulation import blocks, duels, pairwise, scored
 from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.world import World
 from ebrank.threads import map_blocks
@@ -80,6 +81,10 @@ def runner(
         model.lessons.append(Pairs(*log))
         return lambda start, stop: pairwise.run_sessions(
             world, model.linear, browse, eta, key, plan, start, stop, served, log
+        )
+    if isinstance(model, BlockModel):
+        return lambda start, stop: blocks.run_sessions(
+            world, model.pairs, model.delta, browse, eta, key, plan, start, stop, served
         )
     score = model.serve.compiled
     return lambda start, stop: scored.run_sessions(

@@ -36,7 +36,7 @@ class TrialResult:
             for what did not happen until the end. Shape (items,).
         calibration: what the model's Beta prior, half-way through, promised of test queries' items
             that nobody had seen by then but somebody did later, and what came of it: α, β, clicks,
-            exposure and true relevance, shape (items, 5); None without such a prior.
+            exposure and true click probability, shape (items, 5); None without such a prior.
         weights: the last linear model's weights, that of x^b last if it has one; None if none.
         seconds: run time, compilation left out.
         serving_seconds: of these, for the served sessions alone.

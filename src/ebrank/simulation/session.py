@@ -43,6 +43,7 @@ class Sheet(NamedTuple):
 
     rows: Ints
     relevance: Floats
+    stopping: Floats
     minds: Floats
     outcomes: npt.NDArray[np.int8]
     clicked: Bools
@@ -54,6 +55,7 @@ def room_for_sheet(length: int) -> Sheet:
     return Sheet(
         rows=np.empty(length, np.int64),
         relevance=np.empty(length),
+        stopping=np.empty(length),
         minds=np.empty(length),
         outcomes=np.empty(length, np.int8),
         clicked=np.empty(length, np.bool_),
@@ -81,11 +83,14 @@ def show(
     dcg = 0.0
     for rank in range(length):
         row = sheet.rows[rank]
-        sheet.relevance[rank] = world.relevance[row]
+        grade = world.grades[row]
+        sheet.relevance[rank] = world.click[grade]
+        sheet.stopping[rank] = world.stop[grade]
         dcg += world.relevance[row] * world.discounts[rank]
         sheet.minds[rank] = streams.uniform(streams.child(user, row - first))
     browse(
         pointer_to(sheet.relevance, 0),
+        pointer_to(sheet.stopping, 0),
         pointer_to(world.user_curve, 0),
         pointer_to(sheet.minds, 0),
         length,

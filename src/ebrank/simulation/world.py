@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ebrank import streams
 from ebrank.compiled import kernel
@@ -15,6 +16,7 @@ from ebrank.evidence.slots import slot_of, slots_for
 from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
 from ebrank.pointers import pointer_to
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.users import habits_of
 from ebrank.typing import Floats, Ints, SmallInts
 
 LINE = 16
@@ -31,7 +33,8 @@ class World(NamedTuple):
     of a row in that order. `entered_at` is the session of its query at which an item entered, −1
     for those that were there at the start; `first_shown` that of its first impression, −1 before.
     `leaves` numbers a query's rows in a random order, `by_leaf` holds them in that order: the lower
-    leaf precedes among equal scores.
+    leaf precedes among equal scores. `click` and `stop` are the users' habits by grade, clicks at
+    the config's rate; `relevance` is the truth that lists are measured by.
 
     What changes when an item is shown lies side by side in memory: `counts` (see `BehaviorStats`),
     what they are worth by the believed curve, C and E, in units of 2⁻³⁰, `entered_at` and
@@ -44,6 +47,9 @@ class World(NamedTuple):
     leaves: SmallInts
     by_leaf: SmallInts
     relevance: Floats
+    grades: npt.NDArray[np.int8]
+    click: Floats
+    stop: Floats
     ideal: Floats
     entered: Ints
     entered_at: SmallInts
@@ -64,6 +70,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     relevance = relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
     pointers = np.array(dataset.query_pointers)  # kernels are compiled for our own kind
     discounts = examination(ranks)
+    habits = habits_of(config.users, dataset.max_label)
     arrivals, positions, entered = _arrivals(
         pointers, np.uint64(streams.child(key, streams.ARRIVALS)), *config.initial_candidates
     )
@@ -79,6 +86,9 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         leaves=leaves,
         by_leaf=by_leaf,
         relevance=relevance,
+        grades=np.array(dataset.labels),
+        click=habits.click * config.click_rate,
+        stop=habits.stop,
         ideal=ideal_dcg(pointers, relevance, discounts, np.array([len(ranks)]))[:, 0].copy(),
         entered=entered,
         entered_at=state.entered_at,

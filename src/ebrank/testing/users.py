@@ -12,7 +12,7 @@ from ebrank.compiled import kernel
 from ebrank.evidence import Behaviors
 from ebrank.evidence.behaviors import CLICKS
 from ebrank.pointers import pointer_to
-from ebrank.simulation.users import UserModel
+from ebrank.simulation.users import UserModel, Users, habits_of, parse
 from ebrank.testing.plain import plain
 from ebrank.typing import Compiled, Floats
 
@@ -26,7 +26,8 @@ FARTHEST = 5.0
 def check_users(users: UserModel, behaviors: Behaviors = CLICKS, *, by_curve: bool = False) -> None:
     """Show random lists to users and raise where they break a promise.
 
-    Outcomes are those of declared behaviors. They are a pure function of the list, the users' minds
+    Habits are probabilities on every scale of grades, and a text form reads back. Outcomes are
+    those of declared behaviors. They are a pure function of the list, the users' minds
     and the key. Users write what happened at the ranks of the list and nowhere else. Compiled, they
     do what the plain function says. They click more when everything is relevant than when nothing
     is.
@@ -42,15 +43,20 @@ def check_users(users: UserModel, behaviors: Behaviors = CLICKS, *, by_curve: bo
     assert np.all((curve >= 0.0) & (curve <= 1.0)), "examination holds no probabilities"
     assert pickle.loads(pickle.dumps(users)) == users, "a pickled copy of the users is not equal"
     assert " at 0x" not in repr(users), "repr must say what the users are: results are kept by it"
+    for max_label in (1, 2, 4, 9):
+        habits_of(users, max_label)
+    if isinstance(users, Users):
+        assert parse(str(users)) == users, f"{users} reads back as {parse(str(users))!r}"
     browse, slow = users.browse.compiled, plain(users.browse.function)
     total = 0
     for number in range(LISTS):
         length = int(rng.integers(0, LENGTH + 1))
-        relevance, minds = rng.random((2, LENGTH))
+        relevance, stopping, minds = rng.random((3, LENGTH))
         key = np.uint64(rng.integers(2**63))
-        before = relevance.tolist(), curve.tolist(), minds.tolist()
-        outcomes = shown(browse, relevance, curve, minds, length, key)
-        after = relevance.tolist(), curve.tolist(), minds.tolist()
+        read = relevance, stopping, curve, minds
+        before = [values.tolist() for values in read]
+        outcomes = shown(browse, *read, length, key)
+        after = [values.tolist() for values in read]
         assert before == after, f"list {number}: users changed what they only read"
         _check_outcomes(outcomes, length, behaviors)
         expected = [0] * LENGTH
@@ -59,7 +65,7 @@ def check_users(users: UserModel, behaviors: Behaviors = CLICKS, *, by_curve: bo
         assert compiled == [int(outcome) for outcome in expected[:length]], (
             f"list {number}: compiled, users do {compiled}; the plain function does {expected}"
         )
-        again = shown(browse, relevance, curve, minds, length, key)
+        again = shown(browse, *read, length, key)
         assert np.array_equal(outcomes, again), f"list {number}: the same user did something else"
         total += int((outcomes[:length] > 0).sum())
     assert total > 0, "nobody ever clicks"
@@ -83,6 +89,7 @@ UNTOUCHED = -7
 def shown(
     browse: Compiled,
     relevance: Floats,
+    stopping: Floats,
     examination: Floats,
     minds: Floats,
     length: int,
@@ -90,7 +97,7 @@ def shown(
 ) -> Outcomes:
     """Return what a user does with a list; what was not written is `UNTOUCHED`."""
     outcomes: Any = np.full(len(relevance) + 1, UNTOUCHED, np.int8)
-    _show(browse, relevance, examination, minds, length, key, outcomes)
+    _show(browse, relevance, stopping, examination, minds, length, key, outcomes)
     return outcomes  # type: ignore[no-any-return]
 
 
@@ -98,6 +105,7 @@ def shown(
 def _show(
     browse: Compiled,
     relevance: Floats,
+    stopping: Floats,
     examination: Floats,
     minds: Floats,
     length: int,
@@ -106,6 +114,7 @@ def _show(
 ) -> None:
     browse(
         pointer_to(relevance, 0),
+        pointer_to(stopping, 0),
         pointer_to(examination, 0),
         pointer_to(minds, 0),
         length,
@@ -118,12 +127,12 @@ def _check_curve(browse: Compiled, curve: Floats) -> None:
     """An item that is alone in being relevant is clicked as often as its rank is examined."""
     rng = np.random.default_rng(3)
     for rank, p in enumerate(curve):
-        relevance = np.zeros(LENGTH)
+        relevance, never = np.zeros((2, LENGTH))
         relevance[rank] = 1.0
         clicks = 0
         for minds in rng.random((LISTS, LENGTH)):
             key = np.uint64(rng.integers(2**63))
-            clicks += int(shown(browse, relevance, curve, minds, LENGTH, key)[rank] > 0)
+            clicks += int(shown(browse, relevance, never, curve, minds, LENGTH, key)[rank] > 0)
         error = np.sqrt(max(p * (1.0 - p), 1e-9) / LISTS)
         assert abs(clicks / LISTS - p) <= FARTHEST * error, (
             f"rank {rank + 1} is examined with probability {p:.3f}, but {clicks} of {LISTS} users "
@@ -134,9 +143,10 @@ def _check_curve(browse: Compiled, curve: Floats) -> None:
 def _click_rate(browse: Compiled, curve: Floats, relevance: float) -> float:
     """Return how many items of lists that are all alike are clicked."""
     rng = np.random.default_rng(2)
+    alike, never = np.full(LENGTH, relevance), np.zeros(LENGTH)
     clicks = 0
     for _ in range(LISTS):
         minds, key = rng.random(LENGTH), np.uint64(rng.integers(2**63))
-        outcomes = shown(browse, np.full(LENGTH, relevance), curve, minds, LENGTH, key)
+        outcomes = shown(browse, alike, never, curve, minds, LENGTH, key)
         clicks += int((outcomes[:LENGTH] > 0).sum())
     return clicks / (LISTS * LENGTH)

@@ -67,3 +67,22 @@ def side_sums(
         sums[0, n_features + 1] += s * xb
         sums[1, n_features + 1] += t * xb
     return sums
+
+
+@kernel
+def write_widths(
+    features: Features, inverse: Floats, start: int, stop: int, widths: Floats
+) -> None:
+    """Write |M z| with z = (x, 1) for the rows start..stop; `inverse` is M, a lower triangle."""
+    n = features.shape[1]
+    z = np.ones(n + 1)
+    for row in range(start, stop):
+        for j in range(n):
+            z[j] = features[row, j]
+        total = 0.0
+        for i in range(n + 1):
+            product = 0.0
+            for j in range(i + 1):
+                product += inverse[i, j] * z[j]
+            total += product * product
+        widths[row] = np.sqrt(total)

@@ -31,3 +31,8 @@ def ips_perturbed(
 ) -> float:
     """Return a + w·x^b + noise·U with x^b = C/n, or b where the item was never shown."""
     return a + w * (weighted_clicks / shown if shown > 0.0 else b) + noise * streams.uniform(key)
+
+
+def shuffled(a: float, key: np.uint64) -> float:
+    """Return a + U: whole numbers a keep their order, and equal ones are shuffled."""
+    return a + streams.uniform(key)

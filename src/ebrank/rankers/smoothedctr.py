@@ -1,0 +1,60 @@
+"""SmoothedCTR: what a shop does today, the click rate of each item pulled towards that of all.
+
+The score is (c + s·g)/(n + s), with c clicks of n impressions, g the click rate of all items
+together, and a strength s: the mean of a Beta(s·g, s(1 − g)) prior's posterior. It knows neither
+positions nor features, and it does not explore. g is that of train queries at the last update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebrank.formula import Formula
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.model import ScoreModel
+
+
+def smoothed_rate(clicks: float, shown: float, strength: float, mean: float) -> float:
+    """Return (c + s·g)/(n + s)."""
+    return (clicks + strength * mean) / (shown + strength)
+
+
+SMOOTHED = Formula(smoothed_rate, "strength", "mean")
+
+
+@dataclass(frozen=True)
+class SmoothedCTR(Ranker):
+    """Sorts by smoothed click rates."""
+
+    name = "smoothedctr"
+    help = "Sort by each item's click rate, smoothed towards that of all items."
+    settings = ("non-concate",)
+
+    strength: float = param(
+        5.0,
+        "impressions that the mean click rate counts for",
+        at_least=0.001,
+        grid=(1.0, 5.0, 20.0, 50.0, 100.0, 200.0),
+    )
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        """Return a learner that takes the mean anew at every update."""
+        return SmoothedLearner(self.strength, trial)
+
+
+@dataclass
+class SmoothedLearner:
+    """Learns one number: the mean click rate."""
+
+    strength: float
+    trial: Trial
+
+    def update(self) -> ScoreModel:
+        """Return the model; the items have no numbers of their own."""
+        data = self.trial.dataset
+        train = self.trial.sums().rows(data.rows_in("train"))
+        mean = float(train.clicks.sum() / max(train.shown.sum(), 1.0))
+        score = SMOOTHED.bind(strength=self.strength, mean=mean)
+        return ScoreModel(a=np.zeros(data.n_rows), b=np.zeros(1), serve=score, offline=score)

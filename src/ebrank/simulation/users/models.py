@@ -1,0 +1,226 @@
+"""The user models that the command line knows by name: `pbm`, `cascade`, `dcm`, `dbn`.
+
+| name | how users go through a list |
+|---|---|
+| `pbm` | examine each rank k with probability p_k (Richardson, Dominowska and Ragno 2007) |
+| `cascade` | scan down, leave with probability `stop` after a click (Craswell et al. 2008: 1) |
+| `dcm` | scan down, leave after a click with a probability by grade (Guo, Liu and Wang 2009) |
+| `dbn` | like `dcm`, and give up at any rank with 1 − `perseverance` (Chapelle and Zhang 2009) |
+
+What they examine they click with probability R, or as a `setting` of the literature says. Users of
+one's own derive from `Users`, and go by `module:Class`:
+
+>>> users = parse("dcm:setting=informational")
+>>> print(users, users.habits(2).stop)
+dcm:setting=informational [0.1 0.3 0.5]
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, Self
+
+import numpy as np
+
+from ebrank import streams
+from ebrank.compiled import FirstClass
+from ebrank.equations import relevance_probability
+from ebrank.errors import ParameterError
+from ebrank.evidence import Examination
+from ebrank.parameters import Configured, declared, near, param, read_settings, to_text
+from ebrank.plugins import load_class, path_of
+from ebrank.simulation.users.base import BROWSE, POSITION_BASED, Habits
+from ebrank.simulation.users.settings import FIVE, probabilities
+from ebrank.typing import Floats
+
+NOISE = 0.1
+"""ε of the paper's R = ε + (1 − ε)(2^y − 1)/(2^y_max − 1)."""
+
+
+class Users(Configured):
+    """Base of user models that have a text form: frozen dataclasses with parameters.
+
+    Beside these a class has a `name`, a sentence of `help`, `examination` and `browse`, and if need
+    be `habits` (see `UserModel`).
+    """
+
+    @property
+    def examination(self) -> Examination:
+        """The curve that rankers believe; the paper's unless a model says otherwise."""
+        return Examination(cutoff=5)
+
+    @property
+    def browse(self) -> FirstClass:
+        """How they go through a list."""
+        raise TypeError(f"{type(self).__name__} does not say how its users browse")
+
+    def __str__(self) -> str:
+        """Return the text that `parse` reads back, with parameters not at default."""
+        ours = known().get(self.name) is type(self)
+        called = self.name if ours else path_of(type(self))
+        return to_text(called, declared(type(self)), lambda name: getattr(self, name))
+
+    @classmethod
+    def from_text(cls, settings: str, called: str) -> Self:
+        """Return the users with parameters from a text such as `setting=perfect,cutoff=10`."""
+        parameters = {parameter.name: parameter for parameter in declared(cls)}
+        return cls(**read_settings(settings, called, lambda _: parameters))
+
+
+@dataclass(frozen=True)
+class Graded(Users):
+    """What the four models share: how users see the grades, and how far down they look."""
+
+    setting: Literal["none", "perfect", "navigational", "informational"] = param(
+        "none",
+        "click and stop probabilities by grade from the literature; none goes by R",
+        choices=("none", *FIVE),
+    )
+    noise: float | None = param(
+        None,
+        f"click probability at no relevance at all: ε of R, {NOISE:g} by default; with a setting, "
+        "share of the clicks made at random, 0 by default",
+        at_least=0,
+        at_most=1,
+        kind=float,
+    )
+    cutoff: int = param(5, "the last rank that users look at", at_least=1)
+
+    @property
+    def examination(self) -> Examination:
+        """The paper's curve down to the cutoff."""
+        return Examination(cutoff=self.cutoff)
+
+    def habits(self, max_label: int) -> Habits:
+        """Return click and stop probabilities by grade."""
+        if self.setting == "none":
+            grades, noise = np.arange(max_label + 1.0), NOISE if self.noise is None else self.noise
+            relevance = relevance_probability(grades, max_label, noise)
+            return Habits(relevance, self.stopping(relevance))
+        noise = self.noise or 0.0
+        click, stop = probabilities(self.setting, max_label)
+        return Habits(noise + (1.0 - noise) * click, self.stopping(stop))
+
+    def stopping(self, stop: Floats) -> Floats:
+        """Return the probability of leaving after a click, given R or the setting's own."""
+        return stop
+
+
+@dataclass(frozen=True)
+class PBM(Graded):
+    """The paper's users: each rank is examined or not, whatever happens at the others."""
+
+    name = "pbm"
+    help = "Examine each rank with its own probability, whatever happens at the others."
+
+    severity: float = param(1.0, "exponent of the curve 1/log2(rank + 1)", at_least=0)
+
+    @property
+    def examination(self) -> Examination:
+        """How they examine ranks."""
+        return Examination(severity=self.severity, cutoff=self.cutoff)
+
+    @property
+    def browse(self) -> FirstClass:
+        """How they go through a list."""
+        return POSITION_BASED
+
+
+@dataclass(frozen=True)
+class Cascade(Graded):
+    """Users for whom a click is a click: they leave after it as often as not."""
+
+    name = "cascade"
+    help = "Scan down; after a click, leave with a fixed probability."
+
+    stop: float = param(0.5, "probability of leaving after a click", at_least=0, at_most=1)
+
+    @property
+    def browse(self) -> FirstClass:
+        """How they go through a list."""
+        return scan_down(1.0)
+
+    def stopping(self, stop: Floats) -> Floats:
+        """Return the same for all grades."""
+        return np.full(len(stop), self.stop)
+
+
+@dataclass(frozen=True)
+class DCM(Graded):
+    """Users who leave once they have what they came for."""
+
+    name = "dcm"
+    help = "Scan down; after a click, leave with probability R, or the setting's for the grade."
+
+    @property
+    def browse(self) -> FirstClass:
+        """How they go through a list."""
+        return scan_down(1.0)
+
+
+@dataclass(frozen=True)
+class DBN(Graded):
+    """Users who leave once they have what they came for, or lose patience."""
+
+    name = "dbn"
+    help = "Like dcm; after each rank users who have not left give up with 1 − perseverance."
+
+    perseverance: float = param(
+        0.9, "γ: probability of looking at the next rank", at_least=0, at_most=1
+    )
+
+    @property
+    def browse(self) -> FirstClass:
+        """How they go through a list."""
+        return scan_down(self.perseverance)
+
+
+@cache
+def scan_down(perseverance: float) -> FirstClass:
+    """Return how users go through a list who read from the top until they leave or give up."""
+
+    def browse(
+        relevance: Sequence[float],
+        stopping: Sequence[float],
+        examination: Sequence[float],
+        minds: Sequence[float],
+        length: int,
+        key: np.uint64,
+        outcomes: MutableSequence[int],
+    ) -> None:
+        reading = True
+        for rank in range(length):
+            reading = reading and examination[rank] > 0.0
+            clicked = reading and minds[rank] < relevance[rank]
+            outcomes[rank] = clicked
+            if clicked:
+                reading = streams.uniform(streams.child(key, 2 * rank)) >= stopping[rank]
+            if perseverance < 1.0:
+                patient = streams.uniform(streams.child(key, 2 * rank + 1)) < perseverance
+                reading = reading and patient
+
+    return FirstClass(browse, BROWSE)
+
+
+def known() -> dict[str, type[Users]]:
+    """Return ebrank's own user models by name."""
+    models: tuple[type[Users], ...] = (PBM, Cascade, DCM, DBN)
+    return {model.name: model for model in models}
+
+
+def parse(text: str) -> Users:
+    """Return the users that a text such as `dbn:perseverance=0.8` or `module:Class` names.
+
+    >>> str(parse("cascade:stop=1,cutoff=10"))
+    'cascade:cutoff=10,stop=1'
+    """
+    name, _, settings = text.partition(":")
+    if name in known():
+        return known()[name].from_text(settings, name)
+    inside, _, settings = settings.partition(":")
+    if inside and "=" not in inside:
+        path = f"{name}:{inside}"
+        return load_class(path, Users).from_text(settings, path)
+    raise ParameterError(f"no users are called {name!r}{near(name, list(known()))}")
