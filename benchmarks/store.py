@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figure import Figure, best_seconds
-from ebrank.service.core.flusher import Flusher
+from ebrank.service.core.background import Flusher
 from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.service.store.killing import kill_again_and_again

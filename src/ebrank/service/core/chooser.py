@@ -13,9 +13,8 @@ from ebrank.service import api
 from ebrank.service.core import lists
 from ebrank.service.core.exploration import ListKey, Windows
 from ebrank.service.core.lists import Listing, ScoredCandidates
-from ebrank.service.core.packed_strings import encode
 from ebrank.service.core.problems import Problem
-from ebrank.service.core.queries import LiveQuery
+from ebrank.service.core.queries import LiveQuery, encode
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
 from ebrank.typing import Ints

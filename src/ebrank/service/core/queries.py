@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,6 @@ from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
 from ebrank.evidence.stats import COUNT
 from ebrank.priors.base import ItemPrior
 from ebrank.service.core.feature_schema import filled
-from ebrank.service.core.packed_strings import PackedStrings, encode
 from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError
@@ -133,9 +133,10 @@ class LiveQuery:
         if not steps:
             return
         slots = 1 + max(step.slot for step in steps)
-        if slots > self.stats.slots:
-            self.stats = self.stats.widened(slots)
         counts = self.stats.counts
+        if slots > counts.shape[2]:
+            self.stats = self.stats.widened(slots)
+            counts = self.stats.counts
         for row, (_, outcome, slot, amount) in zip(cycle(rows), steps):
             counts[row, outcome, slot] += amount  # ten of them: a loop is faster than an array
         if counting.shows(entry):
@@ -275,3 +276,65 @@ def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint3
     names = (f"{len(query)}:{query}{item}" for item in ids)
     keys = (xxhash.xxh3_64_intdigest(encode(name), seed) >> 32 for name in names)
     return np.fromiter(keys, np.uint32, len(ids))
+
+
+def encode(text: str) -> bytes:
+    """Return a text as bytes; any text, even half a character that no file would take."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")
+
+
+class PackedStrings(Sequence[str]):
+    """A list of short texts that cannot be changed, as one text and where each of them ends.
+
+    A Python string has 50 bytes of its own before its text, which is too much for each item's name.
+
+    >>> names = PackedStrings(["green", "tè nero"])
+    >>> names[1], len(names), list(names.extended(["white"]))
+    ('tè nero', 2, ['green', 'tè nero', 'white'])
+    """
+
+    __slots__ = ("_ends", "_text")
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        encoded = [encode(name) for name in names]
+        self._text = b"".join(encoded)
+        self._ends = np.cumsum([len(name) for name in encoded], dtype=np.uint32)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        end = self._ends[place]
+        begin = self._ends[place - 1] if place % len(self) else 0
+        return _decode(self._text[begin:end])
+
+    def __iter__(self) -> Iterator[str]:
+        begin = 0
+        for end in self._ends.tolist():
+            yield _decode(self._text[begin:end])
+            begin = end
+
+    def at(self, places: Sequence[int]) -> list[str]:
+        """Return the texts at some places, counted from 0: faster than one by one."""
+        chosen = np.asarray(places, np.int64)
+        ends = self._ends[chosen].tolist()
+        begins = np.where(chosen > 0, self._ends[chosen - 1], 0).tolist() if len(chosen) else []
+        text = self._text
+        return [_decode(text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+
+    def extended(self, names: Sequence[str]) -> PackedStrings:
+        """Return these names followed by others."""
+        more, both = PackedStrings(names), PackedStrings()
+        both._text = self._text + more._text
+        both._ends = np.concatenate([self._ends, more._ends + np.uint32(len(self._text))])
+        return both

@@ -17,9 +17,9 @@ from typing import Any
 from ebrank.errors import EBRankError
 from ebrank.extras import import_extra
 from ebrank.service.core.engine import Engine
-from ebrank.service.http.access_log import AccessLog
+from ebrank.service.http.admission import is_loopback
 from ebrank.service.http.app import App
-from ebrank.service.http.auth import is_loopback
+from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 

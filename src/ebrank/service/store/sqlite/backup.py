@@ -13,7 +13,7 @@ import sqlite3
 from pathlib import Path
 
 from ebrank.service.store.base import Progress, StoreError
-from ebrank.service.store.sqlite.connection import connect, told
+from ebrank.service.store.sqlite.database import connect, explained
 from ebrank.service.store.sqlite.folder import NAME, flush_folder
 
 PAGES_AT_ONCE = 2000
@@ -27,7 +27,7 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
     place = _place(target)
     building = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
-        with told(source):
+        with explained(source):
             _copy(source, building, progress)
         with building.open("rb") as file:
             os.fsync(file.fileno())

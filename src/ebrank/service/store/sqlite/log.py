@@ -1,11 +1,17 @@
-"""The log by SQL: writing it with its counters, and reading it back in its order."""
+"""The log by SQL: written with its counters in one transaction, and read back in its order.
+
+Rows name items by their places in their query.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import AsyncIterator, Mapping, Sequence
+import struct
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
+from typing import Any, TypeAlias
 
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import as_written, items_of, shown_items, shows, steps, time_of
@@ -18,11 +24,27 @@ from ebrank.service.store.records import (
     Written,
 )
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
-from ebrank.service.store.sqlite import log_rows, rollup
+from ebrank.service.store.sqlite import rollup
 from ebrank.service.store.sqlite.database import Connections
-from ebrank.service.store.sqlite.items import Advanced, advance, places_of
+from ebrank.service.store.sqlite.items import Advanced, advance, names_of, places_of
 from ebrank.service.store.sqlite.models import active_model
 
+Row: TypeAlias = tuple[Any, ...]
+Names: TypeAlias = Mapping[int, str]
+"""Of items, by their places."""
+
+PAGE = 1000
+"""Numbers read at a time: no read stays open for long, which would keep the WAL from shrinking."""
+
+_RANKINGS = (
+    "SELECT query, seq, id, name, time, model, items, counted, explored, relevance, cost, user, "
+    "would_rank FROM rankings JOIN queries ON query = number"
+)
+_EVENTS = (
+    "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
+    "received, replaces FROM events JOIN queries ON query = number"
+)
+_PAGE = " WHERE seq > ? AND seq <= ? ORDER BY seq"
 _ADD = (
     "INSERT INTO evidence VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
@@ -41,7 +63,6 @@ _LAST_TIME = (
     "coalesce((SELECT received FROM events ORDER BY seq DESC LIMIT 1), 0.0)) FROM state"
 )
 
-
 ACCEPTED = Written("accepted")
 
 
@@ -51,7 +72,7 @@ class SqliteLog:
     def __init__(self, database: Connections) -> None:
         self._database = database
         with database.read() as connection:
-            self._last = log_rows.last_number(connection)
+            self._last = last_number(connection)
 
     async def write(self, operations: Sequence[Operation]) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction."""
@@ -63,21 +84,21 @@ class SqliteLog:
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
         with self._database.read() as connection:
-            return log_rows.ranking(connection, ranking_id)
+            return find_ranking(connection, ranking_id)
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in its order, up to what is its end now."""
         with self._database.read() as connection:
-            begin, end = log_rows.rolled_up(connection), log_rows.last_number(connection)
-        for after, last in log_rows.pages(begin, end):
-            read = partial(log_rows.page, after=after, last=last)
+            begin, end = rolled_up(connection), last_number(connection)
+        for after, last in pages(begin, end):
+            read = partial(page, after=after, last=last)
             for entry in await self._database.read_long(read):
                 yield entry
 
     async def length(self) -> int:
         """Return an upper limit of the log's length: numbers of duplicates are gaps."""
         with self._database.read() as connection:
-            return log_rows.last_number(connection) - log_rows.rolled_up(connection)
+            return last_number(connection) - rolled_up(connection)
 
     async def last_time(self) -> float:
         """Return the time of the latest write, 0 if there is none: clocks may jump back."""
@@ -89,7 +110,13 @@ class SqliteLog:
         oldest = before if minutes_before is None else minutes_before
         return await self._database.write_long(
             lambda connection, writing, stop: rollup.roll_up(
-                connection, writing, stop, before, oldest
+                connection,
+                writing,
+                stop,
+                after=rolled_up(connection),
+                end=last_number(connection),
+                before=before,
+                oldest_minute=oldest,
             )
         )
 
@@ -166,7 +193,7 @@ def _insert_rankings(
     placed: Sequence[Mapping[str, int]],
 ) -> None:
     rows = [
-        log_rows.ranking_row(seq, entry, known[entry.query].number, places)
+        ranking_row(seq, entry, known[entry.query].number, places)
         for (seq, entry), places in zip(numbered, placed, strict=True)
         if isinstance(entry, RankingEntry)
     ]
@@ -193,10 +220,7 @@ def _insert_events(
         return {}
     connection.executemany(
         _EVENT,
-        [
-            log_rows.event_row(seq, event, known[event.query].number, place)
-            for seq, event, place in events
-        ],
+        [event_row(seq, event, known[event.query].number, place) for seq, event, place in events],
     )
     sql = "SELECT seq, shows, outcome, replaces FROM events WHERE seq >= ?"
     logged = {row[0]: row[1:] for row in connection.execute(sql, (begin,))}
@@ -212,3 +236,130 @@ def _why(connection: sqlite3.Connection, seq: int, event: EventEntry) -> str:
     sql = "SELECT 1 FROM events WHERE event_id = ? AND seq < ?"
     seen = connection.execute(sql, (event.event_id, seq)).fetchone()
     return ALREADY_COUNTED if seen is None else ID_SEEN
+
+
+def last_number(connection: sqlite3.Connection) -> int:
+    """Return the number of the log's last entry, be it rolled up."""
+    return int(
+        connection.execute(
+            "SELECT max(rolled_up, coalesce((SELECT max(seq) FROM rankings), 0), "
+            "coalesce((SELECT max(seq) FROM events), 0)) FROM state"
+        ).fetchone()[0]
+    )
+
+
+def rolled_up(connection: sqlite3.Connection) -> int:
+    """Return the number of the last entry that was rolled up."""
+    return int(connection.execute("SELECT rolled_up FROM state").fetchone()[0])
+
+
+def pages(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the borders of pages of numbers after one and up to another."""
+    for after in range(begin, end, PAGE):
+        yield after, min(after + PAGE, end)
+
+
+def page(connection: sqlite3.Connection, after: int, last: int) -> list[Operation]:
+    """Return the entries with numbers after one and up to another, in order."""
+    rankings = connection.execute(_RANKINGS + _PAGE, (after, last)).fetchall()
+    events = connection.execute(_EVENTS + _PAGE, (after, last)).fetchall()
+    places: dict[int, set[int]] = {}
+    for row in rankings:
+        places.setdefault(row[0], set()).update(_listed(row[6]), _listed(row[12]))
+    for row in events:
+        places.setdefault(row[0], set()).add(row[5])
+    names = {query: names_of(connection, query, list(some)) for query, some in places.items()}
+    numbered: list[tuple[int, Operation]] = [
+        *((row[1], _ranking(row, names[row[0]])) for row in rankings),
+        *((row[1], _event(row, names[row[0]])) for row in events),
+    ]
+    numbered.sort(key=lambda entry: entry[0])
+    return [entry for _, entry in numbered]
+
+
+def find_ranking(connection: sqlite3.Connection, ranking_id: str) -> RankingEntry | None:
+    """Return a list that is still in the log."""
+    row = connection.execute(f"{_RANKINGS} WHERE id = ?", (ranking_id,)).fetchone()
+    if row is None:
+        return None
+    places = [*_listed(row[6]), *_listed(row[12])]
+    return _ranking(row, names_of(connection, row[0], places))
+
+
+def ranking_row(seq: int, entry: RankingEntry, query: int, places: Mapping[str, int]) -> Row:
+    """Return the row of a list, given where its items stand."""
+    return (
+        seq,
+        entry.id,
+        query,
+        entry.time,
+        entry.model,
+        _text(places[item] for item in entry.items),
+        entry.counted,
+        bytes(entry.explored),
+        struct.pack(f"<{len(entry.relevance)}d", *entry.relevance),
+        entry.cost,
+        entry.user,
+        _text(places[item] for item in entry.would_rank) if entry.would_rank else None,
+    )
+
+
+def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
+    """Return the row of an event, without what it replaces."""
+    return (
+        seq,
+        entry.event_id,
+        entry.ranking_id,
+        query,
+        place,
+        entry.type,
+        entry.rank,
+        entry.outcome,
+        entry.shows,
+        entry.time,
+        entry.received,
+    )
+
+
+def _ranking(row: Row, names: Names) -> RankingEntry:
+    _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
+    cost, user, would_rank = rest
+    return RankingEntry(
+        id=name,
+        query=query,
+        time=time,
+        model=model,
+        items=tuple(names[place] for place in _listed(items)),
+        counted=bool(counted),
+        explored=tuple(map(bool, explored)),
+        relevance=struct.unpack(f"<{len(relevance) // 8}d", relevance),
+        cost=cost,
+        user=user,
+        would_rank=tuple(names[place] for place in _listed(would_rank)),
+    )
+
+
+def _event(row: Row, names: Names) -> EventEntry:
+    _, _, event_id, ranking_id, query, place, kind, rank, outcome, shows, *rest = row
+    time, received, replaces = rest
+    return EventEntry(
+        event_id,
+        ranking_id,
+        query,
+        names[place],
+        kind,
+        rank,
+        outcome,
+        bool(shows),
+        time,
+        received,
+        replaces,
+    )
+
+
+def _text(places: Iterable[int]) -> str:
+    return f"[{','.join(map(str, places))}]"
+
+
+def _listed(places: str | None) -> Sequence[int]:
+    return [] if places is None else json.loads(places)

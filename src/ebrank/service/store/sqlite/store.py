@@ -36,14 +36,11 @@ class SqliteStore:
         self._place = path
         self._building = _beside(path) if mode == "new" else None
         self.database = _opened(self._building or path, mode)
+        self.flush = self.database.flush
         self.items = SqliteItems(self.database)
         self.log = SqliteLog(self.database)
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
-
-    async def flush(self) -> None:
-        """Return when all earlier writes are on disk; others may write meanwhile."""
-        await self.database.flush()
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
         """Copy the store, as it is at one moment, to a new file or into a folder."""
