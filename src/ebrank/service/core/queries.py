@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import accumulate
 from typing import overload
 
 import numpy as np
@@ -53,6 +54,7 @@ class LiveQuery:
     """
 
     __slots__ = (
+        "_candidates",
         "_prior",
         "_prior_version",
         "_seed",
@@ -75,6 +77,7 @@ class LiveQuery:
         self.tie_keys = _tie_keys(state.query, state.ids, seed)
         self.earned = np.full(len(state.ids), np.nan, np.float32)
         self.explored_first = np.zeros(len(state.ids), np.bool_)
+        self._candidates: Ints | None = None
         self._prior: ItemPrior | None = None
         self._prior_version = -1
         self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
@@ -91,8 +94,10 @@ class LiveQuery:
 
     @property
     def candidates(self) -> Ints:
-        """Ints of the items that are candidates now, rising."""
-        return np.flatnonzero(self.state.active)
+        """Rows of the items that are candidates now, rising."""
+        if self._candidates is None:
+            self._candidates = np.flatnonzero(self.state.active)
+        return self._candidates
 
     def prior(self, model: Model) -> ItemPrior:
         """Return the prior of the candidates, computed once for a model and a set of candidates."""
@@ -129,21 +134,19 @@ class LiveQuery:
 
     def add(self, entry: Operation, rows: Sequence[int]) -> None:
         """Add what an entry of the log adds to the counts of its items, in these rows."""
-        steps = counting.steps(entry)
+        steps = counting.steps(entry, rows)
         if not steps:
             return
-        slots = 1 + max(step.slot for step in steps)
-        counts = self.stats.counts
+        counts, slots = self.stats.counts, 1 + steps[-1][2]
         if slots > counts.shape[2]:
             self.stats = self.stats.widened(slots)
             counts = self.stats.counts
-        for row, (_, outcome, slot, amount) in zip(cycle(rows), steps):
+        for row, outcome, slot, amount in steps:
             counts[row, outcome, slot] += amount  # ten of them: a loop is faster than an array
-        if counting.shows(entry):
-            first_shown, time = self.state.first_shown, counting.time_of(entry)
-            for row in rows:
-                if math.isnan(first_shown[row]):
-                    first_shown[row] = time
+        first_shown = self.state.first_shown
+        for row in counting.shown(entry, rows):
+            if math.isnan(first_shown[row]):
+                first_shown[row] = counting.time_of(entry)
 
     def hint(self, rows: Sequence[int]) -> Hint:
         """Return what is known of the items in these rows, for an entry that names them."""
@@ -165,7 +168,7 @@ class LiveQuery:
 
     def _changed(self) -> None:
         """Forget what was computed for another set of candidates."""
-        self._prior = None
+        self._candidates = self._prior = None
 
 
 class Queries:
@@ -302,7 +305,7 @@ class PackedStrings(Sequence[str]):
     def __init__(self, names: Sequence[str] = ()) -> None:
         encoded = [encode(name) for name in names]
         self._text = b"".join(encoded)
-        self._ends = np.cumsum([len(name) for name in encoded], dtype=np.uint32)
+        self._ends = array("I", accumulate(map(len, encoded)))  # indexed faster than NumPy's
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -320,21 +323,18 @@ class PackedStrings(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         begin = 0
-        for end in self._ends.tolist():
+        for end in self._ends:
             yield _decode(self._text[begin:end])
             begin = end
 
     def at(self, places: Sequence[int]) -> list[str]:
         """Return the texts at some places, counted from 0: faster than one by one."""
-        chosen = np.asarray(places, np.int64)
-        ends = self._ends[chosen].tolist()
-        begins = np.where(chosen > 0, self._ends[chosen - 1], 0).tolist() if len(chosen) else []
-        text = self._text
-        return [_decode(text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+        text, ends = self._text, self._ends
+        return [_decode(text[ends[at - 1] if at else 0 : ends[at]]) for at in places]
 
     def extended(self, names: Sequence[str]) -> PackedStrings:
         """Return these names followed by others."""
         more, both = PackedStrings(names), PackedStrings()
         both._text = self._text + more._text
-        both._ends = np.concatenate([self._ends, more._ends + np.uint32(len(self._text))])
+        both._ends = self._ends + array("I", (len(self._text) + end for end in more._ends))
         return both

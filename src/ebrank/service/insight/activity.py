@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import bisect
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -69,33 +70,40 @@ class Activity:
     def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
         """Count a list; call it before its steps are added to the counters."""
         rows, new = served.rows, self._new(live, served.rows, entry.time)
-        unseen = np.isnan(live.state.first_shown[rows])
-        live.explored_first[rows] |= unseen & served.explored
+        explored = np.count_nonzero(served.explored)
+        if explored:
+            unseen = np.isnan(live.state.first_shown[rows])
+            live.explored_first[rows] |= unseen & served.explored
+        waiting = np.isnan(live.earned[rows])
+        if np.count_nonzero(waiting):
+            deserved = rows[~served.explored & waiting]
+            live.earned[deserved] = entry.time - live.state.entered[deserved]
         p = self._examination[: len(rows)] * entry.counted
-        deserved = rows[~served.explored & np.isnan(live.earned[rows])]
-        live.earned[deserved] = entry.time - live.state.entered[deserved]
         self._count(rankings=1)
         self._book.add(
             entry.time,
             rankings=1,
-            exposure_new=float(p[new].sum()),
-            exposure_old=float(p[~new].sum()),
+            exposure_new=float(p @ new),
+            exposure_old=float(p @ ~new),
             exploration_cost=served.cost,
-            explored=int(served.explored.sum()),
+            explored=int(explored),
         )
 
     def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
         """Count an event that was accepted; the first behavior on an impression is its click."""
+        sums = self._book.sums(entry.received)
         new = live.state.entered[row] > entry.received - self._new_seconds
-        age = "new" if new else "old"
-        clicked = written.outcome > 0 and not written.replaces
-        self._count(events=1, clicks=int(clicked))
-        values = {"events": 1.0}
-        if clicked:
-            values |= {"clicks": 1.0, f"clicks_{age}": 1.0}
+        self._totals["events"] += 1
+        sums["events"] += 1.0
+        if written.outcome and not written.replaces:
+            self._totals["clicks"] += 1
+            sums["clicks"] += 1.0
+            sums["clicks_new" if new else "clicks_old"] += 1.0
         if written.shows:
-            values[f"exposure_{age}"] = float(self._examination[entry.rank - 1])
-        self._book.add(entry.received, **values)
+            sums["exposure_new" if new else "exposure_old"] += self._examination.item(
+                entry.rank - 1
+            )
+        self._changed = True
 
     def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
         """Compare a list that was served with the one EBRank would have served."""
@@ -146,22 +154,30 @@ class MinuteBook:
     """Sums that are not yet in the store."""
 
     def __init__(self) -> None:
-        self._minutes: dict[float, dict[str, float]] = {}
+        self._minutes: dict[float, defaultdict[str, float]] = {}
+
+    def sums(self, time: float) -> defaultdict[str, float]:
+        """Return the sums of the minute of a time, to add to."""
+        start = time // 60.0 * 60.0
+        sums = self._minutes.get(start)
+        if sums is None:
+            sums = self._minutes[start] = defaultdict(float)
+        return sums
 
     def add(self, time: float, **values: float) -> None:
         """Add values to the minute of a time."""
-        sums = self._minutes.setdefault(time // 60.0 * 60.0, {})
+        sums = self.sums(time)
         for name, value in values.items():
-            sums[name] = sums.get(name, 0.0) + value
+            sums[name] += value
 
     def latency(self, time: float, seconds: float) -> None:
         """Count an answer that took so long."""
         place = min(bisect.bisect_left(_EDGES, seconds * 1000.0), _CLASSES - 1)
-        self.add(time, **{f"{_LATENCY}{place}": 1.0})
+        self.sums(time)[f"{_LATENCY}{place}"] += 1.0
 
     def taken(self) -> list[Minute]:
         """Return what was added since the last call."""
-        minutes = [Minute(start, values) for start, values in sorted(self._minutes.items())]
+        minutes = [Minute(start, dict(values)) for start, values in sorted(self._minutes.items())]
         self._minutes = {}
         return minutes
 

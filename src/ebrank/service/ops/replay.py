@@ -83,13 +83,15 @@ class _Rebuilt:
     first_shown: Floats
 
     def add(self, entry: Operation, report: ReplayReport) -> None:
-        for step in counting.steps(entry):
-            place = self.places.get(step.item)
-            if place is None:
-                _note(report, Difference(entry.query, step.item, "item", None, 1.0))
-                continue
-            self.counts[place, step.outcome, step.slot] += step.amount
-            if counting.shows(entry) and math.isnan(self.first_shown[place]):
+        names = counting.items_of(entry)
+        for name, outcome, slot, amount in counting.steps(entry, names):
+            if name in self.places:
+                self.counts[self.places[name], outcome, slot] += amount
+            else:
+                _note(report, Difference(entry.query, name, "item", None, 1.0))
+        for name in counting.shown(entry, names):
+            place = self.places.get(name)
+            if place is not None and math.isnan(self.first_shown[place]):
                 self.first_shown[place] = counting.time_of(entry)
 
 

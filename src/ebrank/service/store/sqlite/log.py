@@ -14,7 +14,7 @@ from itertools import compress
 from typing import Any, TypeAlias
 
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.counting import as_written, items_of, shown_items, shows, steps, time_of
+from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
@@ -50,12 +50,14 @@ _ADD = (
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
 )
 _RANKING = "INSERT INTO rankings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-# An event shows its item if none before it did, and counts if it is better than those before it.
-_EVENT = """INSERT INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, iif(?8 > best, ?8, 0),
-    iif(?8 > best, best, 0), ?9 AND NOT shown, ?10, ?11 FROM (
-        SELECT coalesce(max(outcome), 0) AS best, coalesce(max(shows), 0) AS shown
-        FROM events WHERE ranking_id = ?3 AND place = ?5)
-    WHERE true ON CONFLICT DO NOTHING"""
+# An event counts if it is better than those before it, and shows its item if none of them did.
+# Scalar subqueries: a SELECT from the table it inserts into would be copied first.
+_BEFORE = "FROM events WHERE ranking_id = ?3 AND place = ?5"
+_EVENT = f"""INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+    iif(EXISTS (SELECT 1 {_BEFORE} AND outcome >= ?8), 0, ?8),
+    (SELECT iif(max(outcome) < ?8, max(outcome), 0) {_BEFORE}),
+    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11)
+    ON CONFLICT DO NOTHING"""
 _SHOWN = "UPDATE items SET first_shown = ? WHERE query = ? AND place = ? AND first_shown IS NULL"
 _LAST_TIME = (
     "SELECT max(last_time, "
@@ -131,13 +133,13 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
     odd = _insert_events(connection, numbered, known, placed, begin)
     written = [odd.get(seq, ACCEPTED) for seq, _ in numbered]
     counts: dict[tuple[int, int, int, int], int] = {}
-    shown: list[tuple[float, int, int]] = []
+    unseen: list[tuple[float, int, int]] = []
     for entry, became, places in zip(operations, written, placed, strict=True):
         if became.status == "accepted":
-            _count(as_written(entry, became), known[entry.query].number, places, counts, shown)
+            _count(as_written(entry, became), known[entry.query].number, places, counts, unseen)
     connection.executemany(_ADD, [(*key, amount) for key, amount in counts.items() if amount])
-    if shown:
-        connection.executemany(_SHOWN, shown)
+    if unseen:
+        connection.executemany(_SHOWN, unseen)
     model = next(iter(known.values())).model if known else active_model(connection)
     return Commit(written, {query: one.version for query, one in known.items()}, model)
 
@@ -146,12 +148,14 @@ def _placed(
     connection: sqlite3.Connection,
     operations: Sequence[Operation],
     known: Mapping[str, Advanced],
-) -> list[Mapping[str, int]]:
+) -> list[Sequence[int]]:
     """Return for each operation where the items that it names stand."""
     names: dict[str, dict[str, None]] = {}
     for entry in operations:
         if entry.hint is None:
             names.setdefault(entry.query, {}).update(dict.fromkeys(items_of(entry)))
+        elif len(entry.hint.places) != len(items_of(entry)):
+            raise ValueError(f"a hint of {len(entry.hint.places)} places for other items: {entry}")
     looked_up = {
         query: places_of(connection, known[query].number, list(some))
         for query, some in names.items()
@@ -161,9 +165,9 @@ def _placed(
             if name not in looked_up[query]:
                 raise StoreError(f"query {query!r} has no item {name!r}; nothing was stored")
     return [
-        looked_up[entry.query]
+        [looked_up[entry.query][name] for name in items_of(entry)]
         if entry.hint is None
-        else dict(zip(items_of(entry), entry.hint.places, strict=True))
+        else entry.hint.places
         for entry in operations
     ]
 
@@ -171,26 +175,25 @@ def _placed(
 def _count(
     entry: Operation,
     query: int,
-    places: Mapping[str, int],
+    places: Sequence[int],
     counts: dict[tuple[int, int, int, int], int],
-    shown: list[tuple[float, int, int]],
+    unseen: list[tuple[float, int, int]],
 ) -> None:
     """Add what an entry adds to counts, and when it showed items that may have been unseen."""
-    for item, outcome, slot, amount in steps(entry):
-        key = (query, places[item], outcome, slot)
+    for place, outcome, slot, amount in steps(entry, places):
+        key = (query, place, outcome, slot)
         counts[key] = counts.get(key, 0) + amount
-    if shows(entry):
-        time, items = time_of(entry), shown_items(entry)
-        if entry.hint is not None:
-            items = tuple(compress(items, entry.hint.unseen))
-        shown += [(time, query, places[item]) for item in items]
+    now_shown: Iterable[int] = shown(entry, places)
+    if entry.hint is not None:
+        now_shown = compress(now_shown, entry.hint.unseen)
+    unseen += [(time_of(entry), query, place) for place in now_shown]
 
 
 def _insert_rankings(
     connection: sqlite3.Connection,
     numbered: Sequence[tuple[int, Operation]],
     known: Mapping[str, Advanced],
-    placed: Sequence[Mapping[str, int]],
+    placed: Sequence[Sequence[int]],
 ) -> None:
     rows = [
         ranking_row(seq, entry, known[entry.query].number, places)
@@ -207,12 +210,12 @@ def _insert_events(
     connection: sqlite3.Connection,
     numbered: Sequence[tuple[int, Operation]],
     known: Mapping[str, Advanced],
-    placed: Sequence[Mapping[str, int]],
+    placed: Sequence[Sequence[int]],
     begin: int,
 ) -> dict[int, Written]:
     """Insert those that are new, and return by their numbers what became of all."""
     events = [
-        (seq, entry, places[entry.item])
+        (seq, entry, places[0])
         for (seq, entry), places in zip(numbered, placed, strict=True)
         if isinstance(entry, EventEntry)
     ]
@@ -223,13 +226,14 @@ def _insert_events(
         [event_row(seq, event, known[event.query].number, place) for seq, event, place in events],
     )
     sql = "SELECT seq, shows, outcome, replaces FROM events WHERE seq >= ?"
-    logged = {row[0]: row[1:] for row in connection.execute(sql, (begin,))}
-    return {
-        seq: Written("accepted", "", bool(logged[seq][0]), *logged[seq][1:])
-        if seq in logged
-        else Written("duplicate", _why(connection, seq, event))
-        for seq, event, _ in events
+    became = {
+        seq: Written("accepted", "", bool(shows), outcome, replaces)
+        for seq, shows, outcome, replaces in connection.execute(sql, (begin,))
     }
+    for seq, event, _ in events:
+        if seq not in became:
+            became[seq] = Written("duplicate", _why(connection, seq, event))
+    return became
 
 
 def _why(connection: sqlite3.Connection, seq: int, event: EventEntry) -> str:
@@ -286,21 +290,22 @@ def find_ranking(connection: sqlite3.Connection, ranking_id: str) -> RankingEntr
     return _ranking(row, names_of(connection, row[0], places))
 
 
-def ranking_row(seq: int, entry: RankingEntry, query: int, places: Mapping[str, int]) -> Row:
-    """Return the row of a list, given where its items stand."""
+def ranking_row(seq: int, entry: RankingEntry, query: int, places: Sequence[int]) -> Row:
+    """Return the row of a list, given where its items stand, and then those it would have had."""
+    length = len(entry.items)
     return (
         seq,
         entry.id,
         query,
         entry.time,
         entry.model,
-        _text(places[item] for item in entry.items),
+        _text(places[:length]),
         entry.counted,
         bytes(entry.explored),
         struct.pack(f"<{len(entry.relevance)}d", *entry.relevance),
         entry.cost,
         entry.user,
-        _text(places[item] for item in entry.would_rank) if entry.would_rank else None,
+        _text(places[length:]) if entry.would_rank else None,
     )
 
 
