@@ -1,4 +1,4 @@
-"""Pointers into arrays: for functions that kernels are handed as arguments, and for the cache.
+"""Pointers: into arrays for functions that kernels are handed, and to such functions.
 
 An array handed to such a function is copied as a header of seven words and counted as a reference;
 a pointer is one word. Pointers are indexed like arrays, so the same plain function takes either.
@@ -48,3 +48,23 @@ def _row(builder: Any, header: Any, row: Any) -> Any:  # noqa: ANN401
     stride = cgutils.unpack_tuple(builder, header.strides)[0]
     start = builder.bitcast(header.data, ir.IntType(8).as_pointer())
     return builder.gep(start, [builder.mul(row, stride)])
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def score_at(
+    typing_context: Any,  # noqa: ANN401
+    address: Any,  # noqa: ANN401
+    arguments: Any,  # noqa: ANN401
+) -> tuple[Any, Callable[..., Any]]:
+    """Call the compiled score at an address with a tuple of arguments (`ebrank.formula.SCORE`).
+
+    Numba takes some ten microseconds to look at a function that it is handed, and none to look at
+    a number. The caller keeps the function alive.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ANN401
+        values = cgutils.unpack_tuple(builder, given[1])
+        kind = ir.FunctionType(ir.DoubleType(), [value.type for value in values])
+        return builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
+
+    return types.float64(types.intp, arguments), generate

@@ -132,7 +132,7 @@ class EBRanker:
         draw_keys: Keys | None = None,
     ) -> Ranking:
         """Return what `rank` returns, given the prior: it changes far less often than behavior."""
-        from ebrank.scoring import scores  # Numba takes a while to import
+        from ebrank.scoring import several_scores  # Numba takes a while to import
 
         require(len(prior.a) == len(behavior), "the prior is not one of these candidates")
         check_whole("k", k, at_least=1, optional=True)
@@ -142,8 +142,8 @@ class EBRanker:
         draws = None
         if policy.noisy:
             draws = _draw_keys(keys) if draw_keys is None else draw_keys
-        total = scores(policy.score, prior, behavior, curve, draws)
-        relevance = scores(policy.relevance, prior, behavior, curve)
+        wanted = policy.score, policy.relevance
+        total, relevance = several_scores(wanted, prior, behavior, curve, draws)
         order = np.lexsort((keys, -total))[:k]
         return Ranking(order, Candidates(policy, prior, behavior, curve, relevance, total))
 

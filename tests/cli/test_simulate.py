@@ -37,7 +37,14 @@ def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
         stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, stderr
     document = json.loads(stdout)
-    assert list(document) == ["cold_ndcg", "warm_ndcg", "cum_ndcg", "sessions", "seconds"]
+    assert list(document) == [
+        "cold_ndcg",
+        "warm_ndcg",
+        "cum_ndcg",
+        "run_ndcg",
+        "sessions",
+        "seconds",
+    ]
     config = SimulationConfig(entering_probability=0.5, sessions=80, updates=4)
     expected = simulate(
         ebrank.load("mq2007-like", scale=0.01),
@@ -46,7 +53,7 @@ def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
         seed=5,
         trials=2,
     )
-    for metric in ("cold_ndcg", "warm_ndcg", "cum_ndcg"):
+    for metric in ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg"):
         values = getattr(expected, metric)
         assert document[metric] == {"mean": values.mean(), "trials": values.tolist()}
     assert document["sessions"] == 80
@@ -64,9 +71,9 @@ def test_a_table_for_people() -> None:
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[0].startswith("mq2007-like×0.01: 16 queries, 679 rows; 2 trials of 80 sessions")
-    assert lines[1].split() == ["ranker", "cold", "warm", "cum", "seconds"]
+    assert lines[1].split() == ["ranker", "cold", "warm", "cum", "run"]
     assert lines[3].split()[0] == "bm25"
-    assert lines[3].count(" ± ") == 3
+    assert lines[3].count(" ± ") == 4
     assert [lines[4].split()[0], lines[5].strip()] == ["ebrank:epsilon=0.5,", "estimator=exposure"]
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in done.stdout

@@ -173,6 +173,7 @@ def test_holm_refuses_what_is_no_probability() -> None:
 class FakeTrial:
     cold_by_query: Floats
     warm_by_query: Floats
+    run_by_query: Floats
     test_queries: Ints
     test_ndcg: Floats
 
@@ -195,7 +196,7 @@ def fake_result(ranker: str, seed: int, trials: int = 3) -> FakeResult:
 
     def trial(i: int) -> FakeTrial:
         asked = np.random.default_rng(i).integers(20, 32, 50)
-        return FakeTrial(rng.random(12), rng.random(12), asked, rng.random(50))
+        return FakeTrial(rng.random(12), rng.random(12), rng.random(12), asked, rng.random(50))
 
     return FakeResult(ranker, tuple(map(trial, range(trials))))
 
@@ -228,6 +229,14 @@ def test_cum_adds_up_to_the_difference_of_the_cum_ndcg() -> None:
     compared = compare(a, b, "cum_ndcg")
     assert compared.difference == pytest.approx(totals[0] - totals[1])
     assert compared.p_value == fisher_randomization(list(by_query.values()))
+
+
+def test_shares_of_run_ndcg_add_up() -> None:
+    a, b = fake_result("a", 1), fake_result("b", 2)
+    totals = [np.mean([trial.run_by_query.sum() for trial in r.trials]) for r in (a, b)]
+    compared = compare(a, b, "run_ndcg")
+    assert compared.difference == pytest.approx(totals[0] - totals[1])
+    assert compared.queries == 12
 
 
 def test_only_runs_with_the_same_queries_are_compared() -> None:

@@ -26,7 +26,7 @@ def test_several_datasets_share_two_tables_and_name_their_own(
     document = assembly.document("x", plan, [part, part])
     first, second = document.tables
     assert (first.name, len(first.rows)) == ("table1", 2)
-    assert (second.name, len(second.columns), len(second.rows)) == ("table2", 7, 20)
+    assert (second.name, len(second.columns), len(second.rows)) == ("table2", 9, 20)
     names = [table.name for table in document.datasets[0].tables]
     assert "table2-mq2007-like-0.02" not in names
     assert "table3-mq2007-like-0.02" in names

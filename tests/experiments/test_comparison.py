@@ -61,7 +61,7 @@ def test_sharing_a_letter_means_no_significant_difference(
 
 
 def test_pairs_tell_the_differences_of_the_means(found: Comparison) -> None:
-    assert len(found.pairs) == 3 * 10
+    assert len(found.pairs) == 4 * 10
     by_name = {result.ranker: result for result in found.results}
     for pair in found.pairs:
         means = [getattr(by_name[name], pair.metric).mean() for name in (pair.a, pair.b)]

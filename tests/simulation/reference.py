@@ -213,7 +213,13 @@ class Reference:
     def measure(self, sessions: int) -> None:
         """Evaluate the model on the test queries, and the lists served to them so far."""
         self.checkpoints.append(
-            Checkpoint(sessions, self.cum_ndcg(), self.offline(cold=True), self.offline(cold=False))
+            Checkpoint(
+                sessions,
+                self.cum_ndcg(),
+                self.run_ndcg(),
+                self.offline(cold=True),
+                self.offline(cold=False),
+            )
         )
 
     def look(self) -> None:
@@ -237,6 +243,11 @@ class Reference:
         return math.fsum(
             self.config.discount ** (t - tau) * ndcg for tau, ndcg in enumerate(served, start=1)
         )
+
+    def run_ndcg(self) -> float:
+        """Return the mean NDCG of the sessions on test queries; NaN before any."""
+        served = [session.ndcg for session in self.log if self.split(session) == "test"]
+        return math.fsum(served) / len(served) if served else math.nan
 
     def offline(self, cold: bool) -> list[list[float]]:
         """Return the NDCG of each test query at each cutoff, without exploration."""

@@ -56,6 +56,7 @@ class Checkpoint(NamedTuple):
 
     sessions: int
     cum_ndcg: float
+    run_ndcg: float
     cold: list[list[float]]
     warm: list[list[float]]
 

@@ -193,7 +193,7 @@ def test_no_list_is_better_than_the_oracles(text: str) -> None:
     """Items enter alike for all rankers, so this holds session by session."""
     best, other = outcome("oracle")[0], outcome(text)[0]
     assert best.test_queries.tolist() == other.test_queries.tolist()
-    for name in ("test_ndcg", "cum_ndcg", "cold_ndcg", "warm_ndcg", "warm_by_query"):
+    for name in ("test_ndcg", "cum_ndcg", "run_ndcg", "cold_ndcg", "warm_ndcg", "warm_by_query"):
         assert np.all(getattr(best, name) >= getattr(other, name) - 1e-12), name
 
 

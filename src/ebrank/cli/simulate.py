@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 RESULTS = "results.json"
 KIND = "ebrank simulate"
-OTHER_COLUMNS = 54
+MEASURED_COLUMNS = 58
 """Characters of the table that are not the ranker's."""
+WIDE = 92
+"""From how many characters on there is room for run times."""
 
 
 @click.command(
@@ -61,8 +63,9 @@ def command(rankers: tuple[str, ...], as_json: bool, **options: Any) -> None:  #
     """Run rankers on simulated users and measure them.
 
     Users ask, look and click; items enter; the ranker learns. Cold-NDCG ranks new items by what was
-    learned from others, Warm-NDCG uses each item's own clicks, Cum-NDCG counts the lists that users
-    really saw. All are measured on test queries, by the last model.
+    learned from others, Warm-NDCG uses each item's own clicks. Cum-NDCG sums up the lists that
+    users really saw, the later ones with more weight; Run-NDCG is their mean. All are measured on
+    test queries, the first two by the last model.
 
     Ctrl-C stops; finished trials are reported, and kept in --out for the next time.
     """
@@ -172,9 +175,12 @@ def print_results(plan: SimulationPlan, results: Sequence[Result], as_json: bool
         console.print_json({"rankers": rankers})
     elif some:
         click.echo(str(plan))
-        room = shutil.get_terminal_size().columns - OTHER_COLUMNS
-        rows = right_aligned([_row(result, room) for result in some])
-        console.print_table(("ranker", "cold", "warm", "cum", "seconds"), rows)
+        width = shutil.get_terminal_size().columns
+        columns = ("ranker", "cold", "warm", "cum", "run", "seconds")
+        shown = len(columns) if width >= WIDE else len(columns) - 1
+        room = width - MEASURED_COLUMNS - (9 if width >= WIDE else 0)
+        rows = right_aligned([_row(result, room)[:shown] for result in some])
+        console.print_table(columns[:shown], rows)
 
 
 def _row(result: Result, room: int) -> tuple[str, ...]:
@@ -183,5 +189,6 @@ def _row(result: Result, room: int) -> tuple[str, ...]:
         mean_and_spread(result.cold_ndcg, 3),
         mean_and_spread(result.warm_ndcg, 3),
         mean_and_spread(result.cum_ndcg, 1),
+        mean_and_spread(result.run_ndcg, 3),
         f"{result.seconds:.2f}",
     )

@@ -28,7 +28,13 @@ from ebrank.errors import ParameterError
 from ebrank.threads import map_blocks
 from ebrank.typing import Floats, Ints
 
-Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg"]
+Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg"]
+BY_QUERY = {
+    "cold_ndcg": "cold_by_query",
+    "warm_ndcg": "warm_by_query",
+    "run_ndcg": "run_by_query",
+}
+"""What a trial has of each test query."""
 
 FLIPS = 100_000
 FLIPS_PER_BLOCK = 4096
@@ -46,6 +52,8 @@ class MeasuredTrial(Protocol):
     def cold_by_query(self) -> Floats: ...  # noqa: D102
     @property
     def warm_by_query(self) -> Floats: ...  # noqa: D102
+    @property
+    def run_by_query(self) -> Floats: ...  # noqa: D102
     @property
     def test_queries(self) -> Ints: ...  # noqa: D102
     @property
@@ -138,10 +146,12 @@ def compare(
     """Return how two rankers differ that met the same queries, and how sure that is.
 
     Cold- and Warm-NDCG of a query are averaged over trials. Cum-NDCG's share of a query is the sum
-    of its sessions' discounted differences; these add up to the difference of the two Cum-NDCG.
+    of its sessions' discounted differences; these add up to the difference of the two Cum-NDCG. So
+    do the shares of Run-NDCG.
     """
     differences = query_differences(a, b, metric)
-    whole = differences.sum() if metric == "cum_ndcg" else differences.mean()
+    adds_up = metric in ("cum_ndcg", "run_ndcg")
+    whole = differences.sum() if adds_up else differences.mean()
     return PairedComparison(
         metric=metric,
         a=a.ranker,
@@ -159,7 +169,7 @@ def query_differences(a: Measured, b: Measured, metric: Metric) -> Floats:
     pairs = _paired_trials(a, b)
     if metric == "cum_ndcg":
         return _served_differences(pairs, a.config.discount)
-    name = "cold_by_query" if metric == "cold_ndcg" else "warm_by_query"
+    name = BY_QUERY[metric]
     total = np.sum([getattr(x, name) - getattr(y, name) for x, y in pairs], axis=0)
     return np.asarray(total / len(pairs))
 

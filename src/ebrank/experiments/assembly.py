@@ -17,7 +17,7 @@ from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import ENTRANTS
 from ebrank.experiments.framework.experiment import Results, Run, Setup
-from ebrank.experiments.framework.measures import COLD, CUM, WARM
+from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
 from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.experiments.ledger import build
@@ -162,6 +162,7 @@ def _run_record(key: str, label: str, run: Run, result: Result) -> RunRecord:
         cold=tuple(COLD.values(result).tolist()),
         warm=tuple(WARM.values(result).tolist()),
         cum=tuple(CUM.values(result).tolist()),
+        run=tuple(RUN.values(result).tolist()),
     )
 
 

@@ -39,7 +39,7 @@ class RunRecord:
         entering_probability: η.
         believed: the examination curve rankers believe in; None for the users' own.
         sessions: of each trial.
-        cold, warm, cum: NDCG at the last checkpoint, a figure a trial.
+        cold, warm, cum, run: NDCG at the last checkpoint, a figure a trial.
     """
 
     key: str
@@ -51,6 +51,7 @@ class RunRecord:
     cold: tuple[float, ...]
     warm: tuple[float, ...]
     cum: tuple[float, ...]
+    run: tuple[float, ...]
 
 
 @dataclass(frozen=True)

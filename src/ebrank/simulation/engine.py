@@ -33,7 +33,7 @@ from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
 from ebrank.simulation.world import AGES, World, ideal_dcg, new_world, stats_of
 from ebrank.threads import map_blocks
-from ebrank.typing import Floats, Ints
+from ebrank.typing import Bools, Floats, Ints
 
 Progress = Callable[[int, int], None]
 
@@ -169,16 +169,19 @@ class _Run:
         """Return what was measured."""
         asked, served = np.concatenate(self.asked), np.concatenate(self.ndcg)
         on_test = self.is_test[asked]
+        test_queries, test_ndcg = asked[on_test], served[on_test]
         late = np.arange(len(asked)) >= len(asked) // 2
         return TrialResult(
             sessions=self.borders[1:],
             cold_ndcg=np.array([queries.mean(axis=0) for queries in self.cold]),
             warm_ndcg=np.array([queries.mean(axis=0) for queries in self.warm]),
             cum_ndcg=np.array(self.cum),
+            run_ndcg=self._run_ndcg(on_test, test_ndcg),
             cold_by_query=self.cold[-1][:, 0],
             warm_by_query=self.warm[-1][:, 0],
-            test_queries=asked[on_test],
-            test_ndcg=served[on_test],
+            run_by_query=self._run_by_query(test_queries, test_ndcg),
+            test_queries=test_queries,
+            test_ndcg=test_ndcg,
             validation_ndcg=_mean(served[self.is_vali[asked] & late]),
             exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
             clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
@@ -189,6 +192,18 @@ class _Run:
             serving_seconds=seconds[1],
             learning_seconds=seconds[2],
         )
+
+    def _run_ndcg(self, on_test: Bools, test_ndcg: Floats) -> Floats:
+        """Return the mean NDCG of test queries' lists up to each checkpoint, NaN before any."""
+        counts = np.append(0, np.cumsum(on_test))[self.borders[1:]]
+        sums = np.append(0.0, np.cumsum(test_ndcg))[counts]
+        mean: Floats = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+        return mean
+
+    def _run_by_query(self, test_queries: Ints, test_ndcg: Floats) -> Floats:
+        """Return what each test query adds to the mean NDCG of all their lists."""
+        sums = np.bincount(test_queries, test_ndcg, minlength=self.dataset.n_queries)
+        return sums[self.test] / max(len(test_ndcg), 1)
 
     def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:
         """Run the planned sessions; return their NDCG in order of time, and tallies by age."""

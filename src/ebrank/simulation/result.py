@@ -19,7 +19,9 @@ class TrialResult:
         cold_ndcg: mean NDCG of test queries as if nobody had clicked, shape (updates, cutoffs).
         warm_ndcg: the same with the behavior so far.
         cum_ndcg: discounted sum of the NDCG of the lists served to test queries, shape (updates,).
+        run_ndcg: mean NDCG of all lists served to test queries so far, shape (updates,).
         cold_by_query, warm_by_query: NDCG of each test query, first cutoff, last checkpoint.
+        run_by_query: what each test query adds to Run-NDCG at the last checkpoint.
         test_queries: query served at each session on a test query, in order of time.
         test_ndcg: NDCG of the list it was served.
         validation_ndcg: mean NDCG of the lists of validation queries in the second half of the run;
@@ -45,8 +47,10 @@ class TrialResult:
     cold_ndcg: Floats
     warm_ndcg: Floats
     cum_ndcg: Floats
+    run_ndcg: Floats
     cold_by_query: Floats
     warm_by_query: Floats
+    run_by_query: Floats
     test_queries: Ints
     test_ndcg: Floats
     validation_ndcg: float
@@ -86,6 +90,11 @@ class Result:
     def cum_ndcg(self) -> Floats:
         """Cum-NDCG of each trial at the last checkpoint."""
         return np.array([trial.cum_ndcg[-1] for trial in self.trials])
+
+    @property
+    def run_ndcg(self) -> Floats:
+        """Run-NDCG of each trial at the last checkpoint."""
+        return np.array([trial.run_ndcg[-1] for trial in self.trials])
 
     @property
     def seconds(self) -> float:

@@ -12,7 +12,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 
-METRICS = ("cold_ndcg", "warm_ndcg", "cum_ndcg")
+METRICS = ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg")
 
 
 def summary(result: Result) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is measured, as cells of tables and lines of figures: Cold-, Warm- and Cum-NDCG.
+"""What is measured, as cells of tables and lines of figures: Cold-, Warm-, Cum- and Run-NDCG.
 
 A cell is the mean over trials with their standard deviation; a line is the mean at each checkpoint,
 with a band of one standard deviation to either side.
@@ -23,7 +23,9 @@ from ebrank.typing import Floats
 
 @dataclass(frozen=True)
 class Measure:
-    """One of the paper's three (Sec. 5.1).
+    """One of the paper's three (Sec. 5.1), or the mean NDCG of all lists served.
+
+    Cum-NDCG alone can be had by exploring early and stopping in time; Run-NDCG cannot.
 
     Attributes:
         metric: what `Result` and `compare` call it.
@@ -39,7 +41,7 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """`cold`, `warm` or `cum`."""
+        """`cold`, `warm`, `cum` or `run`."""
         return self.metric.removesuffix("_ndcg")
 
     def values(self, result: Result) -> Floats:
@@ -64,8 +66,11 @@ MEASURES = (
     Measure("cold_ndcg", "Cold-NDCG", 3, lambda trial: trial.cold_ndcg[:, 0]),
     Measure("warm_ndcg", "Warm-NDCG", 3, lambda trial: trial.warm_ndcg[:, 0]),
     Measure("cum_ndcg", "Cum-NDCG", 1, lambda trial: trial.cum_ndcg),
+    Measure("run_ndcg", "Run-NDCG", 3, lambda trial: trial.run_ndcg),
 )
-COLD, WARM, CUM = MEASURES
+COLD, WARM, CUM, RUN = MEASURES
+PUBLISHED = (COLD, WARM, CUM)
+"""What the paper has figures of."""
 BANDS = "; bands are one standard deviation"
 AT_UPDATES = " at each model update"
 
@@ -87,7 +92,7 @@ def cell(values: Floats, digits: int = 3) -> Cell:
 
 
 def cells(result: Result) -> tuple[Cell, ...]:
-    """Return the three measures of a result."""
+    """Return the measures of a result."""
     return tuple(cell(measure.values(result), measure.digits) for measure in MEASURES)
 
 

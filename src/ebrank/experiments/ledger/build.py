@@ -13,7 +13,7 @@ from ebrank.data import catalog
 from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments.framework.entrants import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.framework.experiment import Results, Run, Setup
-from ebrank.experiments.framework.measures import MEASURES, behavior_ratios
+from ebrank.experiments.framework.measures import PUBLISHED, behavior_ratios
 from ebrank.experiments.framework.outcome import Finding
 from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.differences import general_differences, ranker_differences
@@ -219,7 +219,7 @@ class _Lookup:
         published = self._published(against)
         known = self._known(ranker, published) if published else []
         result = self._result(ranker)
-        for measure in MEASURES:
+        for measure in PUBLISHED:
             reference = None
             if published:
                 reference = getattr(self.theirs.performance[published], measure.name)

@@ -9,11 +9,12 @@ from typing import Any
 from ebrank.experiments.document import DatasetRecord, RunRecord
 from ebrank.experiments.framework.numbers import duration
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+from ebrank.report.page.standings import MEASURES
 
 
 def runs_table(data: DatasetRecord) -> Table:
     """Return every run on a dataset."""
-    titles = ("ranker", "η", "believed", "sessions", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG")
+    titles = ("ranker", "η", "believed", "sessions", *MEASURES)
     rows = tuple(Row(_run(run)) for run in data.runs)
     return Table("runs", f"All runs on {data.name}", "", tuple(map(Column, titles)), rows)
 
@@ -47,6 +48,7 @@ def _run(run: RunRecord) -> tuple[Cell | str, ...]:
         _mean(run.cold, 3),
         _mean(run.warm, 3),
         _mean(run.cum, 1),
+        _mean(run.run, 3),
     )
 
 

@@ -16,7 +16,7 @@ from ebrank.experiments.framework.entrants import (
 )
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 
-COLD, WARM, CUM = MEASURES = ("Cold-NDCG", "Warm-NDCG", "Cum-NDCG")
+COLD, WARM, CUM, RUN = MEASURES = ("Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG")
 CLICKS_AS_FEATURE = "cftopk:features=concate"
 ALWAYS = ("bm25", CLICKS_AS_FEATURE, UCBRANK, EBRANK, EXPOSURE)
 CAPTION = (

@@ -13,8 +13,8 @@ from ebrank.report.page.standings import CUM, WARM, headline, headline_table, st
 
 MEASURES = (
     "Cold-NDCG judges the last model as if nobody had clicked, Warm-NDCG with the clicks; Cum-NDCG "
-    "sums up the lists that users saw, the later ones with more weight. All are at rank 5 and on "
-    "test queries."
+    "sums up the lists that users saw, the later ones with more weight; Run-NDCG is their plain "
+    "mean. All are at rank 5 and on test queries."
 )
 
 
