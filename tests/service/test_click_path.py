@@ -1,7 +1,8 @@
-"""A click takes a short way from the socket to the disk: docs/architecture.md walks it."""
+"""A click takes a short way from the socket to the disk, and docs/architecture.md walks it."""
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -10,13 +11,24 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import ebrank
-from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.core.background import Housekeeping
+from ebrank.service.store.sqlite import SqliteStore, database
 from tests.in_process import Local, in_process
 from tests.service.store.blocking import run
 
 PACKAGE = Path(ebrank.__file__).parent
 MOST_FILES = 15
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep chores and checkpoints from running while a request is traced."""
+    monkeypatch.setattr(Housekeeping, "add", lambda *_: None)
+    monkeypatch.setattr(database, "INTERVAL_SECONDS", 3600.0)
 
 
 class Trace:
@@ -27,9 +39,10 @@ class Trace:
         self.files: dict[str, None] = {}
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:  # noqa: ANN401 (unused)
-        path = Path(frame.f_code.co_filename)
-        if self.on and event == "call" and path.is_relative_to(PACKAGE):
-            self.files.setdefault(path.relative_to(PACKAGE).as_posix())
+        if self.on and event == "call":
+            path = Path(frame.f_code.co_filename)
+            if path.is_relative_to(PACKAGE):
+                self.files.setdefault(path.relative_to(PACKAGE).as_posix())
 
 
 @contextmanager
@@ -55,6 +68,7 @@ def files_run(folder: Path, request: Callable[[Local, str], object]) -> list[str
             local.json("PUT", "/v1/queries/tea/items", {"items": items})
             served = local.json("POST", "/v1/rank", {"query": "tea"})
             click(local, served["ranking_id"], "a")
+            rank(local)
             trace.on = True
             request(local, served["ranking_id"])
             trace.on = False
@@ -67,7 +81,25 @@ def click(local: Local, ranking_id: str, item: str) -> None:
     assert local.json("POST", "/v1/feedback", {"events": [event]})["accepted"] == 1
 
 
+def rank(local: Local) -> None:
+    assert local.json("POST", "/v1/rank", {"query": "tea"})["items"]
+
+
+def walked(heading: str) -> list[str]:
+    """Return the files in the first column of a section's table in the architecture."""
+    section = ARCHITECTURE.read_text(encoding="utf-8").split(f"### {heading}\n")[1].split("\n#")[0]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    named = [name for cell in cells for name in re.findall(r"`([^`]+\.py)`", cell)]
+    return [name if (PACKAGE / name).exists() else f"service/{name}" for name in named]
+
+
 def test_a_click_passes_few_files(tmp_path: Path) -> None:
     files = files_run(tmp_path, lambda local, ranking_id: click(local, ranking_id, "b"))
     assert {"service/http/app.py", "service/store/sqlite/database.py"} <= set(files)
     assert len(files) <= MOST_FILES, "\n".join(["a click passes too many files:", *files])
+    assert walked("A click, file by file") == files
+
+
+def test_the_walk_of_a_list_is_true(tmp_path: Path) -> None:
+    files = files_run(tmp_path, lambda local, _: rank(local))
+    assert list(dict.fromkeys(walked("A list, file by file"))) == files

@@ -60,7 +60,7 @@ class Flusher:
         self._waiting.append(future)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
-        await future  # one's own: a caller that goes away takes nobody along
+        await future  # its own: a caller that goes away must not cancel the others
 
     async def close(self) -> None:
         """Flush for those who wait, and stop; the store stays open."""
@@ -91,7 +91,7 @@ class Flusher:
     def _measured(self, seconds: float) -> None:
         try:
             self.on_flush(seconds)
-        except Exception:  # whoever measures may not stop what is measured
+        except Exception:  # measuring must not stop what is measured
             log.exception("the time of a flush was not noted")
 
 
@@ -99,7 +99,7 @@ class Housekeeping:
     """Chores, each done again and again at its interval, until closed."""
 
     def __init__(self, timer: Callable[[], float], tick: float = TICK_SECONDS) -> None:
-        """Take a timer that nobody sets, such as `time.monotonic`."""
+        """Take a timer that never jumps, such as `time.monotonic`."""
         self._timer = timer
         self._tick = tick
         self._chores: list[asyncio.Task[None]] = []

@@ -120,7 +120,7 @@ class Engine:
     ) -> Engine:
         """Return an engine on a store.
 
-        The clock tells the times of the log, the timer is for all that must go on anyway.
+        The clock dates the log; the timer is for what must go on even if the clock is set back.
         """
         meta = await store.meta.all()
         if SALT not in meta:  # what users' names are hashed with

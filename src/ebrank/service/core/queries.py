@@ -1,11 +1,11 @@
 """The queries in memory: read from the store when first needed, dropped when long unused.
 
-A `LiveQuery` is a `QueryState` that follows the log: whoever wrote an entry adds its steps. It also
-keeps what is costly to compute and seldom changes, the α of its candidates.
+A `LiveQuery` is a `QueryState` that follows the log: each write adds the same steps here. It also
+keeps what is costly to compute and seldom changes, the prior of its candidates.
 
 Other servers may write to the same store. Each write returns the query's version: one more than the
-version in memory means that nobody else wrote, and memory takes the same step. Any other means that
-memory is out of date; it is dropped, and read again before the query's next list.
+version in memory means that no other server wrote, and memory takes the same step. Any other means
+that memory is out of date; it is dropped, and read again before the query's next list.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class LiveQuery:
         return len(new)
 
     def withdraw(self, row: int) -> None:
-        """Note that an item is no candidate any more."""
+        """Note that an item was withdrawn."""
         self.state.active[row] = False
         self._changed()
 
@@ -215,13 +215,13 @@ class Queries:
             return LiveQuery(state, seed=self._seed, since=now, behaviors=self._behaviors)
         except ParameterError as problem:
             raise StoreError(
-                f"query {state.query!r} is damaged: {problem}. `ebrank replay` tells more"
+                f"query {state.query!r} is damaged: {problem}. Run `ebrank replay` for details"
             ) from problem
 
     def wrote(self, query: str, version: int) -> LiveQuery | None:
         """Return the query that must take the step of a write, which made this version.
 
-        None if it is not in memory, or not any more because somebody else wrote in between: it is
+        None if it is not in memory, or was dropped because another server wrote in between: it is
         read with the step in it when it is needed.
         """
         live = self._live.get(query)
@@ -231,7 +231,7 @@ class Queries:
         return live
 
     def empty(self, query: str, width: int, now: float) -> LiveQuery:
-        """Return a query nobody has heard of, not yet kept."""
+        """Return a query without items, not yet kept."""
         state = QueryState(
             query,
             [],

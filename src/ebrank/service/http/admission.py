@@ -42,7 +42,7 @@ SCOPES: tuple[config.Scope, ...] = get_args(config.Scope)
 PREFIX = "ebrank_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_CALLERS = 10_000
-"""Buckets kept; whoever was not seen for longest is forgotten first."""
+"""Buckets kept; the caller not seen for longest is forgotten first."""
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -118,7 +118,7 @@ def _same_site(scope: Scope) -> None:
     """Refuse what the page of another site makes a browser send.
 
     Such a page names itself as the origin. If its own name was made to mean this machine, the
-    browser takes the server for a part of that site, and only `host` still tells.
+    browser takes the server for a part of that site, and only `host` gives it away.
     """
     host, origin = header(scope, b"host"), header(scope, b"origin")
     if host is None or not is_loopback(_parts(f"//{host}").hostname or ""):
@@ -134,7 +134,7 @@ def _parts(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:
-        return SplitResult("", "", "", "", "")  # no address at all: of no site
+        return SplitResult("", "", "", "", "")  # not an address: of no site
 
 
 class Limiter:
@@ -162,7 +162,7 @@ class Limiter:
     def wait(self, caller: str) -> float:
         """Count a request; return 0, or the seconds after which to ask again if it is too many."""
         if not self._interval:
-            return 0.0  # a rate of zero is no limit
+            return 0.0  # a rate of zero means no limit
         now = self._clock()
         full_at = max(now, self._full_at.get(caller, now)) + self._interval
         excess = full_at - now - self._room
@@ -185,7 +185,7 @@ class Guard:
             return None
         digest = hashed(secret.strip()).encode()
         found = None
-        for known, token in self._tokens:  # all of them: the time must not tell which one it was
+        for known, token in self._tokens:  # all of them: the time must not reveal which one it was
             if hmac.compare_digest(known, digest):
                 found = token
         return found
@@ -200,7 +200,7 @@ def new_token(name: str, scopes: Sequence[str]) -> tuple[str, Token]:
     """Return a new secret and what is kept of it.
 
     Raises:
-        ParameterError: if the name is no plain word, or a scope is unknown.
+        ParameterError: if the name is not a plain word, or a scope is unknown.
     """
     if not _NAME.fullmatch(name):
         raise ParameterError(

@@ -54,11 +54,11 @@ SAFE = {
 """Headers of every answer; a page may have its own policy."""
 
 BODY_SECONDS = 30.0
-"""How long a caller may take to send a body; a connection must not be held for ever."""
+"""How long a caller may take to send a body; a connection must not be held forever."""
 LAST_SECONDS = 1.0
 """The same while the server closes."""
 CLOSE = {"connection": "close"}
-"""Of an answer that leaves before its request was read: what follows is no new request."""
+"""Of an answer that leaves before its request was read: what follows is not a new request."""
 
 _ENCODER = msgspec.json.Encoder()
 

@@ -96,7 +96,7 @@ class Metrics:
 
     def answered(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
         """Count one request, and log it."""
-        # A label for each word that somebody makes up would be endless.
+        # A label for each made-up method would be endless.
         known = method if method in _METHODS else "other"
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)

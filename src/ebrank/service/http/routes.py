@@ -224,8 +224,8 @@ async def rank(call: Request) -> api.RankResponse:
 
 
 async def feedback(call: Request) -> api.FeedbackResponse:
-    """Tell what users did. Each event is accepted, a duplicate, or rejected with a reason, and the
-    rest of the batch stands. What was accepted is on disk when the answer leaves. An event
+    """Report what users did. Each event is accepted, a duplicate, or rejected with a reason, and
+    the rest of the batch stands. What was accepted is on disk when the answer leaves. An event
     counts once however often it is sent, so a batch without an answer can be sent again.
     """
     return await call.engine.feedback(call.data)

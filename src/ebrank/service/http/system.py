@@ -65,11 +65,11 @@ def health_routes(readiness: Readiness) -> list[Route]:
     """Return liveness and readiness."""
 
     async def healthz(call: Request) -> Health:
-        """Tell whether the process lives. Restart it if it does not answer."""
+        """Answer if the process lives. Restart it if it does not answer."""
         return Health("ok")
 
     async def readyz(call: Request) -> Health:
-        """Tell whether requests can be served: 503 while starting, while closing, and while the
+        """Answer if requests can be served: 503 while starting, while closing, and while the
         store cannot be written.
         """
         await readiness.check()

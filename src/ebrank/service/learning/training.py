@@ -53,8 +53,8 @@ class Training:
     ) -> None:
         """Take what runs a job, what takes in its result, and how many events were ever accepted.
 
-        The clock tells when runs were, the timer when the next one is due, even if the clock is
-        set back. The first scheduled run is one interval from now.
+        Runs are dated by the clock, and due by the timer, even if the clock is set back. The first
+        scheduled run is one interval from now.
         """
         self._settings = settings
         self._run = run

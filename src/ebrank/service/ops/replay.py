@@ -1,6 +1,6 @@
 """Proof that nothing was lost and nothing counted twice: add the log up again, and compare.
 
-Counters = snapshot + log, to the bit. Whoever holds both can check the counters, be it a store that
+Counters = snapshot + log, to the bit. So counters can be checked wherever both are: in a store that
 is serving, a backup, or an export from last year.
 
 >>> import asyncio
@@ -28,7 +28,7 @@ from ebrank.service.store.rows import count_rows
 from ebrank.typing import Floats
 
 MOST_DIFFERENCES = 10
-"""How many are told; all are counted."""
+"""How many are reported; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)

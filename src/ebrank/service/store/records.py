@@ -153,8 +153,8 @@ class Commit(NamedTuple):
 
     Attributes:
         written: what became of each operation.
-        versions: of each query it wrote to, after it. Whoever knew the version before it by heart
-            may add the same steps to a copy; for anybody else that copy is out of date.
+        versions: of each query it wrote to, after it. A copy of the version before may take the
+            same steps; any other copy is out of date.
         model: the version of the prior that was active.
     """
 

@@ -40,7 +40,7 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
 
 
 def _copy(source: Path, target: Path, progress: Progress | None) -> None:
-    def tell(status: int, remaining: int, total: int) -> None:
+    def report(status: int, remaining: int, total: int) -> None:
         if progress is not None:
             progress(total - remaining, total)
 
@@ -48,7 +48,7 @@ def _copy(source: Path, target: Path, progress: Progress | None) -> None:
     writer = sqlite3.connect(target, isolation_level=None)
     try:
         reader.execute("BEGIN")
-        reader.backup(writer, pages=PAGES_AT_ONCE, progress=tell)
+        reader.backup(writer, pages=PAGES_AT_ONCE, progress=report)
         writer.execute("PRAGMA journal_mode = DELETE")  # one file, without a WAL beside it
         found = writer.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":

@@ -29,7 +29,7 @@ from ebrank.service.store.sqlite.folder import Lock, flush_folder
 BUSY_SECONDS = 10.0
 CACHE_KIB = 32 * 1024
 BRAKE_PAGES = 65_536
-"""If nobody checkpoints, the writer does when the WAL has this many pages (256 MB)."""
+"""Without other checkpoints, the writer makes one when the WAL has this many pages (256 MB)."""
 INTERVAL_SECONDS = 1.0
 LIMIT_PAGES = 16_384
 """64 MB: what is copied at the end of a long rush, and read again after a crash."""
@@ -80,8 +80,8 @@ class Connections(Protocol):
     ) -> T:
         """Return what work does in a thread, over a connection of its own.
 
-        It is given the lock of those who write, which it holds for moments only, and an event that
-        tells it to stop.
+        It gets the writers' lock, which it may hold for moments only, and an event that asks it to
+        stop.
         """
         ...
 
@@ -215,7 +215,7 @@ class Database:
         await asyncio.get_running_loop().run_in_executor(self._flusher, self._wal.flush)
 
     async def close(self) -> None:
-        """Flush and let go of everything; closing twice is no trouble."""
+        """Flush and let go of everything; closing twice is harmless."""
         if self._closing.is_set():
             return
         self._closing.set()

@@ -27,7 +27,7 @@ class SqliteStore:
         mode: a store that is `new` is built beside its place and moved there when it is closed.
 
     Raises:
-        StoreError: if another server uses it, or it is no store, or one that cannot be opened.
+        StoreError: if another server uses it, or it is not a store, or it cannot be opened.
     """
 
     def __init__(self, folder: str | os.PathLike[str], mode: Mode = "serve") -> None:
@@ -47,7 +47,7 @@ class SqliteStore:
         return await asyncio.to_thread(backup, self.database.path, target, progress)
 
     async def close(self, *, discard: bool = False) -> None:
-        """Flush and let go of everything; closing twice is no trouble."""
+        """Flush and let go of everything; closing twice is harmless."""
         await self.database.close()
         building, self._building = self._building, None
         if building is None:
