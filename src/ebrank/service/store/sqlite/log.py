@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import compress
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from ebrank.service.store.counting import as_written, items_of, shown, steps, ti
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
+    Hint,
     Operation,
     RankingEntry,
     RolledUp,
@@ -26,12 +27,14 @@ from ebrank.service.store.records import (
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 from ebrank.service.store.sqlite import rollup
 from ebrank.service.store.sqlite.database import Connections
-from ebrank.service.store.sqlite.items import Advanced, advance, names_of, places_of
+from ebrank.service.store.sqlite.items import Advanced, advance, items_by_name, names_of
 from ebrank.service.store.sqlite.models import active_model
 
 Row: TypeAlias = tuple[Any, ...]
 Names: TypeAlias = Mapping[int, str]
 """Of items, by their places."""
+Numbered: TypeAlias = tuple[int, Operation, int, Hint]
+"""An entry with its number, its query's number, and what is known of its items."""
 
 PAGE = 1000
 """Numbers read at a time: no read stays open for long, which would keep the WAL from shrinking."""
@@ -127,79 +130,79 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
     """Log operations, numbered from `begin`, and add those that are new to the counts."""
     queries = dict.fromkeys(entry.query for entry in operations)
     known = {query: advance(connection, query) for query in queries}
-    placed = _placed(connection, operations, known)
-    numbered = list(enumerate(operations, begin))
-    _insert_rankings(connection, numbered, known, placed)
-    odd = _insert_events(connection, numbered, known, placed, begin)
-    written = [odd.get(seq, ACCEPTED) for seq, _ in numbered]
+    hints = _hints(connection, operations, known)
+    numbered = [
+        (seq, entry, known[entry.query].number, hint)
+        for seq, (entry, hint) in enumerate(zip(operations, hints, strict=True), begin)
+    ]
+    _insert_rankings(connection, numbered)
+    became = _insert_events(connection, numbered)
+    written = [became.get(seq, ACCEPTED) for seq, *_ in numbered]
     counts: dict[tuple[int, int, int, int], int] = {}
-    unseen: list[tuple[float, int, int]] = []
-    for entry, became, places in zip(operations, written, placed, strict=True):
-        if became.status == "accepted":
-            _count(as_written(entry, became), known[entry.query].number, places, counts, unseen)
+    first: list[tuple[float, int, int]] = []
+    for (_, entry, query, hint), result in zip(numbered, written, strict=True):
+        if result.status == "accepted":
+            logged = as_written(entry, result)
+            for place, outcome, slot, amount in steps(logged, hint.places):
+                key = (query, place, outcome, slot)
+                counts[key] = counts.get(key, 0) + amount
+            for place in compress(shown(logged, hint.places), hint.unseen):
+                first.append((time_of(logged), query, place))
     connection.executemany(_ADD, [(*key, amount) for key, amount in counts.items() if amount])
-    if unseen:
-        connection.executemany(_SHOWN, unseen)
+    if first:
+        connection.executemany(_SHOWN, first)
     model = next(iter(known.values())).model if known else active_model(connection)
     return Commit(written, {query: one.version for query, one in known.items()}, model)
 
 
-def _placed(
-    connection: sqlite3.Connection,
-    operations: Sequence[Operation],
-    known: Mapping[str, Advanced],
-) -> list[Sequence[int]]:
-    """Return for each operation where the items that it names stand."""
-    names: dict[str, dict[str, None]] = {}
+def _hints(
+    connection: sqlite3.Connection, operations: Sequence[Operation], known: Mapping[str, Advanced]
+) -> list[Hint]:
+    """Return what is known of the items that each operation names; looked up if not given."""
+    names: dict[str, set[str]] = {}
     for entry in operations:
         if entry.hint is None:
-            names.setdefault(entry.query, {}).update(dict.fromkeys(items_of(entry)))
+            names.setdefault(entry.query, set()).update(items_of(entry))
         elif len(entry.hint.places) != len(items_of(entry)):
             raise ValueError(f"a hint of {len(entry.hint.places)} places for other items: {entry}")
-    looked_up = {
-        query: places_of(connection, known[query].number, list(some))
+    found = {
+        query: _known_items(connection, query, known[query].number, some)
         for query, some in names.items()
     }
-    for query, some in names.items():
-        for name in some:
-            if name not in looked_up[query]:
-                raise StoreError(f"query {query!r} has no item {name!r}; nothing was stored")
-    return [
-        [looked_up[entry.query][name] for name in items_of(entry)]
-        if entry.hint is None
-        else entry.hint.places
-        for entry in operations
-    ]
+    hints = []
+    for entry in operations:
+        hint = entry.hint
+        if hint is None:
+            items = [found[entry.query][name] for name in items_of(entry)]
+            hint = Hint([place for place, _ in items], [unseen for _, unseen in items])
+        hints.append(hint)
+    return hints
 
 
-def _count(
-    entry: Operation,
-    query: int,
-    places: Sequence[int],
-    counts: dict[tuple[int, int, int, int], int],
-    unseen: list[tuple[float, int, int]],
-) -> None:
-    """Add what an entry adds to counts, and when it showed items that may have been unseen."""
-    for place, outcome, slot, amount in steps(entry, places):
-        key = (query, place, outcome, slot)
-        counts[key] = counts.get(key, 0) + amount
-    now_shown: Iterable[int] = shown(entry, places)
-    if entry.hint is not None:
-        now_shown = compress(now_shown, entry.hint.unseen)
-    unseen += [(time_of(entry), query, place) for place in now_shown]
+def _known_items(
+    connection: sqlite3.Connection, query: str, number: int, names: Set[str]
+) -> dict[str, tuple[int, bool]]:
+    """Return where items stand, and whether each was never shown, by their names."""
+    found = {
+        name: (place, bool(unseen))
+        for name, place, unseen in items_by_name(
+            connection, "id, place, first_shown IS NULL", number, list(names)
+        )
+    }
+    missing = names - found.keys()
+    if missing:
+        raise StoreError(f"query {query!r} has no item {min(missing)!r}; nothing was stored")
+    return found
 
 
-def _insert_rankings(
-    connection: sqlite3.Connection,
-    numbered: Sequence[tuple[int, Operation]],
-    known: Mapping[str, Advanced],
-    placed: Sequence[Sequence[int]],
-) -> None:
+def _insert_rankings(connection: sqlite3.Connection, numbered: Sequence[Numbered]) -> None:
     rows = [
-        ranking_row(seq, entry, known[entry.query].number, places)
-        for (seq, entry), places in zip(numbered, placed, strict=True)
+        ranking_row(seq, entry, query, hint.places)
+        for seq, entry, query, hint in numbered
         if isinstance(entry, RankingEntry)
     ]
+    if not rows:
+        return
     try:
         connection.executemany(_RANKING, rows)
     except sqlite3.IntegrityError as problem:
@@ -207,32 +210,32 @@ def _insert_rankings(
 
 
 def _insert_events(
-    connection: sqlite3.Connection,
-    numbered: Sequence[tuple[int, Operation]],
-    known: Mapping[str, Advanced],
-    placed: Sequence[Sequence[int]],
-    begin: int,
+    connection: sqlite3.Connection, numbered: Sequence[Numbered]
 ) -> dict[int, Written]:
     """Insert those that are new, and return by their numbers what became of all."""
     events = [
-        (seq, entry, places[0])
-        for (seq, entry), places in zip(numbered, placed, strict=True)
+        (seq, entry, query, hint.places[0])
+        for seq, entry, query, hint in numbered
         if isinstance(entry, EventEntry)
     ]
     if not events:
         return {}
-    connection.executemany(
-        _EVENT,
-        [event_row(seq, event, known[event.query].number, place) for seq, event, place in events],
-    )
+    inserted = connection.executemany(_EVENT, [event_row(*event) for event in events]).rowcount
     sql = "SELECT seq, shows, outcome, replaces FROM events WHERE seq >= ?"
+    all_new = inserted == len(events) and not any(event.shows for _, event, _, _ in events)
+    if all_new:  # then most are logged as they were given
+        sql += " AND (outcome = 0 OR replaces > 0)"
     became = {
         seq: Written("accepted", "", bool(shows), outcome, replaces)
-        for seq, shows, outcome, replaces in connection.execute(sql, (begin,))
+        for seq, shows, outcome, replaces in connection.execute(sql, (events[0][0],))
     }
-    for seq, event, _ in events:
+    for seq, event, _, _ in events:
         if seq not in became:
-            became[seq] = Written("duplicate", _why(connection, seq, event))
+            became[seq] = (
+                Written("accepted", "", False, event.outcome)
+                if all_new
+                else Written("duplicate", _why(connection, seq, event))
+            )
     return became
 
 
