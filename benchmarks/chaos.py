@@ -30,7 +30,7 @@ from benchmarks.service import QUIET, put, rank, resident_bytes
 from ebrank.client import Retries, ServiceError
 from ebrank.client.calls import event
 from ebrank.service.api import EventIn
-from ebrank.service.store.sqlite.wal import LIMIT_PAGES
+from ebrank.service.store.sqlite.database import LIMIT_PAGES
 from tests.serving import Server, serving
 
 KILLS = 50

@@ -18,19 +18,23 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figure import Figure, best_seconds
-from ebrank.service.core.flusher import Flusher
+from ebrank.service.core.background import Flusher
 from ebrank.service.store import open
-from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
+from ebrank.service.store.records import EventEntry, Hint, NewItem, RankingEntry
 from tests.service.store.killing import kill_again_and_again
 
 QUERIES, ITEMS, LENGTH, BATCH = 1000, 100, 10, 100
 
 
 class Traffic:
-    """Rankings of random items, and clicks on all of their items, in batches."""
+    """Rankings of random items, and clicks on all of their items, in batches.
+
+    Entries come with hints, as the engine gives them.
+    """
 
     def __init__(self, seed: int = 1) -> None:
         self._chance = random.Random(seed)
+        self._shown: set[tuple[int, int]] = set()
         self._micros = 1_700_000_000_000_000
 
     def rankings(self, count: int) -> list[RankingEntry]:
@@ -41,6 +45,8 @@ class Traffic:
         self._micros += 1000
         query = self._chance.randrange(QUERIES)
         places = self._chance.sample(range(ITEMS), LENGTH)
+        unseen = [(query, place) not in self._shown for place in places]
+        self._shown.update((query, place) for place in places)
         return RankingEntry(
             f"{self._micros:x}-{self._chance.getrandbits(64):016x}",
             f"query {query}",
@@ -49,6 +55,7 @@ class Traffic:
             tuple(f"item-{query}-{place}" for place in places),
             explored=(False,) * LENGTH,
             relevance=(0.123,) * LENGTH,
+            hint=Hint(places, unseen),
         )
 
     def batches(self, rankings: Sequence[RankingEntry]) -> Iterator[list[EventEntry]]:
@@ -58,10 +65,13 @@ class Traffic:
             some = rankings[begin : begin + per_batch]
             yield [self._click(one, rank) for one in some for rank in range(1, LENGTH + 1)]
 
-    def _click(self, of: RankingEntry, rank: int) -> EventEntry:
+    def _click(self, served: RankingEntry, rank: int) -> EventEntry:
         name = str(uuid.UUID(int=self._chance.getrandbits(128)))
-        item, now = of.items[rank - 1], self._micros / 1e6
-        return EventEntry(name, of.id, of.query, item, "click", rank, 1, False, now, now)
+        item, now = served.items[rank - 1], self._micros / 1e6
+        assert served.hint is not None
+        hint = Hint((served.hint.places[rank - 1],), (False,))
+        click = name, served.id, served.query, item, "click"
+        return EventEntry(*click, rank, 1, False, now, now, hint=hint)
 
 
 async def make_store(folder: Path) -> None:

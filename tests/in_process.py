@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from ebrank.service.core.engine import Engine
-from ebrank.service.http.access_log import AccessLog
 from ebrank.service.http.app import App
+from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.http.auth import Guard
+from ebrank.service.http.admission import Guard
 from ebrank.service.ops.configuration import read
 from tests.serving import serving
 
@@ -167,7 +167,7 @@ def test_help_needs_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("absent", ["msgspec", "granian"])
+@pytest.mark.parametrize("absent", ["cachetools", "granian"])
 def test_a_missing_extra_says_how_to_install_it(tmp_path: Path, absent: str) -> None:
     store = tmp_path / "store"
     code = (

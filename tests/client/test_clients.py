@@ -16,7 +16,7 @@ import pytest
 import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.client.calls import Features, event
-from ebrank.service.http.auth import new_token
+from ebrank.service.http.admission import new_token
 from tests.serving import Server, serving
 
 SECRET, TOKEN = new_token("all", ["rank", "feedback", "admin"])

@@ -155,16 +155,26 @@ def test_exploring_pays_where_behavior_is_scarce() -> None:
 
 
 @pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
-def test_the_ranker_that_is_simulated_is_the_one_that_is_served(estimator: str) -> None:
+@pytest.mark.parametrize(
+    "choice", ["epsilon=7", "bonus=none", "bonus=draw", "part=prior", "part=behavior"]
+)
+def test_the_ranker_that_is_simulated_is_the_one_that_is_served(
+    estimator: str, choice: str
+) -> None:
     """The lab's model and the library's estimator give every item the same score, to the bit."""
     data = tiny(3, [9, 12, 7, 11])
     stats = clicked_on(data)
-    text = f"ebrank:epsilon=7,ridge=0.001,early_stopping=false,estimator={estimator}"
+    text = f"ebrank:{choice},ridge=0.001,early_stopping=false,estimator={estimator}"
     model = model_of(text, data, stats)
-    served = scores(model.serve, ItemPrior(model.a, model.b), stats, CURVE)
+    draws = np.random.PCG64(1).random_raw(data.n_rows) if model.noisy else None
+    served = scores(model.serve, ItemPrior(model.a, model.b), stats, CURVE, draws)
     train = data.rows_in("train")
     library = EBRanker(text).fit(data.features[train], stats[train])
     for query in range(data.n_queries):
         rows = data.rows_of(query)
-        ranking = library.rank(data.features[rows], stats[rows])
+        ranking = library.rank_by_prior(
+            library.prior(data.features[rows]),
+            stats[rows],
+            draw_keys=None if draws is None else draws[rows],
+        )
         assert ranking.scores.tolist() == served[rows][ranking.order].tolist()

@@ -66,7 +66,7 @@ def command(
         raise click.UsageError("--scopes belongs to --new-token NAME.")
     if demo and store is not None:
         raise click.UsageError("--demo throws its store away: leave out --store.")
-    import_extra("msgspec", extra="service", purpose="to serve")
+    import_extra("cachetools", extra="service", purpose="to serve")
     if new_token is not None:
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return
@@ -127,7 +127,7 @@ def print_address(address: str, store: str) -> None:
 
 def print_token(name: str, scopes: list[str]) -> None:
     """Make a token, and print it with what belongs into the file."""
-    from ebrank.service.http.auth import new_token
+    from ebrank.service.http.admission import new_token
 
     secret, token = new_token(name, [scope.strip() for scope in scopes])
     click.echo("The token; it is not stored and cannot be shown again:\n")

@@ -118,7 +118,7 @@ class FeaturesSettings:
 
 @dataclass(frozen=True)
 class EventsSettings:
-    """What users may tell."""
+    """Which events count, and as what."""
 
     impressions: Annotated[
         Literal["served", "confirmed"],

@@ -10,7 +10,8 @@ import pytest
 
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
-from ebrank.service.core.problems import Problem, Unavailable
+from ebrank.service.core.problems import Problem
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
@@ -27,9 +28,9 @@ def test_a_failed_write_changes_nothing() -> None:
         answer = await engine.rank(RankRequest("q"))
         before = await engine.query("q")
         store.full = True
-        with pytest.raises(Unavailable, match="disk is full"):
+        with pytest.raises(StoreError, match="disk is full"):
             await engine.rank(RankRequest("q"))
-        with pytest.raises(Unavailable, match="disk is full"):
+        with pytest.raises(StoreError, match="disk is full"):
             await engine.feedback([click("e", answer.ranking_id, "i0")])
         store.full = False
         assert await engine.query("q") == before

@@ -11,7 +11,7 @@ from ebrank.service import api
 from ebrank.service.api import EventIn, RankRequest
 from ebrank.service.core import feedback
 from ebrank.service.core.engine import Engine
-from ebrank.service.core.problems import Unavailable
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry
 from tests.service.faulty import FaultyStore
@@ -208,7 +208,7 @@ def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: 
         ]
         before, store.writes = await engine.query("q"), 0
         store.full = True
-        with pytest.raises(Unavailable):
+        with pytest.raises(StoreError):
             await engine.feedback(batch)
         assert await engine.query("q") == before
         store.full = False

@@ -6,7 +6,8 @@ import pytest
 
 from ebrank.service.api import ItemIn
 from ebrank.service.core.engine import Engine
-from ebrank.service.core.problems import Problem, Unavailable
+from ebrank.service.core.problems import Problem
+from ebrank.service.store.base import StoreError
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import better, items, play
 
@@ -16,7 +17,7 @@ def test_items_that_were_not_stored_fix_no_schema() -> None:
 
     async def scene(engine: Engine) -> None:
         store.full = True
-        with pytest.raises(Unavailable):
+        with pytest.raises(StoreError):
             await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
         store.full = False
         assert (await engine.put_items("q", [ItemIn("a", [1.0])])).added == 1

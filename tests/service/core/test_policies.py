@@ -1,62 +1,150 @@
-"""The service serves every policy that the lab simulates: the same scores, to the bit."""
+"""The service serves every policy that the library ranks by: same order, same scores, to the bit.
+
+`tests/rankers/test_ebrank.py` compares the library with the lab in the same way.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank import EBRanker, Examination, policy
+from ebrank import EBRanker, Examination, model_file
 from ebrank.evidence import BehaviorStats
 from ebrank.features import Scaling
 from ebrank.service import api
 from ebrank.service.core.engine import Engine
 from ebrank.service.settings import ExaminationSettings, RankingSettings, Settings
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import ModelRecord
+from ebrank.typing import Features
 
 ITEMS = 8
+DRAWS = 7
 POLICIES = [
-    f"ebrank:estimator={estimator},bonus={bonus}"
+    f"ebrank:estimator={estimator},{choice}"
     for estimator in ("ips", "exposure", "exact")
-    for bonus in ("marginal_certainty", "none")
-]
+    for choice in (
+        "bonus=marginal_certainty",
+        "bonus=none",
+        "bonus=draw",
+        "part=prior",
+        "part=behavior",
+    )
+] + ["thompson"]
+LISTS = st.lists(st.lists(st.booleans(), min_size=ITEMS, max_size=ITEMS), max_size=6)
 
 
-async def served(text: str, lists: list[list[bool]]) -> tuple[dict[str, float], BehaviorStats]:
-    """Serve some lists to users who click by plan; return the scores then, and the counts."""
+class Outcome(NamedTuple):
+    """The list that was served last, what was known then, and what broke its ties."""
+
+    items: list[api.RankedItem]
+    stats: BehaviorStats
+    tie_keys: npt.NDArray[np.uint32]
+
+
+def features() -> Features:
+    return np.random.default_rng(3).random((ITEMS, 2)).astype(np.float32)
+
+
+def ranker(text: str) -> EBRanker:
+    return EBRanker(text, examination=Examination(cutoff=6), scaling=Scaling("query"), threads=1)
+
+
+@cache
+def fitted(text: str) -> EBRanker:
+    """Return a ranker whose prior has learned that the first feature is liked."""
+    rng = np.random.default_rng(5)
+    rows = rng.random((200, 2)).astype(np.float32)
+    shown = np.full(200, 30)
+    return ranker(text).fit(rows, BehaviorStats.of(shown, rng.binomial(shown, rows[:, 0] / 2)))
+
+
+async def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> Outcome:
+    """Serve some lists to users who click by plan, and then one more."""
     chosen = Settings(
         ranking=RankingSettings(policy=text, k=ITEMS, window=0.0),
         examination=ExaminationSettings(cutoff=6),
     )
     store = MemoryStore()
+    if prior is not None:
+        record = ModelRecord(1, 0.0, 200, 0.1, 0.2, activated=True)
+        await store.models.add(record, model_file.to_bytes(prior))
     engine = await Engine.open(store, chosen)
-    await engine.put_items("tea", [api.ItemIn(f"i{n}", [float(n)]) for n in range(ITEMS)])
+    rows = features().tolist()
+    await engine.put_items("tea", [api.ItemIn(f"i{n}", row) for n, row in enumerate(rows)])
     for number, clicks in enumerate(lists):
         answer = await engine.rank(api.RankRequest("tea"))
         events = [
             api.EventIn(f"{number}-{item.id}", answer.ranking_id, item.id, "click")
-            for item, clicked in zip(answer.items, clicks, strict=False)
+            for item, clicked in zip(answer.items, clicks, strict=True)
             if clicked
         ]
         await engine.feedback(events)
-    state = await store.items.load("tea")
-    last = await engine.rank(api.RankRequest("tea"))
+    state, live = await store.items.load("tea"), await engine._queries.get("tea", 0.0)
+    engine._chooser._draws = np.random.PCG64(DRAWS)
+    last = await engine.rank(api.RankRequest("tea", explain=True))
     await engine.close()
     assert state is not None
-    return {item.id: item.score for item in last.items}, BehaviorStats(state.counts)
+    assert live is not None
+    assert last.model == (0 if prior is None else 1)
+    return Outcome(last.items, BehaviorStats(state.counts), live.tie_keys)
+
+
+def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
+    """Compare the last list served with the library's."""
+    items, stats, tie_keys = asyncio.run(served(text, lists, prior))
+    library = prior or ranker(text)
+    expected = library.rank_by_prior(
+        library.prior(features()),
+        stats,
+        tie_keys=tie_keys,
+        draw_keys=np.random.PCG64(DRAWS).random_raw(ITEMS),
+    )
+    order, known = expected.order.tolist(), expected.candidates
+    assert [item.id for item in items] == [f"i{row}" for row in order]
+    assert [item.score for item in items] == known.scores[order].tolist()
+    assert [item.relevance for item in items] == known.relevance[order].tolist()
 
 
 @pytest.mark.parametrize("text", POLICIES)
 @settings(max_examples=5)
-@given(st.lists(st.lists(st.booleans(), min_size=ITEMS, max_size=ITEMS), max_size=6))
-def test_the_service_scores_as_the_library_does(text: str, lists: list[list[bool]]) -> None:
-    scores, stats = asyncio.run(served(text, lists))
-    ranker = EBRanker(
-        policy.parse(text), examination=Examination(cutoff=6), scaling=Scaling("query")
+@given(LISTS)
+def test_the_service_ranks_as_the_library_does(text: str, lists: list[list[bool]]) -> None:
+    check(text, lists, None)
+
+
+@pytest.mark.parametrize("text", POLICIES)
+@settings(max_examples=5)
+@given(LISTS)
+def test_with_a_prior_that_was_learned_too(text: str, lists: list[list[bool]]) -> None:
+    check(text, lists, fitted(text))
+
+
+@pytest.mark.parametrize("text", POLICIES)
+def test_what_was_learned_changes_every_score_but_those_by_behavior_alone(text: str) -> None:
+    """Else the comparison with a learned prior would be the one without."""
+    untrained, trained = (
+        {item.id: item.score for item in asyncio.run(served(text, [], prior)).items}
+        for prior in (None, fitted(text))
     )
-    features = np.arange(ITEMS, dtype=np.float32).reshape(-1, 1)
-    expected = ranker.rank(features, stats).candidates.scores
-    assert [scores[f"i{n}"] for n in range(ITEMS)] == expected.tolist()
+    assert (untrained == trained) == ("part=behavior" in text)
+
+
+@pytest.mark.parametrize("text", ["thompson", "ebrank:bonus=draw"])
+def test_draws_are_new_for_every_list(text: str) -> None:
+    async def scores() -> list[list[float]]:
+        engine = await Engine.open(MemoryStore(), Settings(ranking=RankingSettings(policy=text)))
+        await engine.put_items("tea", [api.ItemIn(f"i{n}", [1.0]) for n in range(ITEMS)])
+        answers = [await engine.rank(api.RankRequest("tea")) for _ in range(2)]
+        await engine.close()
+        return [[item.score for item in answer.items] for answer in answers]
+
+    first, second = asyncio.run(scores())
+    assert first != second

@@ -1,10 +1,13 @@
+"""Queries in memory follow the store, and keep the names of items in little memory."""
+
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.queries import LiveQuery, PackedStrings, Queries
 from ebrank.service.learning import models
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
@@ -86,3 +89,25 @@ def test_the_longest_unused_query_is_dropped_first() -> None:
         assert await queries.get("nothing", 0.0) is None
 
     run(session())
+
+
+TEXTS = st.lists(st.text(st.characters(), max_size=5), max_size=8)
+
+
+@given(TEXTS, TEXTS)
+def test_they_are_a_list_of_texts(first: list[str], more: list[str]) -> None:
+    names = PackedStrings(first).extended(more)
+    both = first + more
+    assert list(names) == both
+    assert len(names) == len(both)
+    assert [names[at] for at in range(len(both))] == both
+    assert [names[at] for at in range(-len(both), 0)] == both
+    assert names[1:5:2] == both[1:5:2]
+    assert all(names.index(name) == both.index(name) for name in both)
+
+
+def test_there_is_nothing_beyond_the_end() -> None:
+    with pytest.raises(IndexError):
+        PackedStrings(["a"])[1]
+    with pytest.raises(IndexError):
+        PackedStrings()[0]

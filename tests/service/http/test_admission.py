@@ -1,18 +1,22 @@
-"""Every endpoint with every kind of token: none answers where it must not."""
+"""Every endpoint with every kind of token; tokens, kept as hashes; and rates, for each caller."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ebrank.service.http.access_log import AccessLog
-from ebrank.service.http.auth import SCOPES, new_token
-from ebrank.service.http.route import Route
-from ebrank.service.http.routes import API
-from ebrank.service.settings import LimitsSettings, Settings
+from ebrank.errors import ParameterError
+from ebrank.service.http import admission
+from ebrank.service.http.admission import SCOPES, Guard, Limiter, is_loopback, new_token
+from ebrank.service.http.metrics import AccessLog
+from ebrank.service.http.routes import API, Route
+from ebrank.service.settings import LimitsSettings, Settings, Token
 from tests.in_process import Local, in_process
 
 SECRETS, TOKENS = zip(*(new_token(scope, [scope]) for scope in SCOPES), strict=True)
@@ -175,3 +179,129 @@ def test_the_access_log_names_who_was_refused() -> None:
         assert status(local, "POST", "/v1/train", "Bearer wrong") == 401
     named = [json.loads(line)["caller"] for line in stream.getvalue().splitlines()]
     assert named == ["rank", "192.0.2.7"]
+
+
+def test_a_token_is_known_by_its_hash_alone() -> None:
+    secret, token = new_token("shop", ["feedback", "rank"])
+    assert token == Token("shop", hashlib.sha256(secret.encode()).hexdigest(), ("rank", "feedback"))
+    assert secret not in repr(token)
+    assert len(secret) >= 43  # 256 bits in base64
+
+
+def test_every_token_is_another() -> None:
+    assert new_token("a", ["rank"])[0] != new_token("a", ["rank"])[0]
+
+
+def test_a_guard_knows_its_tokens_only() -> None:
+    (first, one), (second, two) = new_token("one", ["rank"]), new_token("two", ["admin"])
+    guard = Guard([one, two])
+    assert guard.caller(f"Bearer {first}") is one
+    assert guard.caller(f"bearer  {second} ") is two
+    assert guard.caller(f"Bearer {new_token('three', ['rank'])[0]}") is None
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic x", "Bearer é\udcff"])
+def test_no_token_is_no_caller(header: str | None) -> None:
+    assert Guard([new_token("one", ["rank"])[1]]).caller(header) is None
+
+
+def test_the_secret_without_its_kind_is_no_header() -> None:
+    secret, token = new_token("one", ["rank"])
+    assert Guard([token]).caller(secret) is None
+    assert Guard([token]).caller(f"Basic {secret}") is None
+    assert Guard([token]).caller(f"Bearer {token.sha256}") is None  # the hash opens nothing
+
+
+@pytest.mark.parametrize("name", ["", "a b", "ünï", "-a", "a" * 65, "a\n"])
+def test_names_are_plain_words(name: str) -> None:
+    with pytest.raises(ParameterError, match="cannot name a token"):
+        new_token(name, ["rank"])
+
+
+def test_scopes_are_known_and_some() -> None:
+    with pytest.raises(
+        ParameterError, match=r"unknown scope 'root'\. Known scopes: rank, feedback"
+    ):
+        new_token("a", ["rank", "root"])
+    with pytest.raises(ParameterError, match="needs a scope"):
+        new_token("a", [])
+    assert new_token("a", SCOPES)[1].scopes == ("rank", "feedback", "admin")
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.example.org", False),
+        ("", False),
+    ],
+)
+def test_which_addresses_are_this_machine_only(host: str, local: bool) -> None:
+    assert is_loopback(host) is local
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_burst_then_the_rate() -> None:
+    clock = Clock()
+    limiter = Limiter(rate=4.0, burst=3, clock=clock)
+    assert [limiter.wait("a") for _ in range(3)] == [0.0, 0.0, 0.0]
+    assert limiter.wait("a") == pytest.approx(0.25)
+    clock.now += 0.25
+    assert limiter.wait("a") == 0.0
+    assert limiter.wait("a") == pytest.approx(0.25)
+
+
+def test_callers_do_not_share() -> None:
+    limiter = Limiter(rate=1.0, burst=1, clock=Clock())
+    assert limiter.wait("a") == 0.0
+    assert limiter.wait("b") == 0.0
+    assert limiter.wait("a") > 0
+
+
+def test_no_rate_is_no_limit() -> None:
+    limiter = Limiter(rate=0.0, burst=1)
+    assert [limiter.wait("a") for _ in range(1000)] == [0.0] * 1000
+
+
+@given(
+    pauses=st.lists(st.floats(0, 2), max_size=60),
+    rate=st.sampled_from([0.5, 1.0, 3.0]),
+    burst=st.integers(1, 5),
+)
+def test_it_agrees_with_a_bucket_that_is_filled_drop_by_drop(
+    pauses: list[float], rate: float, burst: int
+) -> None:
+    clock = Clock()
+    limiter = Limiter(rate, burst, clock=clock)
+    tokens = float(burst)
+    for pause in pauses:
+        clock.now += pause
+        tokens = min(float(burst), tokens + pause * rate)
+        if abs(tokens - 1.0) < 1e-6:
+            return  # a matter of rounding
+        allowed = tokens > 1.0
+        assert (limiter.wait("a") == 0.0) is allowed
+        tokens -= allowed
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MOST_CALLERS", 3)
+    limiter = Limiter(rate=1.0, burst=1, clock=Clock())
+    for caller in "abcd":
+        limiter.wait(caller)
+    assert limiter.wait("b") > 0  # still known
+    assert limiter.wait("a") == 0.0  # forgotten first

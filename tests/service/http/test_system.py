@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ebrank.service.http.access_log import AccessLog
+from ebrank.service.http.metrics import AccessLog
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
 from tests.in_process import Local, in_process

@@ -17,7 +17,7 @@ import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
-from ebrank.service.http import messages
+from ebrank.service.http import app
 from ebrank.service.ops.server import ServerError, check, free_port, run
 from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
 from ebrank.service.store.base import StoreError
@@ -93,7 +93,7 @@ LARGE = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\
 def test_who_does_not_send_its_body_is_told_and_cut_off(
     monkeypatch: pytest.MonkeyPatch, sent: bytes, status: bytes
 ) -> None:
-    monkeypatch.setattr(messages, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(app, "BODY_SECONDS", 0.2)
     answers: list[bytes] = []
 
     async def companion(address: str) -> None:

@@ -188,7 +188,7 @@ def test_replay_tells_what_differs(folder: Path) -> None:
         ("[]", "not the manifest"),
         ({"version": 1}, "version 1, this ebrank knows 2"),
         ({"rows": 5}, "rows is missing or of the wrong type"),
-        ({"rows": {}}, "5 rows, export.json tells others"),
+        ({"rows": {}}, "5 rows, export.json says otherwise"),
     ],
 )
 def test_a_bad_manifest_is_told(

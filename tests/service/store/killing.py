@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebrank.service.core.flusher import Flusher
+from ebrank.service.core.background import Flusher
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Store, open
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry

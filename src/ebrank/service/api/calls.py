@@ -176,7 +176,7 @@ def read_events(body: bytes) -> list[EventIn | Malformed]:
     [Malformed(reason='Expected `str`, got `int` - at `$.event_id`')]
 
     Raises:
-        msgspec.DecodeError: if the body is no batch at all.
+        msgspec.DecodeError: if the body is not a batch.
         RecursionError: if an event is nested so deeply that its end cannot be found.
     """
     try:

@@ -44,7 +44,7 @@ class ItemState(Struct, frozen=True):
 
 
 class WithdrawnItem(Struct, frozen=True):
-    """What is left of an item that is no candidate any more: its history."""
+    """What is left of an item that was withdrawn: its history."""
 
     id: str
     shown: int
@@ -239,7 +239,7 @@ class Insights(Struct, frozen=True):
     """All that the dashboard shows, but for the view of one query.
 
     `first_item` is when the first item entered: until `new_seconds` later all items are new, and
-    their share tells nothing. None without items, and for stores made before it was kept.
+    their share means nothing. None without items, and for stores made before it was kept.
     """
 
     now: float

@@ -13,9 +13,8 @@ from ebrank.service import api
 from ebrank.service.core import lists
 from ebrank.service.core.exploration import ListKey, Windows
 from ebrank.service.core.lists import Listing, ScoredCandidates
-from ebrank.service.core.packed_strings import encode
 from ebrank.service.core.problems import Problem
-from ebrank.service.core.queries import LiveQuery
+from ebrank.service.core.queries import LiveQuery, encode
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
 from ebrank.typing import Ints
@@ -77,7 +76,7 @@ class Chooser:
         rows = _rows(live, request.items)
         candidates = lists.scored(live, model, rows, self._draws)
         served = lists.listing(candidates, np.arange(min(k, len(rows))), self.examination)
-        # The caller's order is no exploration of ours, whatever it costs.
+        # The caller's order is not our exploration, whatever it costs.
         own = Listing(candidates, served.places, np.zeros(len(served.places), np.bool_), 0.0)
         return Choice(own, self._explored(candidates, k))
 
@@ -88,7 +87,7 @@ def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:
 
 
 def hashed(user: str, salt: str) -> str:
-    """Return what the log says instead of a user's name; without the salt it tells nothing."""
+    """Return what the log says instead of a user's name; without the salt it reveals nothing."""
     return hashlib.blake2b(encode(user), key=salt.encode(), digest_size=8).hexdigest()
 
 

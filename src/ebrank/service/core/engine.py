@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 import time
 from collections import Counter
@@ -31,12 +32,9 @@ from msgspec import UNSET
 from ebrank.evidence import Behaviors
 from ebrank.service import api
 from ebrank.service.core import chooser, lists
-from ebrank.service.core.clock import MonotoneClock, log
+from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
-from ebrank.service.core.flusher import Flusher
-from ebrank.service.core.housekeeping import SAVE_SECONDS, TICK_SECONDS, Housekeeping
 from ebrank.service.core.items import FIRST_ITEM, SCHEMA, Items
-from ebrank.service.core.problems import unavailable
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.core.ranking_ids import RankingIds
 from ebrank.service.insight import overview
@@ -51,17 +49,25 @@ from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import RankingEntry
 from ebrank.settings import SettingsError
 
+SAVE_SECONDS = 5.0
+TOLERATED_SECONDS = 5.0
+"""Clocks are set right by less than this all the time: no reason to warn."""
 SALT, CHECKED, BEHAVIORS = "salt", "checked", "behaviors"
 HOUR = 3600.0
 
+log = logging.getLogger("ebrank.service")
+
 
 class Engine:
-    """All that the service can do; every method may raise a `problems.Problem`.
+    """All that the service can do.
+
+    Every method may raise a `problems.Problem`, which the caller can mend, or a `StoreError`: then
+    the store cannot be used now, and the request may be sent again.
 
     One event loop owns an engine. Methods that wait for the store are coroutines.
 
     Attributes:
-        flusher: what puts writes on disk, for whoever measures it.
+        flusher: puts writes on disk; metrics watch it.
     """
 
     def __init__(
@@ -97,7 +103,9 @@ class Engine:
         rules = FeedbackRules(settings, self._behaviors)
         self._feedback = Feedback(store, rules, self._queries, self._recent, self._activity, clock)
         self.flusher = Flusher(store)
-        self._training = Training(settings, versions.fitted, self._adopt, clock, timer)
+        self._training = Training(
+            settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
+        )
         self._chores = Housekeeping(timer)
         self._surveyor = overview.Surveyor(settings, self._queries, timer)
 
@@ -112,7 +120,7 @@ class Engine:
     ) -> Engine:
         """Return an engine on a store.
 
-        The clock tells the times of the log, the timer is for all that must go on anyway.
+        The clock dates the log; the timer is for what must go on even if the clock is set back.
         """
         meta = await store.meta.all()
         if SALT not in meta:  # what users' names are hashed with
@@ -125,7 +133,7 @@ class Engine:
 
     async def start(self) -> None:
         """Compile what ranks, and start the chores; before the first request."""
-        self._now()  # tells if the clock is behind the log
+        self._now()  # warns if the clock is behind the log
         await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
         self._chores.add(SAVE_SECONDS, self._activity.save)
         self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
@@ -138,7 +146,7 @@ class Engine:
         await self.flusher.close()
         try:
             await self._activity.save()
-        except StoreError as problem:  # only sums for the dashboard; requests were told
+        except StoreError as problem:  # only sums for the dashboard
             log.warning("%s", problem)
 
     @property
@@ -152,35 +160,31 @@ class Engine:
         return self._now.lag
 
     async def check(self) -> None:
-        """Write to the store and flush it; raise `Unavailable` if it cannot."""
-        with unavailable():
-            await self._store.meta.set({CHECKED: str(self._now())})
-            await self.flusher.flushed()
+        """Write to the store and flush it; raise `StoreError` if it cannot."""
+        await self._store.meta.set({CHECKED: str(self._now())})
+        await self.flusher.flushed()
 
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
         """Add candidates of a query or change their features, all or none."""
-        with unavailable():
-            answer = await self._items.put(query, items, self._now())
-            await self.flusher.flushed()
+        answer = await self._items.put(query, items, self._now())
+        await self.flusher.flushed()
         return answer
 
     async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
         """Withdraw a candidate; its history stays."""
-        with unavailable():
-            answer = await self._items.withdraw(query, item, self._now())
-            await self.flusher.flushed()
+        answer = await self._items.withdraw(query, item, self._now())
+        await self.flusher.flushed()
         return answer
 
     async def rank(self, request: api.RankRequest) -> api.RankResponse:
         """Return a list; it is logged when this returns."""
         began, now = time.perf_counter(), self._now()
-        with unavailable():
-            live, model = await self._live(request, now), await self._versions.current()
-            user = None if request.user is None else chooser.hashed(request.user, self._salt)
-            choice = self._chooser.choose(request, live, model, user, self._timer())
-            answer = await self._served(live, model, choice, user, explain=request.explain)
-            if self._settings.store.durability == "disk":
-                await self.flusher.flushed()
+        live, model = await self._live(request, now), await self._versions.current()
+        user = None if request.user is None else chooser.hashed(request.user, self._salt)
+        choice = self._chooser.choose(request, live, model, user, self._timer())
+        answer = await self._served(live, model, choice, user, explain=request.explain)
+        if self._settings.store.durability == "disk":
+            await self.flusher.flushed()
         self._activity.latency(now, time.perf_counter() - began)
         return answer
 
@@ -237,51 +241,44 @@ class Engine:
 
     async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
         """Count events; those accepted are on disk when this returns."""
-        with unavailable():
-            results = await self._feedback.take(events)
-            counts = Counter(result.status for result in results)
-            self._training.events(counts["accepted"])
-            if counts["accepted"] or counts["duplicate"]:
-                await self.flusher.flushed()  # a duplicate too: its first copy may be on its way
+        results = await self._feedback.take(events)
+        counts = Counter(result.status for result in results)
+        if counts["accepted"] or counts["duplicate"]:
+            await self.flusher.flushed()  # a duplicate too: its first copy may be on its way
         return api.FeedbackResponse(
             counts["accepted"], counts["duplicate"], counts["rejected"], results
         )
 
     async def query(self, query: str) -> api.QueryResponse:
         """Return the state of a query's items."""
-        with unavailable():
-            live, model = await self._items.query(query, self._now()), self._versions.model
-            return query_view(live, model, self._settings.ranking.k)
+        live, model = await self._items.query(query, self._now()), self._versions.model
+        return query_view(live, model, self._settings.ranking.k)
 
     async def train(self) -> api.TrainResponse:
         """Start training, unless it is running; its result may replace a pinned version."""
-        with unavailable():
-            await self._versions.unpin()
-            await self.flusher.flushed()
+        await self._versions.unpin()
+        await self.flusher.flushed()
         started = self._training.start(self.version)
         return api.TrainResponse(started, self._training.out())
 
     async def models(self) -> api.ModelsResponse:
         """Return the versions of the prior."""
-        with unavailable():
-            versions, pinned = await self._versions.out(), self._versions.pinned
+        versions, pinned = await self._versions.out(), self._versions.pinned
         return api.ModelsResponse(self.version, pinned, versions, self._training.out())
 
     async def activate(self, version: int) -> api.ModelsResponse:
         """Make a version the active one; unless it is the newest, it is pinned."""
-        with unavailable():
-            await self._versions.activate(version)
-            await self.flusher.flushed()
+        await self._versions.activate(version)
+        await self.flusher.flushed()
         return await self.models()
 
     async def insights(self) -> api.Insights:
         """Return what the dashboard shows."""
         now, k = self._now(), self._settings.ranking.k
-        with unavailable():
-            minutes = await self._activity.minutes(now - HOUR)
-            found = await self._surveyor.survey(self._versions.model, now)
-            versions = await self._versions.out()
-            first = await self._store.meta.get(FIRST_ITEM)
+        minutes = await self._activity.minutes(now - HOUR)
+        found = await self._surveyor.survey(self._versions.model, now)
+        versions = await self._versions.out()
+        first = await self._store.meta.get(FIRST_ITEM)
         shadow = self._settings.ranking.mode == "shadow"
         return api.Insights(
             now=now,
@@ -331,3 +328,46 @@ async def _fix_behaviors(store: Store, declared: Behaviors, stored: str | None) 
         )
     if known != names or stored is None:
         await store.meta.set({BEHAVIORS: json.dumps(names)})
+
+
+class MonotoneClock:
+    """The clock of the log: it never goes back, whatever the machine's does.
+
+    While the machine's clock is behind the log, times of the log stand still. It warns of that
+    once. What must go on anyway, such as chores and windows, goes by `time.monotonic`.
+
+    >>> readings = iter([10.0, 7.0, 11.0])
+    >>> clock = MonotoneClock(lambda: next(readings), last=9.0)
+    >>> clock(), clock(), clock()
+    (10.0, 10.0, 11.0)
+
+    Attributes:
+        last: what it returned last.
+    """
+
+    def __init__(self, clock: Callable[[], float], last: float = 0.0) -> None:
+        self._clock = clock
+        self.last = last
+        self._warned = False
+
+    def __call__(self) -> float:
+        """Return the time in seconds since 1970, never less than before; warn if it stands still.
+
+        It warns again of a clock that has caught up and falls behind again.
+        """
+        reading = self._clock()
+        self.last = max(self.last, reading)
+        behind = self.last - reading
+        if behind > TOLERATED_SECONDS and not self._warned:
+            log.warning(
+                "the clock is %.0f s behind the log, whose times stand still until it catches up. "
+                "Check the machine's clock",
+                behind,
+            )
+        self._warned = behind > TOLERATED_SECONDS
+        return self.last
+
+    @property
+    def lag(self) -> float:
+        """How many seconds the machine's clock is behind the log; 0 if it is right."""
+        return max(self.last - self._clock(), 0.0)

@@ -32,6 +32,9 @@ SLOTS_OF_A_LIST = 15
 """What a list takes beside its slots."""
 
 
+_NAMED = ("event_id", "ranking_id", "item", "type")
+
+
 class Served(NamedTuple):
     """A list that was served: its query, when, whether that counts, and the rows of its items."""
 
@@ -75,11 +78,11 @@ class RecentLists:
 
 
 class Cited(NamedTuple):
-    """A list that events cite, its query, and the ranks of its items by their names."""
+    """A list that events cite, its query, and the rank and row of each of its items by name."""
 
     served: Served
     live: LiveQuery
-    ranks: Mapping[str, int]
+    places: Mapping[str, tuple[int, int]]
 
 
 class Counted(NamedTuple):
@@ -108,7 +111,7 @@ class FeedbackRules:
         """Return the event as it is logged, or the reason why it is rejected."""
         if isinstance(event, api.Malformed):
             return f"malformed: {event.reason}"
-        time = _seconds(event.time, now)
+        time = now if event.time is None else _seconds(event.time)
         problem = self._misshapen(event) or self._mistimed(time, now)
         if problem:
             return problem
@@ -122,10 +125,13 @@ class FeedbackRules:
 
     def _resolved(self, event: api.EventIn, cited: Cited, time: float, now: float) -> Counted | str:
         """Return the event with the rank that was logged with its list."""
-        rank = cited.ranks.get(event.item)
-        if rank is None:
+        place = cited.places.get(event.item)
+        if place is None:
             return "unknown_item: the item is not in this list"
-        row, outcome = int(cited.served.rows[rank - 1]), self._outcomes.get(event.type, 0)
+        (rank, row), outcome = place, self._outcomes.get(event.type, 0)
+        shows = not cited.served.counted and (outcome > 0 or event.type == IMPRESSION)
+        # What it does not show need not be known to be unseen.
+        unseen = shows and math.isnan(cited.live.state.first_shown[row])
         logged = EventEntry(
             event_id=event.event_id,
             ranking_id=event.ranking_id,
@@ -134,20 +140,20 @@ class FeedbackRules:
             type=event.type,
             rank=rank,
             outcome=outcome,
-            shows=not cited.served.counted and (outcome > 0 or event.type == IMPRESSION),
+            shows=shows,
             time=time,
             received=now,
-            hint=Hint((row,), (bool(math.isnan(cited.live.state.first_shown[row])),)),
+            hint=Hint((row,), (unseen,)),
         )
         return Counted(logged, cited.live, row)
 
     def _misshapen(self, event: api.EventIn) -> str | None:
-        for name in ("event_id", "ranking_id", "item", "type"):
-            value = getattr(event, name)
-            if not value:
-                return f"malformed: {name} is empty"
-            if len(value) > api.LONGEST_NAME:
-                return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
+        lengths = len(event.event_id), len(event.ranking_id), len(event.item), len(event.type)
+        if not min(lengths):
+            return f"malformed: {_NAMED[lengths.index(0)]} is empty"
+        if max(lengths) > api.LONGEST_NAME:
+            name = _NAMED[lengths.index(max(lengths))]
+            return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
         if event.type not in self._types:
             return f"unknown_type: the type is one of {', '.join(sorted(self._types))}"
         return None
@@ -199,9 +205,9 @@ class Feedback:
             served = await self._lists.get(name, self._live)
             if served is not None:
                 live = await self._live(served.query)
-                names = live.ids.at(served.rows.tolist())
-                ranks = {item: rank for rank, item in enumerate(names, start=1)}
-                found[name] = Cited(served, live, ranks)
+                rows = served.rows.tolist()
+                places = zip(range(1, len(rows) + 1), rows, strict=True)
+                found[name] = Cited(served, live, dict(zip(live.ids.at(rows), places, strict=True)))
         return found
 
     async def _live(self, query: str) -> LiveQuery:
@@ -231,7 +237,5 @@ def _result(index: int, written: Written) -> api.EventResult:
     return api.EventResult(index, written.status, written.reason or None)
 
 
-def _seconds(time: float | datetime | None, now: float) -> float:
-    if time is None:
-        return now
+def _seconds(time: float | datetime) -> float:
     return time.timestamp() if isinstance(time, datetime) else time

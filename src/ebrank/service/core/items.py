@@ -88,7 +88,7 @@ class Items:
 
 
 def _check_distinct(items: Sequence[api.ItemIn]) -> None:
-    """Refuse two items of one name: nobody can say whose features are meant."""
+    """Refuse two items of one name: it is unclear whose features are meant."""
     [(name, times)] = Counter(item.id for item in items).most_common(1)
     if times > 1:
         raise Problem(f"item {name!r} is given {times} times. Give it once", "items")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,9 @@ class Listing:
     explored: npt.NDArray[np.bool_]
     cost: float
 
-    @property
+    @cached_property
     def rows(self) -> Ints:
-        """Ints of its items in their query."""
+        """Rows of its items in their query."""
         return self.candidates.rows[self.places]
 
     @property

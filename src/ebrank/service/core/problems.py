@@ -1,15 +1,11 @@
-"""What can be wrong with a request, told so that the caller can mend it.
+"""What can be wrong with a request, in words by which the caller can mend it.
 
 The engine raises these; the HTTP layer answers with their status and text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from ebrank.errors import EBRankError
-from ebrank.service.store.base import StoreError
 
 
 class Problem(EBRankError):
@@ -34,19 +30,3 @@ class NotFound(Problem):
 
     status = 404
     code = "not_found"
-
-
-class Unavailable(Problem):
-    """The store cannot write now: nothing was changed, and the request may be sent again."""
-
-    status = 503
-    code = "unavailable"
-
-
-@contextmanager
-def unavailable() -> Iterator[None]:
-    """Tell trouble with the store as a problem that the caller may wait out."""
-    try:
-        yield
-    except StoreError as problem:
-        raise Unavailable(str(problem)) from problem

@@ -1,21 +1,23 @@
 """The queries in memory: read from the store when first needed, dropped when long unused.
 
-A `LiveQuery` is a `QueryState` that follows the log: whoever wrote an entry adds its steps. It also
-keeps what is costly to compute and seldom changes, the α of its candidates.
+A `LiveQuery` is a `QueryState` that follows the log: each write adds the same steps here. It also
+keeps what is costly to compute and seldom changes, the prior of its candidates.
 
 Other servers may write to the same store. Each write returns the query's version: one more than the
-version in memory means that nobody else wrote, and memory takes the same step. Any other means that
-memory is out of date; it is dropped, and read again before the query's next list.
+version in memory means that no other server wrote, and memory takes the same step. Any other means
+that memory is out of date; it is dropped, and read again before the query's next list.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import accumulate
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +28,6 @@ from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
 from ebrank.evidence.stats import COUNT
 from ebrank.priors.base import ItemPrior
 from ebrank.service.core.feature_schema import filled
-from ebrank.service.core.packed_strings import PackedStrings, encode
 from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError
@@ -53,6 +54,7 @@ class LiveQuery:
     """
 
     __slots__ = (
+        "_candidates",
         "_prior",
         "_prior_version",
         "_seed",
@@ -75,6 +77,7 @@ class LiveQuery:
         self.tie_keys = _tie_keys(state.query, state.ids, seed)
         self.earned = np.full(len(state.ids), np.nan, np.float32)
         self.explored_first = np.zeros(len(state.ids), np.bool_)
+        self._candidates: Ints | None = None
         self._prior: ItemPrior | None = None
         self._prior_version = -1
         self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
@@ -91,8 +94,10 @@ class LiveQuery:
 
     @property
     def candidates(self) -> Ints:
-        """Ints of the items that are candidates now, rising."""
-        return np.flatnonzero(self.state.active)
+        """Rows of the items that are candidates now, rising."""
+        if self._candidates is None:
+            self._candidates = np.flatnonzero(self.state.active)
+        return self._candidates
 
     def prior(self, model: Model) -> ItemPrior:
         """Return the prior of the candidates, computed once for a model and a set of candidates."""
@@ -123,26 +128,25 @@ class LiveQuery:
         return len(new)
 
     def withdraw(self, row: int) -> None:
-        """Note that an item is no candidate any more."""
+        """Note that an item was withdrawn."""
         self.state.active[row] = False
         self._changed()
 
     def add(self, entry: Operation, rows: Sequence[int]) -> None:
         """Add what an entry of the log adds to the counts of its items, in these rows."""
-        steps = counting.steps(entry)
+        steps = counting.steps(entry, rows)
         if not steps:
             return
-        slots = 1 + max(step.slot for step in steps)
-        if slots > self.stats.slots:
+        counts, slots = self.stats.counts, 1 + steps[-1][2]
+        if slots > counts.shape[2]:
             self.stats = self.stats.widened(slots)
-        counts = self.stats.counts
-        for row, (_, outcome, slot, amount) in zip(cycle(rows), steps):
+            counts = self.stats.counts
+        for row, outcome, slot, amount in steps:
             counts[row, outcome, slot] += amount  # ten of them: a loop is faster than an array
-        if counting.shows(entry):
-            first_shown, time = self.state.first_shown, counting.time_of(entry)
-            for row in rows:
-                if math.isnan(first_shown[row]):
-                    first_shown[row] = time
+        first_shown = self.state.first_shown
+        for row in counting.shown(entry, rows):
+            if math.isnan(first_shown[row]):
+                first_shown[row] = counting.time_of(entry)
 
     def hint(self, rows: Sequence[int]) -> Hint:
         """Return what is known of the items in these rows, for an entry that names them."""
@@ -164,7 +168,7 @@ class LiveQuery:
 
     def _changed(self) -> None:
         """Forget what was computed for another set of candidates."""
-        self._prior = None
+        self._candidates = self._prior = None
 
 
 class Queries:
@@ -211,13 +215,13 @@ class Queries:
             return LiveQuery(state, seed=self._seed, since=now, behaviors=self._behaviors)
         except ParameterError as problem:
             raise StoreError(
-                f"query {state.query!r} is damaged: {problem}. `ebrank replay` tells more"
+                f"query {state.query!r} is damaged: {problem}. Run `ebrank replay` for details"
             ) from problem
 
     def wrote(self, query: str, version: int) -> LiveQuery | None:
         """Return the query that must take the step of a write, which made this version.
 
-        None if it is not in memory, or not any more because somebody else wrote in between: it is
+        None if it is not in memory, or was dropped because another server wrote in between: it is
         read with the step in it when it is needed.
         """
         live = self._live.get(query)
@@ -227,7 +231,7 @@ class Queries:
         return live
 
     def empty(self, query: str, width: int, now: float) -> LiveQuery:
-        """Return a query nobody has heard of, not yet kept."""
+        """Return a query without items, not yet kept."""
         state = QueryState(
             query,
             [],
@@ -275,3 +279,62 @@ def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint3
     names = (f"{len(query)}:{query}{item}" for item in ids)
     keys = (xxhash.xxh3_64_intdigest(encode(name), seed) >> 32 for name in names)
     return np.fromiter(keys, np.uint32, len(ids))
+
+
+def encode(text: str) -> bytes:
+    """Return a text as bytes; any text, even half a character that no file would take."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")
+
+
+class PackedStrings(Sequence[str]):
+    """A list of short texts that cannot be changed, as one text and where each of them ends.
+
+    A Python string has 50 bytes of its own before its text, which is too much for each item's name.
+
+    >>> names = PackedStrings(["green", "tè nero"])
+    >>> names[1], len(names), list(names.extended(["white"]))
+    ('tè nero', 2, ['green', 'tè nero', 'white'])
+    """
+
+    __slots__ = ("_ends", "_text")
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        encoded = [encode(name) for name in names]
+        self._text = b"".join(encoded)
+        self._ends = array("I", accumulate(map(len, encoded)))  # indexed faster than NumPy's
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        end = self._ends[place]
+        begin = self._ends[place - 1] if place % len(self) else 0
+        return _decode(self._text[begin:end])
+
+    def __iter__(self) -> Iterator[str]:
+        begin = 0
+        for end in self._ends:
+            yield _decode(self._text[begin:end])
+            begin = end
+
+    def at(self, places: Sequence[int]) -> list[str]:
+        """Return the texts at some places, counted from 0: faster than one by one."""
+        text, ends = self._text, self._ends
+        return [_decode(text[ends[at - 1] if at else 0 : ends[at]]) for at in places]
+
+    def extended(self, names: Sequence[str]) -> PackedStrings:
+        """Return these names followed by others."""
+        more, both = PackedStrings(names), PackedStrings()
+        both._text = self._text + more._text
+        both._ends = self._ends + array("I", (len(self._text) + end for end in more._ends))
+        return both

@@ -1,27 +1,54 @@
-"""Who is let in: known tokens with the right scope, at a bearable rate.
+"""Who is let in: callers with a known token of the right scope, at a bearable rate.
 
-Without tokens everybody is let in, which is why such a server is bound to a loopback address. Pages
-of other sites, which a browser on the same machine may show, are not let in.
+Without tokens everybody is let in, so such a server is bound to a loopback address. It turns away
+pages of other sites, which a browser on the same machine may show.
+
+Only the hash of a token is kept. A token is 256 random bits, so nobody can guess what was hashed
+and one round of SHA-256 is enough. The secret is printed once and never stored:
+
+>>> secret, token = new_token("shop", ["rank", "feedback"])
+>>> guard = Guard([token])
+>>> guard.caller(f"Bearer {secret}").name
+'shop'
+>>> guard.caller("Bearer something else") is None
+True
 """
 
 from __future__ import annotations
 
+import hmac
+import ipaddress
 import math
+import re
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeAlias, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from cachetools import LRUCache
 
-from ebrank.service.http.auth import Guard, is_loopback
-from ebrank.service.http.messages import Scope, header
+from ebrank.errors import ParameterError
+from ebrank.service import settings as config
 from ebrank.service.http.problems import Forbidden, TooMany, Unauthorized
-from ebrank.service.http.route import Route
+from ebrank.service.http.routes import Route
 from ebrank.service.settings import Settings, Token
 
+Scope: TypeAlias = MutableMapping[str, Any]
+"""What ASGI says of a request."""
+SCOPES: tuple[config.Scope, ...] = get_args(config.Scope)
+PREFIX = "ebrank_"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_CALLERS = 10_000
-"""Buckets kept; whoever was not seen for longest is forgotten first."""
+"""Buckets kept; the caller not seen for longest is forgotten first."""
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """Return a header of a request, None if it has none or several of different values."""
+    values = {value for key, value in scope["headers"] if key == name}
+    return values.pop().decode("latin-1") if len(values) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +118,7 @@ def _same_site(scope: Scope) -> None:
     """Refuse what the page of another site makes a browser send.
 
     Such a page names itself as the origin. If its own name was made to mean this machine, the
-    browser takes the server for a part of that site, and only `host` still tells.
+    browser takes the server for a part of that site, and only `host` gives it away.
     """
     host, origin = header(scope, b"host"), header(scope, b"origin")
     if host is None or not is_loopback(_parts(f"//{host}").hostname or ""):
@@ -107,7 +134,7 @@ def _parts(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:
-        return SplitResult("", "", "", "", "")  # no address at all: of no site
+        return SplitResult("", "", "", "", "")  # not an address: of no site
 
 
 class Limiter:
@@ -135,7 +162,7 @@ class Limiter:
     def wait(self, caller: str) -> float:
         """Count a request; return 0, or the seconds after which to ask again if it is too many."""
         if not self._interval:
-            return 0.0  # a rate of zero is no limit
+            return 0.0  # a rate of zero means no limit
         now = self._clock()
         full_at = max(now, self._full_at.get(caller, now)) + self._interval
         excess = full_at - now - self._room
@@ -143,3 +170,60 @@ class Limiter:
             return excess
         self._full_at[caller] = full_at
         return 0.0
+
+
+class Guard:
+    """Recognizes callers by the header they send."""
+
+    def __init__(self, tokens: Iterable[Token]) -> None:
+        self._tokens = [(token.sha256.lower().encode(), token) for token in tokens]
+
+    def caller(self, authorization: str | None) -> Token | None:
+        """Return whose token a header holds; None if it holds none that is known."""
+        kind, _, secret = (authorization or "").partition(" ")
+        if kind.lower() != "bearer":
+            return None
+        digest = hashed(secret.strip()).encode()
+        found = None
+        for known, token in self._tokens:  # all of them: the time must not reveal which one it was
+            if hmac.compare_digest(known, digest):
+                found = token
+        return found
+
+
+def hashed(secret: str) -> str:
+    """Return what is kept of a secret."""
+    return sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def new_token(name: str, scopes: Sequence[str]) -> tuple[str, Token]:
+    """Return a new secret and what is kept of it.
+
+    Raises:
+        ParameterError: if the name is not a plain word, or a scope is unknown.
+    """
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"{name!r} cannot name a token: use 1 to 64 letters, digits, dots, dashes, underscores"
+        )
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        what = f"unknown scope {unknown[0]!r}" if unknown else "a token needs a scope"
+        raise ParameterError(f"{what}. Known scopes: {', '.join(SCOPES)}")
+    secret = PREFIX + secrets.token_urlsafe(32)
+    in_order = tuple(scope for scope in SCOPES if scope in scopes)
+    return secret, Token(name, hashed(secret), in_order)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,12 +1,20 @@
 """What is counted and logged of every request, for Prometheus and for the access log.
 
 Counting with `prometheus_client` costs 4 µs a request, by hand it cost 1 µs: under 1 % of a list.
+
+The access log has one line of JSON for each request: enough to find trouble, nothing that must stay
+secret. It holds the route rather than the address, so that no name of a query, an item or a user
+gets into the log; no header, no body, no token.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -20,7 +28,6 @@ from prometheus_client import (
 )
 
 from ebrank.service import api
-from ebrank.service.http.access_log import Access, AccessLog
 
 if TYPE_CHECKING:
     from ebrank.service.core.engine import Engine
@@ -89,7 +96,7 @@ class Metrics:
 
     def answered(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
         """Count one request, and log it."""
-        # A label for each word that somebody makes up would be endless.
+        # A label for each made-up method would be endless.
         known = method if method in _METHODS else "other"
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
@@ -107,3 +114,48 @@ class Metrics:
         elif isinstance(answer, api.FeedbackResponse):
             for status in ("accepted", "duplicate", "rejected"):
                 self._events.labels(status).inc(getattr(answer, status))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One request and its answer.
+
+    Attributes:
+        time: when it was answered, in seconds since 1970.
+        method: such as GET.
+        route: the pattern its address matched; empty if none did.
+        status: of the answer.
+        seconds: from its arrival to the answer.
+        caller: the name of its token, or its address.
+    """
+
+    time: float
+    method: str
+    route: str
+    status: int
+    seconds: float
+    caller: str
+
+
+class AccessLog:
+    """Writes requests to a stream, which is a terminal or what collects the logs."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+
+    def write(self, access: Access) -> None:
+        """Write one line; a log that cannot be written must not stop the service."""
+        when = datetime.fromtimestamp(access.time, UTC)
+        line = {
+            "time": when.isoformat(timespec="milliseconds"),
+            "method": access.method,
+            "route": access.route,
+            "status": access.status,
+            "ms": round(access.seconds * 1e3, 3),
+            "caller": access.caller,
+        }
+        try:
+            self._stream.write(json.dumps(line, ensure_ascii=True) + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            return

@@ -15,7 +15,7 @@ import msgspec
 
 from ebrank import __version__
 from ebrank.service.http.problems import ErrorResponse
-from ebrank.service.http.route import PARTS, Route
+from ebrank.service.http.routes import PARTS, Route
 
 _REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"{(\w+)}")

@@ -1,8 +1,8 @@
-"""What can be wrong with a request before it reaches the engine, and how wrongs are told.
+"""What can be wrong with a request before it reaches the engine, and how an error is answered.
 
 Every error is JSON of one shape, with a code for programs and a sentence for people:
 
->>> told(TooLarge("the body has more than 1024 bytes")).error.code
+>>> error_response(TooLarge("the body has more than 1024 bytes")).error.code
 'too_large'
 """
 
@@ -45,7 +45,7 @@ class HttpProblem(Problem):
 
 
 class BadRequest(HttpProblem):
-    """Not JSON, or an address that is no text."""
+    """Not JSON, or an address that is not text."""
 
     status = 400
     code = "bad_request"
@@ -107,21 +107,21 @@ class TooMany(HttpProblem):
     code = "too_many_requests"
 
 
-class Starting(HttpProblem):
-    """Not ready yet, or not any more."""
+class Unavailable(HttpProblem):
+    """The server starts or closes, or the store cannot be used: the request may be sent again."""
 
     status = 503
     code = "unavailable"
 
 
 class Bug(HttpProblem):
-    """Our mistake; the log tells more."""
+    """Our mistake; the server's log has the details."""
 
     status = 500
     code = "internal"
 
 
-def told(problem: Problem) -> ErrorResponse:
+def error_response(problem: Problem) -> ErrorResponse:
     """Return the answer's body."""
     return ErrorResponse(ErrorBody(problem.code, str(problem), problem.field or UNSET))
 

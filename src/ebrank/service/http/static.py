@@ -7,7 +7,7 @@ from hashlib import sha256
 from importlib import resources
 
 from ebrank.service.http.problems import NoSuchPage
-from ebrank.service.http.route import Page, Request, Route
+from ebrank.service.http.routes import Page, Request, Route
 
 POLICY = "; ".join(
     (

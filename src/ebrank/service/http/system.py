@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ebrank.service.core.problems import Unavailable
 from ebrank.service.http import docs, openapi
-from ebrank.service.http.auth import SCOPES
-from ebrank.service.http.messages import JSON
+from ebrank.service.http.admission import SCOPES
 from ebrank.service.http.metrics import CONTENT_TYPE, Metrics
-from ebrank.service.http.problems import Starting
-from ebrank.service.http.route import Page, Request, Route
+from ebrank.service.http.problems import Unavailable
+from ebrank.service.http.routes import JSON, Page, Request, Route
 from ebrank.service.http.static import html_page
+from ebrank.service.store.base import StoreError
 
 if TYPE_CHECKING:
     from ebrank.service.core.engine import Engine
@@ -43,33 +42,34 @@ class Readiness:
         self._problem: Unavailable | None = None
         self.started = False
 
-    def check_started(self) -> None:
-        """Raise a problem while the server starts or closes."""
-        if not self.started:
-            raise Starting("the server is starting or closing", headers={"retry-after": "1"})
-
     async def check(self) -> None:
         """Raise a problem if a request could not be served."""
-        self.check_started()
+        if not self.started:
+            raise starting()
         if time.monotonic() - self._tried > TRY_SECONDS:
             self._tried, self._problem = time.monotonic(), None
             try:
                 await self._engine.check()
-            except Unavailable as problem:
-                self._problem = problem
+            except StoreError as problem:
+                self._problem = Unavailable(str(problem))
         if self._problem is not None:
             raise self._problem
+
+
+def starting() -> Unavailable:
+    """Return the problem with a request that comes while the server starts or closes."""
+    return Unavailable("the server is starting or closing", headers={"retry-after": "1"})
 
 
 def health_routes(readiness: Readiness) -> list[Route]:
     """Return liveness and readiness."""
 
     async def healthz(call: Request) -> Health:
-        """Tell whether the process lives. Restart it if it does not answer."""
+        """Answer if the process lives. Restart it if it does not answer."""
         return Health("ok")
 
     async def readyz(call: Request) -> Health:
-        """Tell whether requests can be served: 503 while starting, while closing, and while the
+        """Answer if requests can be served: 503 while starting, while closing, and while the
         store cannot be written.
         """
         await readiness.check()

@@ -1,24 +1,41 @@
-"""Keeps count of what the dashboard shows, while it happens.
+"""Keeps count of what the dashboard shows, while it happens: totals, and sums of each minute.
 
-Sums of minutes and totals are written to the store every few seconds; a crash loses the last of
-them. The counters that rank items are never lost: they do not pass through here.
+Both are added to the store's every few seconds; a crash loses the last of them. The counters that
+rank items are never lost: they do not pass through here. Response times are counted in classes that
+grow by a quarter, so that sums of minutes still give quantiles:
+
+>>> book = MinuteBook()
+>>> book.add(61.0, clicks=1)
+>>> book.latency(62.0, seconds=0.004)
+>>> [minute] = book.taken()
+>>> minute.start, minute.values["clicks"], round(quantile(minute.values, 0.5), 1)
+(60.0, 1.0, 3.9)
 """
 
 from __future__ import annotations
 
+import bisect
 import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core.lists import Listing
 from ebrank.service.core.queries import LiveQuery
-from ebrank.service.insight.minutes import MinuteBook
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
 from ebrank.typing import Bools, Floats, Ints
 
 TOTALS = "totals"
+
+_LATENCY = "ms"
+_GROWTH = 1.25
+_FIRST = 0.05  # milliseconds; anything faster is in the first class
+_CLASSES = 64
+
+_EDGES = [_FIRST * _GROWTH**power for power in range(_CLASSES)]
 
 
 class Activity:
@@ -41,6 +58,11 @@ class Activity:
         """Since the store was made."""
         return api.Totals(**self._totals)
 
+    @property
+    def events(self) -> int:
+        """How many events were accepted since the store was made."""
+        return self._totals["events"]
+
     def items(self, *, items: int, queries: int) -> None:
         """Count items, and queries, that are new."""
         self._count(items=items, queries=queries)
@@ -48,33 +70,40 @@ class Activity:
     def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
         """Count a list; call it before its steps are added to the counters."""
         rows, new = served.rows, self._new(live, served.rows, entry.time)
-        unseen = np.isnan(live.state.first_shown[rows])
-        live.explored_first[rows] |= unseen & served.explored
+        explored = np.count_nonzero(served.explored)
+        if explored:
+            unseen = np.isnan(live.state.first_shown[rows])
+            live.explored_first[rows] |= unseen & served.explored
+        waiting = np.isnan(live.earned[rows])
+        if np.count_nonzero(waiting):
+            deserved = rows[~served.explored & waiting]
+            live.earned[deserved] = entry.time - live.state.entered[deserved]
         p = self._examination[: len(rows)] * entry.counted
-        deserved = rows[~served.explored & np.isnan(live.earned[rows])]
-        live.earned[deserved] = entry.time - live.state.entered[deserved]
         self._count(rankings=1)
         self._book.add(
             entry.time,
             rankings=1,
-            exposure_new=float(p[new].sum()),
-            exposure_old=float(p[~new].sum()),
+            exposure_new=float(p @ new),
+            exposure_old=float(p @ ~new),
             exploration_cost=served.cost,
-            explored=int(served.explored.sum()),
+            explored=int(explored),
         )
 
     def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
         """Count an event that was accepted; the first behavior on an impression is its click."""
+        sums = self._book.sums(entry.received)
         new = live.state.entered[row] > entry.received - self._new_seconds
-        age = "new" if new else "old"
-        clicked = written.outcome > 0 and not written.replaces
-        self._count(events=1, clicks=int(clicked))
-        values = {"events": 1.0}
-        if clicked:
-            values |= {"clicks": 1.0, f"clicks_{age}": 1.0}
+        self._totals["events"] += 1
+        sums["events"] += 1.0
+        if written.outcome and not written.replaces:
+            self._totals["clicks"] += 1
+            sums["clicks"] += 1.0
+            sums["clicks_new" if new else "clicks_old"] += 1.0
         if written.shows:
-            values[f"exposure_{age}"] = float(self._examination[entry.rank - 1])
-        self._book.add(entry.received, **values)
+            sums["exposure_new" if new else "exposure_old"] += self._examination.item(
+                entry.rank - 1
+            )
+        self._changed = True
 
     def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
         """Compare a list that was served with the one EBRank would have served."""
@@ -119,3 +148,55 @@ class Activity:
 
     def _new(self, live: LiveQuery, rows: Ints, time: float) -> Bools:
         return live.state.entered[rows] > time - self._new_seconds
+
+
+class MinuteBook:
+    """Sums that are not yet in the store."""
+
+    def __init__(self) -> None:
+        self._minutes: dict[float, defaultdict[str, float]] = {}
+
+    def sums(self, time: float) -> defaultdict[str, float]:
+        """Return the sums of the minute of a time, to add to."""
+        start = time // 60.0 * 60.0
+        sums = self._minutes.get(start)
+        if sums is None:
+            sums = self._minutes[start] = defaultdict(float)
+        return sums
+
+    def add(self, time: float, **values: float) -> None:
+        """Add values to the minute of a time."""
+        sums = self.sums(time)
+        for name, value in values.items():
+            sums[name] += value
+
+    def latency(self, time: float, seconds: float) -> None:
+        """Count an answer that took so long."""
+        place = min(bisect.bisect_left(_EDGES, seconds * 1000.0), _CLASSES - 1)
+        self.sums(time)[f"{_LATENCY}{place}"] += 1.0
+
+    def taken(self) -> list[Minute]:
+        """Return what was added since the last call."""
+        minutes = [Minute(start, dict(values)) for start, values in sorted(self._minutes.items())]
+        self._minutes = {}
+        return minutes
+
+    def put_back(self, minutes: Iterable[Minute]) -> None:
+        """Take back what could not be stored."""
+        for minute in minutes:
+            self.add(minute.start, **minute.values)
+
+
+def quantile(values: Mapping[str, float], share: float) -> float | None:
+    """Return the response time in ms that this share of a minute's answers did not exceed."""
+    counts = [values.get(f"{_LATENCY}{place}", 0.0) for place in range(_CLASSES)]
+    wanted = share * sum(counts)
+    if wanted == 0.0:
+        return None
+    so_far = 0.0
+    for count, edge in zip(counts, _EDGES, strict=True):
+        if so_far + count >= wanted:
+            lower = edge / _GROWTH
+            return lower + (edge - lower) * (wanted - so_far) / count
+        so_far += count
+    return _EDGES[-1]

@@ -17,7 +17,7 @@ from ebrank.evaluation.survival import kaplan_meier
 from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, scored
 from ebrank.service.core.queries import LiveQuery, Queries
-from ebrank.service.insight.minutes import quantile
+from ebrank.service.insight.activity import quantile
 from ebrank.service.insight.query_report import buried, places_in, prior_mean
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings

@@ -25,8 +25,7 @@ from ebrank.evidence import BehaviorStats
 from ebrank.features import Scaling
 from ebrank.ranker import EBRanker
 from ebrank.service.core.feature_schema import filled
-from ebrank.service.core.packed_strings import encode
-from ebrank.service.core.queries import stacked
+from ebrank.service.core.queries import encode, stacked
 from ebrank.service.learning.models import own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings
 from ebrank.service.store.base import StoreView

@@ -49,8 +49,8 @@ async def in_process(url: str, task: TrainingJob) -> TrainingResult:
         raise
     if process.returncode:
         lines = errors.decode(errors="replace").strip().splitlines()
-        told = lines[-1] if lines else f"it ended with code {process.returncode}"
-        raise TrainerError(f"the trainer failed: {told}")
+        reason = lines[-1] if lines else f"it ended with code {process.returncode}"
+        raise TrainerError(f"the trainer failed: {reason}")
     return msgspec.json.decode(output, type=TrainingResult)
 
 

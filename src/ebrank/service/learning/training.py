@@ -2,20 +2,22 @@
 
 A run never blocks a request: it is a process (`trainer`), or a thread where the store is in memory.
 Only the server writes, and it writes a model and that it is the active one in one transaction; so
-whoever is killed when, there always is a version to serve with.
+at whatever moment a process is killed, there is a version to serve with.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from ebrank.errors import EBRankError
 from ebrank.service import api
-from ebrank.service.core.clock import log
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.settings import Settings
+
+log = logging.getLogger("ebrank.service")
 
 Run = Callable[[TrainingJob], Awaitable[TrainingResult]]
 Adopt = Callable[[TrainingResult, int], Awaitable[str]]
@@ -45,13 +47,14 @@ class Training:
         settings: Settings,
         run: Run,
         adopt: Adopt,
+        events: Callable[[], int],
         clock: Callable[[], float],
         timer: Callable[[], float],
     ) -> None:
-        """Take what runs a job, and what takes in its result and says what became of it.
+        """Take what runs a job, what takes in its result, and how many events were ever accepted.
 
-        The clock tells when runs were, the timer when the next one is due, even if the clock is
-        set back. The first scheduled run is one interval from now.
+        Runs are dated by the clock, and due by the timer, even if the clock is set back. The first
+        scheduled run is one interval from now.
         """
         self._settings = settings
         self._run = run
@@ -59,7 +62,8 @@ class Training:
         self._clock = clock
         self._timer = timer
         self._task: asyncio.Task[None] | None = None
-        self._events = 0
+        self._count_events = events
+        self._events_before = events()  # the last run
         self._last = timer()
         self._started: float | None = None
         self._finished: float | None = None
@@ -70,15 +74,16 @@ class Training:
         """Whether a run is under way."""
         return self._task is not None and not self._task.done()
 
-    def events(self, count: int) -> None:
-        """Note events that were counted."""
-        self._events += count
+    @property
+    def _events(self) -> int:
+        """How many events were accepted since the last run began."""
+        return self._count_events() - self._events_before
 
     def start(self, active: int) -> bool:
         """Start a run against the active version, unless one is under way."""
         if self.running:
             return False
-        self._events, self._last = 0, self._timer()
+        self._events_before, self._last = self._count_events(), self._timer()
         self._started, self._finished = self._clock(), None
         self._task = asyncio.create_task(self._train(job(self._settings, active)))
         return True

@@ -23,7 +23,7 @@ class ModelVersions:
 
     Attributes:
         model: the one that ranks.
-        pinned: whether somebody chose it over a newer one; then only somebody replaces it.
+        pinned: whether it was chosen by hand over a newer one; then only a hand replaces it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ModelVersions:
     async def activate(self, version: int) -> None:
         """Make a version the active one; on disk after the next flush.
 
-        Whoever goes back has a reason that no validation loss knows, so the version is pinned.
+        Going back has a reason that no validation loss knows, so the version is pinned.
         """
         if version and await self._store.models.document(version) is None:
             raise NotFound(f"there is no model {version}", "version")
@@ -107,8 +107,8 @@ class ModelVersions:
         """Keep a new version, go live with it if it is better, and say what became of it.
 
         It is on disk after the next flush: until then a power cut brings back the last one.
-        It does not go live if somebody has replaced the version it was judged against, or has
-        pinned it: it would undo a decision it knows nothing of.
+        It does not go live if the version it was judged against has been replaced or pinned: that
+        would undo a decision made meanwhile.
         """
         if fitted.document is None:
             return f"no new version: {fitted.reason}"

@@ -1,7 +1,7 @@
 """Settings from one TOML file, then the environment, then flags, each overriding the one before.
 
 A file holds a table per section. The environment has one variable per setting, such as
-`EBRANK_SERVE_RANKING_K`. Whatever is misspelt or out of range is told with its place:
+`EBRANK_SERVE_RANKING_K`. An error names the place of what is misspelled or out of range:
 
 >>> read(environment={"EBRANK_SERVE_RANKING_K": "20"}).ranking.k
 20

@@ -63,7 +63,7 @@ def demo_settings(given: Settings, folder: str) -> Settings:
 
 
 def guide(address: str) -> str:
-    """Return what to look at, for whoever started the demo."""
+    """Return what to look at in the demo."""
     usual = policies.parse(Settings().ranking.policy).values()
     return (
         f"Simulated users search and click. Open {address}/ and watch\n"
@@ -173,7 +173,7 @@ class DemoWorld:
         return [name for name, outcome in zip(names, outcomes, strict=True) if outcome]
 
     def features(self, items: Iterable[Item]) -> dict[str, list[float]]:
-        """Return what the service is told of items."""
+        """Return the features of items, as the service gets them."""
         return {item.name: self.data.features[item.row].tolist() for item in items}
 
 

@@ -1,6 +1,6 @@
 """Proof that nothing was lost and nothing counted twice: add the log up again, and compare.
 
-Counters = snapshot + log, to the bit. Whoever holds both can check the counters, be it a store that
+Counters = snapshot + log, to the bit. So counters can be checked wherever both are: in a store that
 is serving, a backup, or an export from last year.
 
 >>> import asyncio
@@ -28,7 +28,7 @@ from ebrank.service.store.rows import count_rows
 from ebrank.typing import Floats
 
 MOST_DIFFERENCES = 10
-"""How many are told; all are counted."""
+"""How many are reported; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,15 @@ class _Rebuilt:
     first_shown: Floats
 
     def add(self, entry: Operation, report: ReplayReport) -> None:
-        for step in counting.steps(entry):
-            place = self.places.get(step.item)
-            if place is None:
-                _note(report, Difference(entry.query, step.item, "item", None, 1.0))
-                continue
-            self.counts[place, step.outcome, step.slot] += step.amount
-            if counting.shows(entry) and math.isnan(self.first_shown[place]):
+        names = counting.items_of(entry)
+        for name, outcome, slot, amount in counting.steps(entry, names):
+            if name in self.places:
+                self.counts[self.places[name], outcome, slot] += amount
+            else:
+                _note(report, Difference(entry.query, name, "item", None, 1.0))
+        for name in counting.shown(entry, names):
+            place = self.places.get(name)
+            if place is not None and math.isnan(self.first_shown[place]):
                 self.first_shown[place] = counting.time_of(entry)
 
 

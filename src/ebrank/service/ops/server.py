@@ -17,9 +17,9 @@ from typing import Any
 from ebrank.errors import EBRankError
 from ebrank.extras import import_extra
 from ebrank.service.core.engine import Engine
-from ebrank.service.http.access_log import AccessLog
+from ebrank.service.http.admission import is_loopback
 from ebrank.service.http.app import App
-from ebrank.service.http.auth import is_loopback
+from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 
@@ -42,8 +42,8 @@ def check(settings: Settings) -> None:
         raise ServerError(
             f"server.host {settings.server.host} can be reached from elsewhere and there are no "
             "tokens. Make some with `ebrank serve --new-token NAME --scopes rank,feedback` for "
-            "whoever serves lists and `--scopes admin` for items, training and the dashboard, or "
-            "listen on 127.0.0.1"
+            "programs that serve lists and `--scopes admin` for items, training and the dashboard, "
+            "or listen on 127.0.0.1"
         )
 
 
@@ -85,7 +85,7 @@ def run(
 
     Args:
         settings: of the service.
-        announce: is told the address once the service is ready.
+        announce: called with the address once the service is ready.
         companion: runs beside the server while it serves.
     """
     check(settings)

@@ -193,7 +193,7 @@ class StoredLog(LogView, Protocol):
 
         Sums of minutes that began before `minutes_before`, or else `before`, are dropped.
 
-        From then on nobody knows that such an event was counted: whoever calls this must refuse
+        From then on the store cannot know that such an event was counted: the caller must refuse
         events of rankings a little younger than `before`, or one in flight may count twice.
         """
         ...
@@ -254,7 +254,7 @@ class Store(Protocol):
     async def flush(self) -> None:
         """Return when all earlier writes are on disk; others may write meanwhile.
 
-        After a failed flush a store refuses to write: nobody knows what the disk holds.
+        After a failed flush a store refuses to write: what the disk holds is unknown.
         """
         ...
 

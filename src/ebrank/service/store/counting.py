@@ -3,46 +3,55 @@
 It is `BehaviorStats.record`, cut into the moments at which a service learns of its parts: a list is
 shown now, what users do with it arrives later. Whole numbers add up in any order.
 
+Callers know items by their names, their rows or their places; `keys` are what they know those by
+that the entry names, in the order of `items_of`:
+
 >>> entry = EventEntry("e", "r", "shoes", "a", "click", 3, 1, False, time=7.0, received=8.0)
->>> steps(entry)
-[Step(item='a', outcome=1, slot=2, amount=1)]
+>>> steps(entry, items_of(entry))
+[('a', 1, 2, 1)]
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TypeVar
 
 from ebrank.evidence.behaviors import SHOWN
-from ebrank.evidence.slots import slot_of
+from ebrank.evidence.slots import DEEPEST, slot_of
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
+
+T = TypeVar("T")
 
 IMPRESSION = "impression"
 
-
-class Step(NamedTuple):
-    """What is added to a count of an item."""
-
-    item: str
-    outcome: int
-    slot: int
-    amount: int
+_SLOTS = tuple(slot_of(rank) for rank in range(1, DEEPEST + 1))
 
 
-def steps(entry: Operation) -> list[Step]:
-    """Return what an entry adds."""
+def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
+    """Return what an entry adds: items, each with an outcome, a slot and an amount; slots rise."""
     if isinstance(entry, RankingEntry):
         if not entry.counted:
             return []
-        return [Step(item, SHOWN, slot_of(rank), 1) for rank, item in enumerate(entry.items, 1)]
-    slot, added = slot_of(entry.rank), []
+        return [
+            (key, SHOWN, slot, 1) for key, slot in zip(keys, _slots(len(entry.items)), strict=False)
+        ]
+    [key], slot = keys, slot_of(entry.rank)
+    added = []
     if entry.shows:
-        added.append(Step(entry.item, SHOWN, slot, 1))
+        added.append((key, SHOWN, slot, 1))
     if entry.outcome:
-        added.append(Step(entry.item, entry.outcome, slot, 1))
+        added.append((key, entry.outcome, slot, 1))
     if entry.replaces:
-        added.append(Step(entry.item, entry.replaces, slot, -1))
+        added.append((key, entry.replaces, slot, -1))
     return added
+
+
+def _slots(length: int) -> Sequence[int]:
+    """Return the slots of the ranks of a list."""
+    if length <= DEEPEST:
+        return _SLOTS[:length]
+    return [slot_of(rank) for rank in range(1, length + 1)]
 
 
 def items_of(entry: Operation) -> tuple[str, ...]:
@@ -50,14 +59,11 @@ def items_of(entry: Operation) -> tuple[str, ...]:
     return (entry.item,) if isinstance(entry, EventEntry) else entry.items + entry.would_rank
 
 
-def shown_items(entry: Operation) -> tuple[str, ...]:
-    """Return the items that an entry shows, if it `shows` any."""
-    return (entry.item,) if isinstance(entry, EventEntry) else entry.items
-
-
-def shows(entry: Operation) -> bool:
-    """Return whether an entry shows its items: then they were shown at its time."""
-    return entry.counted if isinstance(entry, RankingEntry) else entry.shows
+def shown(entry: Operation, keys: Sequence[T]) -> Sequence[T]:
+    """Return the items that an entry shows: they were shown at its time."""
+    if isinstance(entry, EventEntry):
+        return keys if entry.shows else ()
+    return keys[: len(entry.items)] if entry.counted else ()
 
 
 def as_written(entry: Operation, written: Written) -> Operation:

@@ -27,7 +27,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ebrank.service.store.base import Mode, Progress, StoreError
-from ebrank.service.store.counting import as_written, items_of, shows, steps, time_of
+from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
@@ -241,12 +241,12 @@ class MemoryLog:
             before = self._events.setdefault((entry.ranking_id, entry.item), {})
             if entry.type in before:
                 return Written("duplicate", ALREADY_COUNTED)
-            shown = any(one.shows for one in before.values())
+            shown_before = any(one.shows for one in before.values())
             best = max((one.outcome for one in before.values()), default=0)
             better = entry.outcome > best
             written = Written(
                 "accepted",
-                shows=entry.shows and not shown,
+                shows=entry.shows and not shown_before,
                 outcome=entry.outcome if better else 0,
                 replaces=best if better else 0,
             )
@@ -254,11 +254,12 @@ class MemoryLog:
             self._event_ids.add(entry.event_id)
             entry = as_written(entry, written)
         self._entries.append(entry)
-        for step in steps(entry):
-            item = self._kept.queries[entry.query].items[step.item]
-            item.now[step.outcome, step.slot] += step.amount
-            if shows(entry) and item.first_shown is None:
-                item.first_shown = time_of(entry)
+        items, names = self._kept.queries[entry.query].items, items_of(entry)
+        for name, outcome, slot, amount in steps(entry, names):
+            items[name].now[outcome, slot] += amount
+        for name in shown(entry, names):
+            if items[name].first_shown is None:
+                items[name].first_shown = time_of(entry)
         self._kept.touch(time_of(entry))
         return written
 
@@ -284,9 +285,9 @@ class MemoryLog:
         old = list(itertools.takewhile(lambda entry: time_of(entry) < before, self._entries))
         for entry in old:
             self._entries.popleft()
-            for step in steps(entry):
-                item = self._kept.queries[entry.query].items[step.item]
-                item.rolled[step.outcome, step.slot] += step.amount
+            items = self._kept.queries[entry.query].items
+            for name, outcome, slot, amount in steps(entry, items_of(entry)):
+                items[name].rolled[outcome, slot] += amount
             self._forget(entry)
         oldest = before if minutes_before is None else minutes_before
         for start in [start for start in self._kept.minutes if start < oldest]:

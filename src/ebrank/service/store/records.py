@@ -1,6 +1,8 @@
 """What a store keeps: items, lists that were served, and what users did with them.
 
 These are plain values. The engine makes them, a store keeps them, `replay` adds them up again.
+Nobody changes an entry of the log; it is not `frozen` because that takes three times as long to
+make, and one is made for each list and each event.
 """
 
 from __future__ import annotations
@@ -51,18 +53,19 @@ class QueryState:
 
 
 class Hint(NamedTuple):
-    """What whoever writes an entry knows of the items it names, so that nobody has to look.
+    """What the writer of an entry knows of the items it names, so that the store need not look.
 
     Attributes:
         places: where each stands in its query, from 0. An item never moves.
         unseen: whether each was never shown, as far as is known; another server may know better.
+            Of an entry that shows nothing it may say anything.
     """
 
     places: Sequence[int]
     unseen: Sequence[bool]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RankingEntry:
     """A list that was served, as it is logged before the answer leaves.
 
@@ -95,7 +98,7 @@ class RankingEntry:
     hint: Hint | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EventEntry:
     """Something a user did with an item of a list, resolved to the position that was logged.
 
@@ -132,8 +135,7 @@ class EventEntry:
 Operation: TypeAlias = RankingEntry | EventEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What became of an operation: rankings are always accepted.
 
     `shows`, `outcome` and `replaces` of an event that was accepted are those of its log entry.
@@ -151,8 +153,8 @@ class Commit(NamedTuple):
 
     Attributes:
         written: what became of each operation.
-        versions: of each query it wrote to, after it. Whoever knew the version before it by heart
-            may add the same steps to a copy; for anybody else that copy is out of date.
+        versions: of each query it wrote to, after it. A copy of the version before may take the
+            same steps; any other copy is out of date.
         model: the version of the prior that was active.
     """
 

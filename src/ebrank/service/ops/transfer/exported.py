@@ -48,7 +48,7 @@ class Exported:
         if not file.schema_arrow.equals(tables.schema(name)):
             raise _damaged(path, "its columns are not those of an export")
         if file.metadata.num_rows != self.manifest["rows"].get(name):
-            raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} tells others")
+            raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} says otherwise")
         return file
 
 

@@ -62,5 +62,5 @@ async def check(store: Store, exported: Exported) -> None:
             raise DataError(
                 f"the evidence of query {query!r} is not what snapshot and log add up to",
                 path=exported.folder,
-                remedy="`ebrank replay` tells more; export again.",
+                remedy="Run `ebrank replay` for details, then export again.",
             )

@@ -2,7 +2,7 @@
 
 `PATH/log.db` holds everything, `PATH/lock` says which server owns it. Items and their counters,
 the log, and what duplicates are found by are changed in one transaction. A transaction survives the
-process when it is committed, and a power cut after the next flush (see `wal`).
+process when it is committed, and a power cut after the next flush (see `database`).
 """
 
 from ebrank.service.store.sqlite.store import SqliteStore

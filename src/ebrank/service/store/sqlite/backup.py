@@ -13,7 +13,7 @@ import sqlite3
 from pathlib import Path
 
 from ebrank.service.store.base import Progress, StoreError
-from ebrank.service.store.sqlite.connection import connect, told
+from ebrank.service.store.sqlite.database import connect, explained
 from ebrank.service.store.sqlite.folder import NAME, flush_folder
 
 PAGES_AT_ONCE = 2000
@@ -27,7 +27,7 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
     place = _place(target)
     building = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
-        with told(source):
+        with explained(source):
             _copy(source, building, progress)
         with building.open("rb") as file:
             os.fsync(file.fileno())
@@ -40,7 +40,7 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
 
 
 def _copy(source: Path, target: Path, progress: Progress | None) -> None:
-    def tell(status: int, remaining: int, total: int) -> None:
+    def report(status: int, remaining: int, total: int) -> None:
         if progress is not None:
             progress(total - remaining, total)
 
@@ -48,7 +48,7 @@ def _copy(source: Path, target: Path, progress: Progress | None) -> None:
     writer = sqlite3.connect(target, isolation_level=None)
     try:
         reader.execute("BEGIN")
-        reader.backup(writer, pages=PAGES_AT_ONCE, progress=tell)
+        reader.backup(writer, pages=PAGES_AT_ONCE, progress=report)
         writer.execute("PRAGMA journal_mode = DELETE")  # one file, without a WAL beside it
         found = writer.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":

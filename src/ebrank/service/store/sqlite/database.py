@@ -1,14 +1,19 @@
-"""The connections to a database, and who uses which when.
+"""A database of SQLite: its connections, who uses which when, and how writes get to the disk.
 
-A `Database` belongs to the server. One connection writes and another reads, both in the thread of
-whoever calls, which is the event loop's: a write of a list takes 80 µs there, and hundreds of
-milliseconds in a thread that competes with a busy loop for Python's lock. What takes long is read
-over a third connection in a thread. A `Snapshot` belongs to another process, which only reads.
+A `Database` belongs to the server. One connection writes and another reads, both in the caller's
+thread, which is the event loop's: a write of a list takes 80 µs there, and hundreds of milliseconds
+in a thread that competes with a busy loop for Python's lock. What takes long is read over a third
+connection in a thread. A `Snapshot` belongs to another process, which only reads.
+
+A commit appends pages to `log.db-wal`, the write-ahead log; a checkpoint copies them into `log.db`.
+SQLite would flush inside a commit and checkpoint after one, and the next writer would have to wait
+for both. Here commits are NORMAL (no flush), and neither stops a writer (see `Wal`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -19,9 +24,36 @@ from typing import Protocol, TypeVar
 
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import schema
-from ebrank.service.store.sqlite.connection import connect, told, transaction
 from ebrank.service.store.sqlite.folder import Lock, flush_folder
-from ebrank.service.store.sqlite.wal import Wal
+
+BUSY_SECONDS = 10.0
+CACHE_KIB = 32 * 1024
+BRAKE_PAGES = 65_536
+"""Without other checkpoints, the writer makes one when the WAL has this many pages (256 MB)."""
+INTERVAL_SECONDS = 1.0
+LIMIT_PAGES = 16_384
+"""64 MB: what is copied at the end of a long rush, and read again after a crash."""
+
+_REMEDIES = (
+    ("SQLITE_FULL", "the disk is full", "Free some space; nothing of this was stored."),
+    ("SQLITE_READONLY", "the disk or folder is read-only", "Make it writable for this user."),
+    ("SQLITE_CANTOPEN", "cannot be opened", "Check the path and its permissions."),
+    ("SQLITE_PERM", "cannot be opened", "Check the path and its permissions."),
+    (
+        "SQLITE_CORRUPT",
+        "the database is damaged",
+        "Stop the server, keep a copy, and restore the latest backup (see docs/store.md).",
+    ),
+    (
+        "SQLITE_NOTADB",
+        "not a database, or damaged",
+        "Name another folder, or restore the latest backup.",
+    ),
+    ("SQLITE_BUSY", "another process is writing to it", "End that process, then try again."),
+    ("SQLITE_IOERR", "the disk failed", "Look at the system's log; nothing of this was stored."),
+    ("SQLITE_NOMEM", "not enough memory", "Give the process more memory."),
+    ("SQLITE_TOOBIG", "a value is too large", "Send less at a time."),
+)
 
 T = TypeVar("T")
 
@@ -48,8 +80,8 @@ class Connections(Protocol):
     ) -> T:
         """Return what work does in a thread, over a connection of its own.
 
-        It is given the lock of those who write, which it holds for moments only, and an event that
-        tells it to stop.
+        It gets the writers' lock, which it may hold for moments only, and an event that asks it to
+        stop.
         """
         ...
 
@@ -59,7 +91,7 @@ class Snapshot:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with told(path):
+        with explained(path):
             self._connection = connect(path, read_only=True)
             try:
                 self._connection.execute("BEGIN")
@@ -73,7 +105,7 @@ class Snapshot:
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection."""
-        with told(self.path):
+        with explained(self.path):
             _check_open(self.path, self._closed)
             yield self._connection
 
@@ -111,13 +143,14 @@ class Database:
         self._reading = threading.Lock()  # in threads
         self._rolling_up = threading.Lock()
         self._closing = threading.Event()
-        with ExitStack() as opened, told(path):
+        with ExitStack() as opened, explained(path):
             opened.callback(Lock(path.parent).close)
             self._writer = self._connected(opened)
             empty = schema.is_empty(self._writer, path)
             _use_wal(self._writer, path)
             if empty:
-                schema.make(self._writer)
+                with transaction(self._writer):
+                    schema.make(self._writer)
             self._reader, self._far_reader = self._connected(opened), self._connected(opened)
             self._wal = Wal(path, self._writing)
             opened.callback(self._wal.close)
@@ -135,7 +168,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection that reads."""
-        with told(self.path):
+        with explained(self.path):
             _check_open(self.path, self._closing.is_set())
             with _one_moment(self._reader):
                 yield self._reader
@@ -144,7 +177,7 @@ class Database:
         """Return what work reads in a thread."""
 
         def read() -> T:
-            with told(self.path), self._reading:
+            with explained(self.path), self._reading:
                 _check_open(self.path, self._closing.is_set())
                 with _one_moment(self._far_reader):
                     return work(self._far_reader)
@@ -154,7 +187,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection that writes, in a transaction."""
-        with told(self.path), self._writing:
+        with explained(self.path), self._writing:
             _check_open(self.path, self._closing.is_set())
             self._wal.check()
             with transaction(self._writer):
@@ -166,7 +199,7 @@ class Database:
         """Return what work does in a thread, one at a time."""
 
         def write() -> T:
-            with told(self.path), self._rolling_up:
+            with explained(self.path), self._rolling_up:
                 _check_open(self.path, self._closing.is_set())
                 connection = connect(self.path)
                 try:
@@ -182,14 +215,14 @@ class Database:
         await asyncio.get_running_loop().run_in_executor(self._flusher, self._wal.flush)
 
     async def close(self) -> None:
-        """Flush and let go of everything; closing twice is no trouble."""
+        """Flush and let go of everything; closing twice is harmless."""
         if self._closing.is_set():
             return
         self._closing.set()
         for busy in (self._rolling_up, self._reading, self._writing):
-            with busy:  # whoever is at work ends it, and nobody begins any more
+            with busy:  # work under way ends, and none begins any more
                 pass
-        with told(self.path):
+        with explained(self.path):
             try:
                 self._wal.flush()
             finally:
@@ -219,3 +252,136 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
             f"{path}: this file system lacks what SQLite's write-ahead log needs (got {mode!r}). "
             "Name a folder on a local disk."
         )
+
+
+class Wal:
+    """Flushes and checkpoints a database until closed.
+
+    - `flush` calls fdatasync on the WAL from any thread. Pages are either in it, and on disk then,
+      or were moved by a checkpoint, which flushes both files before the WAL is reused.
+    - A thread checkpoints every second. A WAL that is written to all the time would never be used
+      from its start again, so beyond a limit the thread holds writers off until the last pages are
+      copied.
+
+    Args:
+        path: the database.
+        writing: the lock that a writer holds.
+    """
+
+    def __init__(self, path: Path, writing: threading.RLock) -> None:
+        self._path = path
+        self._writing = writing
+        self._file = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY | os.O_CLOEXEC)
+        self._failed = ""
+        self._connection = connect(path)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+        self._thread.start()
+
+    def flush(self) -> None:
+        """Return when every commit so far is on disk."""
+        self.check()
+        try:
+            os.fdatasync(self._file)
+        except OSError as problem:
+            # The kernel may have dropped the pages, and would report success the next time.
+            self._failed = f"{self._path}: the disk failed to flush ({problem.strerror})"
+            self.check()
+
+    def check(self) -> None:
+        """Raise if a flush has failed."""
+        if self._failed:
+            raise StoreError(f"{self._failed}. Mend the disk, start again, run `ebrank replay`.")
+
+    def checkpoint(self) -> None:
+        """Copy what is in the WAL; hold writers off for the rest if it is long."""
+        if self._passive() > LIMIT_PAGES:
+            with self._writing:
+                self._passive()
+
+    def _passive(self) -> int:
+        """Copy what can be copied while others read and write; return the WAL's length in pages."""
+        _, pages, _ = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return int(pages)
+
+    def _run(self) -> None:
+        while not self._closing.wait(INTERVAL_SECONDS):
+            try:
+                self.checkpoint()
+            except sqlite3.Error:
+                continue  # a full disk, say: writers get the error; here the next second may do
+
+    def close(self) -> None:
+        """Stop."""
+        self._closing.set()
+        self._thread.join()
+        self._connection.close()
+        os.close(self._file)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into ones that name the file and the remedy."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise StoreError(f"{path}: {_in_words(problem)}") from problem
+    except UnicodeEncodeError as problem:
+        raise StoreError(f"{path}: {problem.object!r} is not valid Unicode text.") from problem
+
+
+def _in_words(problem: sqlite3.Error) -> str:
+    name = getattr(problem, "sqlite_errorname", None) or ""
+    for prefix, what, remedy in _REMEDIES:
+        if name.startswith(prefix):
+            return f"{what} ({problem}). {remedy}"
+    return f"{problem} ({name or type(problem).__name__})."
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do everything inside, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite may have rolled back itself, on a full disk
+            connection.execute("ROLLBACK")
+        raise
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Return a connection that commits when asked to, usable from any one thread at a time.
+
+    Commits are NORMAL: the operating system has them, and checkpoints flush in the right order.
+    """
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{_mode(path, read_only)}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {BRAKE_PAGES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _mode(path: Path, read_only: bool) -> str:
+    """Return how to open: a copy on a read-only disk has no server, so it cannot change."""
+    if not read_only:
+        return "mode=rwc"
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists() and not _writable(path.parent):
+        return "mode=ro&immutable=1"
+    return "mode=ro"
+
+
+def _writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,15 +132,15 @@ def advance(connection: sqlite3.Connection, query: str) -> Advanced:
     return Advanced(*found[0])
 
 
-def places_of(connection: sqlite3.Connection, query: int, ids: Sequence[str]) -> dict[str, int]:
-    """Return where the items of these names stand, as far as the query has them."""
-    found: dict[str, int] = {}
-    for begin in range(0, len(ids), AT_ONCE):
-        some = ids[begin : begin + AT_ONCE]
+def items_by_name(
+    connection: sqlite3.Connection, columns: str, query: int, names: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield some columns of a query's items of these names, as far as it has them."""
+    for begin in range(0, len(names), AT_ONCE):
+        some = names[begin : begin + AT_ONCE]
         marks = ", ".join("?" * len(some))
-        sql = f"SELECT id, place FROM items WHERE query = ? AND id IN ({marks})"
-        found.update(connection.execute(sql, (query, *some)))
-    return found
+        sql = f"SELECT {columns} FROM items WHERE query = ? AND id IN ({marks})"
+        yield from connection.execute(sql, (query, *some))
 
 
 def names_of(connection: sqlite3.Connection, query: int, places: Sequence[int]) -> dict[int, str]:
@@ -178,7 +178,7 @@ def _put(connection: sqlite3.Connection, query: str, items: Sequence[NewItem], t
     number, version, size = known_query(connection, query) or _new_query(connection, query)
     check_width(query, items, _width(connection, number))
     features = {item.id: np.array(item.features, FLOAT32).tobytes() for item in items}
-    there = places_of(connection, number, list(features)) if size else {}
+    there = dict(items_by_name(connection, "id, place", number, list(features))) if size else {}
     new = [name for name in features if name not in there]
     connection.executemany(
         "INSERT INTO items VALUES (?, ?, ?, ?, 1, NULL)",

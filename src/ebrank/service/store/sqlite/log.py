@@ -1,46 +1,72 @@
-"""The log by SQL: writing it with its counters, and reading it back in its order."""
+"""The log by SQL: written with its counters in one transaction, and read back in its order.
+
+Rows name items by their places in their query.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import AsyncIterator, Mapping, Sequence
+import struct
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import compress
+from typing import Any, TypeAlias
 
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.counting import as_written, items_of, shown_items, shows, steps, time_of
+from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
+    Hint,
     Operation,
     RankingEntry,
     RolledUp,
     Written,
 )
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
-from ebrank.service.store.sqlite import log_rows, rollup
+from ebrank.service.store.sqlite import rollup
 from ebrank.service.store.sqlite.database import Connections
-from ebrank.service.store.sqlite.items import Advanced, advance, places_of
+from ebrank.service.store.sqlite.items import Advanced, advance, items_by_name, names_of
 from ebrank.service.store.sqlite.models import active_model
 
+Row: TypeAlias = tuple[Any, ...]
+Names: TypeAlias = Mapping[int, str]
+"""Of items, by their places."""
+Numbered: TypeAlias = tuple[int, Operation, int, Hint]
+"""An entry with its number, its query's number, and what is known of its items."""
+
+PAGE = 1000
+"""Numbers read at a time: no read stays open for long, which would keep the WAL from shrinking."""
+
+_RANKINGS = (
+    "SELECT query, seq, id, name, time, model, items, counted, explored, relevance, cost, user, "
+    "would_rank FROM rankings JOIN queries ON query = number"
+)
+_EVENTS = (
+    "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
+    "received, replaces FROM events JOIN queries ON query = number"
+)
+_PAGE = " WHERE seq > ? AND seq <= ? ORDER BY seq"
 _ADD = (
     "INSERT INTO evidence VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
 )
 _RANKING = "INSERT INTO rankings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-# An event shows its item if none before it did, and counts if it is better than those before it.
-_EVENT = """INSERT INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, iif(?8 > best, ?8, 0),
-    iif(?8 > best, best, 0), ?9 AND NOT shown, ?10, ?11 FROM (
-        SELECT coalesce(max(outcome), 0) AS best, coalesce(max(shows), 0) AS shown
-        FROM events WHERE ranking_id = ?3 AND place = ?5)
-    WHERE true ON CONFLICT DO NOTHING"""
+# An event counts if it is better than those before it, and shows its item if none of them did.
+# Scalar subqueries: a SELECT from the table it inserts into would be copied first.
+_BEFORE = "FROM events WHERE ranking_id = ?3 AND place = ?5"
+_EVENT = f"""INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+    iif(EXISTS (SELECT 1 {_BEFORE} AND outcome >= ?8), 0, ?8),
+    (SELECT iif(max(outcome) < ?8, max(outcome), 0) {_BEFORE}),
+    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11)
+    ON CONFLICT DO NOTHING"""
 _SHOWN = "UPDATE items SET first_shown = ? WHERE query = ? AND place = ? AND first_shown IS NULL"
 _LAST_TIME = (
     "SELECT max(last_time, "
     "coalesce((SELECT time FROM rankings ORDER BY seq DESC LIMIT 1), 0.0), "
     "coalesce((SELECT received FROM events ORDER BY seq DESC LIMIT 1), 0.0)) FROM state"
 )
-
 
 ACCEPTED = Written("accepted")
 
@@ -51,7 +77,7 @@ class SqliteLog:
     def __init__(self, database: Connections) -> None:
         self._database = database
         with database.read() as connection:
-            self._last = log_rows.last_number(connection)
+            self._last = last_number(connection)
 
     async def write(self, operations: Sequence[Operation]) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction."""
@@ -63,21 +89,21 @@ class SqliteLog:
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
         with self._database.read() as connection:
-            return log_rows.ranking(connection, ranking_id)
+            return find_ranking(connection, ranking_id)
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in its order, up to what is its end now."""
         with self._database.read() as connection:
-            begin, end = log_rows.rolled_up(connection), log_rows.last_number(connection)
-        for after, last in log_rows.pages(begin, end):
-            read = partial(log_rows.page, after=after, last=last)
+            begin, end = rolled_up(connection), last_number(connection)
+        for after, last in pages(begin, end):
+            read = partial(page, after=after, last=last)
             for entry in await self._database.read_long(read):
                 yield entry
 
     async def length(self) -> int:
         """Return an upper limit of the log's length: numbers of duplicates are gaps."""
         with self._database.read() as connection:
-            return log_rows.last_number(connection) - log_rows.rolled_up(connection)
+            return last_number(connection) - rolled_up(connection)
 
     async def last_time(self) -> float:
         """Return the time of the latest write, 0 if there is none: clocks may jump back."""
@@ -89,7 +115,13 @@ class SqliteLog:
         oldest = before if minutes_before is None else minutes_before
         return await self._database.write_long(
             lambda connection, writing, stop: rollup.roll_up(
-                connection, writing, stop, before, oldest
+                connection,
+                writing,
+                stop,
+                after=rolled_up(connection),
+                end=last_number(connection),
+                before=before,
+                oldest_minute=oldest,
             )
         )
 
@@ -98,78 +130,79 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
     """Log operations, numbered from `begin`, and add those that are new to the counts."""
     queries = dict.fromkeys(entry.query for entry in operations)
     known = {query: advance(connection, query) for query in queries}
-    placed = _placed(connection, operations, known)
-    numbered = list(enumerate(operations, begin))
-    _insert_rankings(connection, numbered, known, placed)
-    odd = _insert_events(connection, numbered, known, placed, begin)
-    written = [odd.get(seq, ACCEPTED) for seq, _ in numbered]
+    hints = _hints(connection, operations, known)
+    numbered = [
+        (seq, entry, known[entry.query].number, hint)
+        for seq, (entry, hint) in enumerate(zip(operations, hints, strict=True), begin)
+    ]
+    _insert_rankings(connection, numbered)
+    became = _insert_events(connection, numbered)
+    written = [became.get(seq, ACCEPTED) for seq, *_ in numbered]
     counts: dict[tuple[int, int, int, int], int] = {}
-    shown: list[tuple[float, int, int]] = []
-    for entry, became, places in zip(operations, written, placed, strict=True):
-        if became.status == "accepted":
-            _count(as_written(entry, became), known[entry.query].number, places, counts, shown)
+    first: list[tuple[float, int, int]] = []
+    for (_, entry, query, hint), result in zip(numbered, written, strict=True):
+        if result.status == "accepted":
+            logged = as_written(entry, result)
+            for place, outcome, slot, amount in steps(logged, hint.places):
+                key = (query, place, outcome, slot)
+                counts[key] = counts.get(key, 0) + amount
+            for place in compress(shown(logged, hint.places), hint.unseen):
+                first.append((time_of(logged), query, place))
     connection.executemany(_ADD, [(*key, amount) for key, amount in counts.items() if amount])
-    if shown:
-        connection.executemany(_SHOWN, shown)
+    if first:
+        connection.executemany(_SHOWN, first)
     model = next(iter(known.values())).model if known else active_model(connection)
     return Commit(written, {query: one.version for query, one in known.items()}, model)
 
 
-def _placed(
-    connection: sqlite3.Connection,
-    operations: Sequence[Operation],
-    known: Mapping[str, Advanced],
-) -> list[Mapping[str, int]]:
-    """Return for each operation where the items that it names stand."""
-    names: dict[str, dict[str, None]] = {}
+def _hints(
+    connection: sqlite3.Connection, operations: Sequence[Operation], known: Mapping[str, Advanced]
+) -> list[Hint]:
+    """Return what is known of the items that each operation names; looked up if not given."""
+    names: dict[str, set[str]] = {}
     for entry in operations:
         if entry.hint is None:
-            names.setdefault(entry.query, {}).update(dict.fromkeys(items_of(entry)))
-    looked_up = {
-        query: places_of(connection, known[query].number, list(some))
+            names.setdefault(entry.query, set()).update(items_of(entry))
+        elif len(entry.hint.places) != len(items_of(entry)):
+            raise ValueError(f"a hint of {len(entry.hint.places)} places for other items: {entry}")
+    found = {
+        query: _known_items(connection, query, known[query].number, some)
         for query, some in names.items()
     }
-    for query, some in names.items():
-        for name in some:
-            if name not in looked_up[query]:
-                raise StoreError(f"query {query!r} has no item {name!r}; nothing was stored")
-    return [
-        looked_up[entry.query]
-        if entry.hint is None
-        else dict(zip(items_of(entry), entry.hint.places, strict=True))
-        for entry in operations
-    ]
+    hints = []
+    for entry in operations:
+        hint = entry.hint
+        if hint is None:
+            items = [found[entry.query][name] for name in items_of(entry)]
+            hint = Hint([place for place, _ in items], [unseen for _, unseen in items])
+        hints.append(hint)
+    return hints
 
 
-def _count(
-    entry: Operation,
-    query: int,
-    places: Mapping[str, int],
-    counts: dict[tuple[int, int, int, int], int],
-    shown: list[tuple[float, int, int]],
-) -> None:
-    """Add what an entry adds to counts, and when it showed items that may have been unseen."""
-    for item, outcome, slot, amount in steps(entry):
-        key = (query, places[item], outcome, slot)
-        counts[key] = counts.get(key, 0) + amount
-    if shows(entry):
-        time, items = time_of(entry), shown_items(entry)
-        if entry.hint is not None:
-            items = tuple(compress(items, entry.hint.unseen))
-        shown += [(time, query, places[item]) for item in items]
+def _known_items(
+    connection: sqlite3.Connection, query: str, number: int, names: Set[str]
+) -> dict[str, tuple[int, bool]]:
+    """Return where items stand, and whether each was never shown, by their names."""
+    found = {
+        name: (place, bool(unseen))
+        for name, place, unseen in items_by_name(
+            connection, "id, place, first_shown IS NULL", number, list(names)
+        )
+    }
+    missing = names - found.keys()
+    if missing:
+        raise StoreError(f"query {query!r} has no item {min(missing)!r}; nothing was stored")
+    return found
 
 
-def _insert_rankings(
-    connection: sqlite3.Connection,
-    numbered: Sequence[tuple[int, Operation]],
-    known: Mapping[str, Advanced],
-    placed: Sequence[Mapping[str, int]],
-) -> None:
+def _insert_rankings(connection: sqlite3.Connection, numbered: Sequence[Numbered]) -> None:
     rows = [
-        log_rows.ranking_row(seq, entry, known[entry.query].number, places)
-        for (seq, entry), places in zip(numbered, placed, strict=True)
+        ranking_row(seq, entry, query, hint.places)
+        for seq, entry, query, hint in numbered
         if isinstance(entry, RankingEntry)
     ]
+    if not rows:
+        return
     try:
         connection.executemany(_RANKING, rows)
     except sqlite3.IntegrityError as problem:
@@ -177,38 +210,164 @@ def _insert_rankings(
 
 
 def _insert_events(
-    connection: sqlite3.Connection,
-    numbered: Sequence[tuple[int, Operation]],
-    known: Mapping[str, Advanced],
-    placed: Sequence[Mapping[str, int]],
-    begin: int,
+    connection: sqlite3.Connection, numbered: Sequence[Numbered]
 ) -> dict[int, Written]:
     """Insert those that are new, and return by their numbers what became of all."""
     events = [
-        (seq, entry, places[entry.item])
-        for (seq, entry), places in zip(numbered, placed, strict=True)
+        (seq, entry, query, hint.places[0])
+        for seq, entry, query, hint in numbered
         if isinstance(entry, EventEntry)
     ]
     if not events:
         return {}
-    connection.executemany(
-        _EVENT,
-        [
-            log_rows.event_row(seq, event, known[event.query].number, place)
-            for seq, event, place in events
-        ],
-    )
+    inserted = connection.executemany(_EVENT, [event_row(*event) for event in events]).rowcount
     sql = "SELECT seq, shows, outcome, replaces FROM events WHERE seq >= ?"
-    logged = {row[0]: row[1:] for row in connection.execute(sql, (begin,))}
-    return {
-        seq: Written("accepted", "", bool(logged[seq][0]), *logged[seq][1:])
-        if seq in logged
-        else Written("duplicate", _why(connection, seq, event))
-        for seq, event, _ in events
+    all_new = inserted == len(events) and not any(event.shows for _, event, _, _ in events)
+    if all_new:  # then most are logged as they were given
+        sql += " AND (outcome = 0 OR replaces > 0)"
+    became = {
+        seq: Written("accepted", "", bool(shows), outcome, replaces)
+        for seq, shows, outcome, replaces in connection.execute(sql, (events[0][0],))
     }
+    for seq, event, _, _ in events:
+        if seq not in became:
+            became[seq] = (
+                Written("accepted", "", False, event.outcome)
+                if all_new
+                else Written("duplicate", _why(connection, seq, event))
+            )
+    return became
 
 
 def _why(connection: sqlite3.Connection, seq: int, event: EventEntry) -> str:
     sql = "SELECT 1 FROM events WHERE event_id = ? AND seq < ?"
     seen = connection.execute(sql, (event.event_id, seq)).fetchone()
     return ALREADY_COUNTED if seen is None else ID_SEEN
+
+
+def last_number(connection: sqlite3.Connection) -> int:
+    """Return the number of the log's last entry, be it rolled up."""
+    return int(
+        connection.execute(
+            "SELECT max(rolled_up, coalesce((SELECT max(seq) FROM rankings), 0), "
+            "coalesce((SELECT max(seq) FROM events), 0)) FROM state"
+        ).fetchone()[0]
+    )
+
+
+def rolled_up(connection: sqlite3.Connection) -> int:
+    """Return the number of the last entry that was rolled up."""
+    return int(connection.execute("SELECT rolled_up FROM state").fetchone()[0])
+
+
+def pages(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the borders of pages of numbers after one and up to another."""
+    for after in range(begin, end, PAGE):
+        yield after, min(after + PAGE, end)
+
+
+def page(connection: sqlite3.Connection, after: int, last: int) -> list[Operation]:
+    """Return the entries with numbers after one and up to another, in order."""
+    rankings = connection.execute(_RANKINGS + _PAGE, (after, last)).fetchall()
+    events = connection.execute(_EVENTS + _PAGE, (after, last)).fetchall()
+    places: dict[int, set[int]] = {}
+    for row in rankings:
+        places.setdefault(row[0], set()).update(_listed(row[6]), _listed(row[12]))
+    for row in events:
+        places.setdefault(row[0], set()).add(row[5])
+    names = {query: names_of(connection, query, list(some)) for query, some in places.items()}
+    numbered: list[tuple[int, Operation]] = [
+        *((row[1], _ranking(row, names[row[0]])) for row in rankings),
+        *((row[1], _event(row, names[row[0]])) for row in events),
+    ]
+    numbered.sort(key=lambda entry: entry[0])
+    return [entry for _, entry in numbered]
+
+
+def find_ranking(connection: sqlite3.Connection, ranking_id: str) -> RankingEntry | None:
+    """Return a list that is still in the log."""
+    row = connection.execute(f"{_RANKINGS} WHERE id = ?", (ranking_id,)).fetchone()
+    if row is None:
+        return None
+    places = [*_listed(row[6]), *_listed(row[12])]
+    return _ranking(row, names_of(connection, row[0], places))
+
+
+def ranking_row(seq: int, entry: RankingEntry, query: int, places: Sequence[int]) -> Row:
+    """Return the row of a list, given where its items stand, and then those it would have had."""
+    length = len(entry.items)
+    return (
+        seq,
+        entry.id,
+        query,
+        entry.time,
+        entry.model,
+        _text(places[:length]),
+        entry.counted,
+        bytes(entry.explored),
+        struct.pack(f"<{len(entry.relevance)}d", *entry.relevance),
+        entry.cost,
+        entry.user,
+        _text(places[length:]) if entry.would_rank else None,
+    )
+
+
+def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
+    """Return the row of an event, without what it replaces."""
+    return (
+        seq,
+        entry.event_id,
+        entry.ranking_id,
+        query,
+        place,
+        entry.type,
+        entry.rank,
+        entry.outcome,
+        entry.shows,
+        entry.time,
+        entry.received,
+    )
+
+
+def _ranking(row: Row, names: Names) -> RankingEntry:
+    _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
+    cost, user, would_rank = rest
+    return RankingEntry(
+        id=name,
+        query=query,
+        time=time,
+        model=model,
+        items=tuple(names[place] for place in _listed(items)),
+        counted=bool(counted),
+        explored=tuple(map(bool, explored)),
+        relevance=struct.unpack(f"<{len(relevance) // 8}d", relevance),
+        cost=cost,
+        user=user,
+        would_rank=tuple(names[place] for place in _listed(would_rank)),
+    )
+
+
+def _event(row: Row, names: Names) -> EventEntry:
+    _, _, event_id, ranking_id, query, place, kind, rank, outcome, shows, *rest = row
+    time, received, replaces = rest
+    return EventEntry(
+        event_id,
+        ranking_id,
+        query,
+        names[place],
+        kind,
+        rank,
+        outcome,
+        bool(shows),
+        time,
+        received,
+        replaces,
+    )
+
+
+def _text(places: Iterable[int]) -> str:
+    return f"[{','.join(map(str, places))}]"
+
+
+def _listed(places: str | None) -> Sequence[int]:
+    return [] if places is None else json.loads(places)

@@ -13,8 +13,7 @@ import threading
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.slots import FIRST_RANKS
 from ebrank.service.store.records import RolledUp
-from ebrank.service.store.sqlite import log_rows
-from ebrank.service.store.sqlite.connection import transaction
+from ebrank.service.store.sqlite.database import transaction
 from ebrank.service.store.sqlite.meta import touch
 from ebrank.service.store.sqlite.schema import COUNTS
 
@@ -54,17 +53,18 @@ def roll_up(
     connection: sqlite3.Connection,
     writing: threading.RLock,
     stop: threading.Event,
+    after: int,
+    end: int,
     before: float,
     oldest_minute: float,
 ) -> RolledUp:
-    """Roll up what is older than a time, over a connection that nobody else uses.
+    """Roll up entries after a number, up to another, that are older than a time.
 
-    It ends early, between two portions, if it is told to stop.
+    The connection must be one that nobody else uses. Setting `stop` ends it between two portions.
     """
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(COUNTS.format(name="temp.rolled"))
     rankings = events = 0
-    after, end = log_rows.rolled_up(connection), log_rows.last_number(connection)
     while after < end and not stop.is_set():
         last = min(after + PORTION, end)
         borders = {"after": after, "last": last, "before": before}

@@ -6,7 +6,6 @@ import sqlite3
 from pathlib import Path
 
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.sqlite.connection import transaction
 
 APPLICATION_ID = 0x45425231  # "EBR1"
 VERSION = 2
@@ -85,7 +84,6 @@ def is_empty(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def make(connection: sqlite3.Connection) -> None:
-    """Make the tables of an empty database, all or none."""
-    with transaction(connection):
-        for statement in TABLES:
-            connection.execute(statement)
+    """Make the tables of an empty database, within a transaction."""
+    for statement in TABLES:
+        connection.execute(statement)

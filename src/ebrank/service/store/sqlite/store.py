@@ -27,7 +27,7 @@ class SqliteStore:
         mode: a store that is `new` is built beside its place and moved there when it is closed.
 
     Raises:
-        StoreError: if another server uses it, or it is no store, or one that cannot be opened.
+        StoreError: if another server uses it, or it is not a store, or it cannot be opened.
     """
 
     def __init__(self, folder: str | os.PathLike[str], mode: Mode = "serve") -> None:
@@ -36,21 +36,18 @@ class SqliteStore:
         self._place = path
         self._building = _beside(path) if mode == "new" else None
         self.database = _opened(self._building or path, mode)
+        self.flush = self.database.flush
         self.items = SqliteItems(self.database)
         self.log = SqliteLog(self.database)
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
-
-    async def flush(self) -> None:
-        """Return when all earlier writes are on disk; others may write meanwhile."""
-        await self.database.flush()
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
         """Copy the store, as it is at one moment, to a new file or into a folder."""
         return await asyncio.to_thread(backup, self.database.path, target, progress)
 
     async def close(self, *, discard: bool = False) -> None:
-        """Flush and let go of everything; closing twice is no trouble."""
+        """Flush and let go of everything; closing twice is harmless."""
         await self.database.close()
         building, self._building = self._building, None
         if building is None:

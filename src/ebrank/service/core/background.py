@@ -1,7 +1,8 @@
-"""Group commit: everybody who waits for the disk shares one flush.
+"""What goes on beside requests: flushes that requests share, and chores at their intervals.
 
-A write that survives the process takes some ten microseconds, one that survives a power cut takes a
-flush, which is milliseconds. So a request writes at once, and then waits here with all others.
+A write that survives the process takes some ten microseconds. One that survives a power cut takes a
+flush, which is milliseconds. So a request writes at once, and then waits for a flush together with
+all others that wait (group commit):
 
 >>> from ebrank.service.store.memory import MemoryStore
 >>> async def session() -> None:
@@ -9,16 +10,23 @@ flush, which is milliseconds. So a request writes at once, and then waits here w
 ...     await flusher.flushed()  # wait for this before the answer leaves
 ...     await flusher.close()
 >>> asyncio.run(session())
+
+Chores save sums, roll up the log and start the trainer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
-from ebrank.service.core.clock import log
 from ebrank.service.store.base import Store, StoreError
+
+TICK_SECONDS = 1.0
+
+log = logging.getLogger("ebrank.service")
 
 
 class Flusher:
@@ -52,7 +60,7 @@ class Flusher:
         self._waiting.append(future)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
-        await future  # one's own: a caller that goes away takes nobody along
+        await future  # its own: a caller that goes away must not cancel the others
 
     async def close(self) -> None:
         """Flush for those who wait, and stop; the store stays open."""
@@ -83,5 +91,38 @@ class Flusher:
     def _measured(self, seconds: float) -> None:
         try:
             self.on_flush(seconds)
-        except Exception:  # whoever measures may not stop what is measured
+        except Exception:  # measuring must not stop what is measured
             log.exception("the time of a flush was not noted")
+
+
+class Housekeeping:
+    """Chores, each done again and again at its interval, until closed."""
+
+    def __init__(self, timer: Callable[[], float], tick: float = TICK_SECONDS) -> None:
+        """Take a timer that never jumps, such as `time.monotonic`."""
+        self._timer = timer
+        self._tick = tick
+        self._chores: list[asyncio.Task[None]] = []
+
+    def add(self, seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
+        """Do a chore every so many seconds by the timer."""
+        self._chores.append(asyncio.create_task(self._repeat(seconds, chore)))
+
+    async def close(self) -> None:
+        """Stop; a chore under way is finished or leaves nothing half done."""
+        for task in self._chores:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        self._chores = []
+
+    async def _repeat(self, seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
+        last = self._timer()
+        while True:
+            await asyncio.sleep(min(self._tick, seconds))
+            if self._timer() - last >= seconds:
+                last = self._timer()
+                try:
+                    await chore()
+                except StoreError as problem:  # requests fail too; the next time may do
+                    log.warning("%s", problem)

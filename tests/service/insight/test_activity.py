@@ -1,9 +1,11 @@
+"""Sums of minutes, and the quantiles they give."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from ebrank.service.insight.minutes import MinuteBook, quantile
+from ebrank.service.insight.activity import MinuteBook, quantile
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])

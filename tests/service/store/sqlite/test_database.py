@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.store.sqlite import SqliteStore, wal
-from ebrank.service.store.sqlite.database import Database
-from ebrank.service.store.sqlite.wal import Wal
+from ebrank.service.store.sqlite import SqliteStore, database
+from ebrank.service.store.sqlite.database import Database, Wal
 from ebrank.testing.histories import new_items, ranking
 from tests.service.store.blocking import Blocking, run
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocking]:
-    monkeypatch.setattr(wal, "INTERVAL_SECONDS", 3600.0)  # the tests checkpoint themselves
+    monkeypatch.setattr(database, "INTERVAL_SECONDS", 3600.0)  # the tests checkpoint themselves
     opened = Blocking(SqliteStore(tmp_path / "store"))
     opened.items.put("q", new_items(*"abc"), 1.0)
     yield opened
@@ -44,7 +43,7 @@ def wal_size(store: Blocking) -> int:
 def test_a_long_wal_is_used_from_its_start_again_though_others_write(
     store: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wal, "LIMIT_PAGES", 50)
+    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
     fill(store, 0, 100)
     size, checkpoints = wal_size(store), wal_of(store)
     passive = checkpoints._passive
@@ -73,7 +72,7 @@ def test_a_long_wal_is_used_from_its_start_again_though_others_write(
 def test_a_reader_keeps_its_view_while_the_wal_is_checkpointed(
     store: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wal, "LIMIT_PAGES", 10)
+    monkeypatch.setattr(database, "LIMIT_PAGES", 10)
     fill(store, 0, 50)
     view = Blocking(SqliteStore(store.database.path, "read"))
     fill(store, 50, 50)

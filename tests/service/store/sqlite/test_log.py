@@ -1,0 +1,65 @@
+"""Writing with hints: the same log and counts as without, and a wrong one is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ebrank.service.store.records import Hint
+from ebrank.service.store.sqlite import SqliteStore
+from ebrank.testing.histories import contents, event, new_items, ranking
+from tests.service.store.blocking import Blocking, run
+
+
+def stored(folder: Path) -> Blocking:
+    store = Blocking(SqliteStore(folder))
+    store.items.put("q", new_items(*"abc"), 1.0)
+    return store
+
+
+def test_hints_change_nothing_but_the_work(tmp_path: Path) -> None:
+    listed = ranking("r", "cab", would_rank=("b", "a"), counted=False)
+    click = event("e", listed, "a", shows=True)
+    hinted = [
+        replace(listed, hint=Hint((2, 0, 1, 1, 0), (True,) * 5)),
+        replace(click, hint=Hint((0,), (True,))),
+    ]
+    without, with_hints = stored(tmp_path / "without"), stored(tmp_path / "with")
+    assert without.log.write([listed, click]) == with_hints.log.write(hinted)
+    assert run(contents(without.wrapped)) == run(contents(with_hints.wrapped))
+    assert with_hints.items.load("q").first_shown.tolist()[0] == click.received
+    without.close()
+    with_hints.close()
+
+
+def test_a_hint_for_other_items_is_refused(tmp_path: Path) -> None:
+    store = stored(tmp_path / "store")
+    before = run(contents(store.wrapped))
+    with pytest.raises(ValueError, match="a hint of 1 places for other items"):
+        store.log.write([ranking("r", "ab", hint=Hint((0,), (True,)))])
+    assert run(contents(store.wrapped)) == before
+    store.close()
+
+
+def test_a_list_of_nothing_is_logged(tmp_path: Path) -> None:
+    store = stored(tmp_path / "store")
+    assert [one.status for one in store.log.write([ranking("r", "")]).written] == ["accepted"]
+    assert store.log.ranking("r").items == ()
+    store.close()
+
+
+def test_an_event_that_counts_nothing_beside_one_that_does(tmp_path: Path) -> None:
+    """What is logged as it was given is not read back; the rest is."""
+    store, listed = stored(tmp_path / "store"), ranking("r", "abc")
+    store.log.write([listed])
+    kinds = {"1": "click", "2": "saved", "3": "purchase", "4": "click"}
+    events = [
+        event(name, listed, "b" if name == "4" else "a", kind) for name, kind in kinds.items()
+    ]
+    written = store.log.write(events).written
+    assert [(one.outcome, one.replaces) for one in written] == [(1, 0), (0, 0), (2, 1), (1, 0)]
+    again = store.log.write([event("5", listed, "a", "shared"), events[0]]).written
+    assert [one.status for one in again] == ["accepted", "duplicate"]
+    store.close()
