@@ -4,9 +4,9 @@
 
 The learner's score s says in which direction an item's features point; b, the same for all items,
 how relevance is distributed: how rare what is good is, how wide the middle. Both are fitted by
-marginal likelihood (Efron's g-modeling; with b free, the nonparametric prior of Kiefer and Wolfowitz). b has
-a penalty on its third differences, so that with few clicks it is a bell on the logit scale whose
-center and width are free. Beta(α, β) is b = β·log(1 − R) with φ = log R and s = α.
+marginal likelihood (Efron's g-modeling; with b free, the nonparametric prior of Kiefer and
+Wolfowitz). b has a penalty on its third differences, so that with few clicks it is a bell on the
+logit scale whose center and width are free. Beta(α, β) is b = β·log(1 − R) with φ = log R, s = α.
 
 Before any fit the prior is Beta(1, 5), the paper's before it learns.
 """
