@@ -4,17 +4,19 @@ The shape b minimizes the mean marginal loss of the rows plus
 
     smoothness/2 · |Δ³b|² + size/2 · |b|²
 
-with the learner's scores as they are. The loss bends by b at most as the prior's covariance does,
-which sets the coordinates of the descent. An even sample of rows is enough for so few numbers.
+with the learner's scores as they are. The mean product of the rows' slopes is about how the loss
+bends, and sets the coordinates of the descent. An even sample of rows is enough for so few numbers.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ebrank.compiled import kernel
+from ebrank import linalg
+from ebrank.compiled import inner, kernel
 from ebrank.evidence.sums import clicks_sum, number
 from ebrank.pointers import pointer_to, room
 from ebrank.priors.families.beta_exact import examination_of, passed_at
@@ -35,8 +37,10 @@ from ebrank.typing import Floats, Ints
 SMOOTHNESSES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 SIZE_PENALTY = 1e-6
 MOST_ROWS = 65_536
-CURVATURE_ROWS = 4096
+CURVATURE_ROWS = 2048
 BLOCK = 2048
+FLOOR = 1e-6
+"""Added to every curvature: some directions bend by nothing else."""
 MAX_ITERATIONS = 60
 TOLERANCE = 1e-3
 
@@ -52,10 +56,10 @@ def fitted(
     """Return the shape of the lowest loss, and its smoothness: the one given, or the data's choice.
 
     As for the ridge, a neighbor on the grid of smoothnesses is taken if the validation rows prefer
-    it beyond doubt.
+    it beyond doubt, first where a Newton step guesses its optimum, then there.
     """
     chosen = sample(rows, MOST_ROWS)
-    base = _descended(rows, scores, chosen, start, smoothness)
+    base, bend = _descended(rows, scores, chosen, start, smoothness)
     if given is not None or validation is None or validation[0].count == 0:
         return base, smoothness
     unseen, unseen_scores = validation
@@ -64,10 +68,16 @@ def fitted(
         other = _neighbor(smoothness, step)
         if other is None:
             continue
-        guess = _descended(rows, scores, chosen, base, other)
-        lower = _losses(unseen, unseen_scores, guess)
-        if surely_lower(lower, losses):
-            return guess, other
+        change = _penalty(len(base), other) - _penalty(len(base), smoothness)
+        lower = linalg.cholesky(bend + change)
+        guess = base - linalg.solve_lower_transposed(
+            lower, linalg.solve_lower(lower, change @ base)
+        )
+        if not surely_lower(_losses(unseen, unseen_scores, guess), losses):
+            continue
+        moved, _ = _descended(rows, scores, chosen, guess, other)
+        if surely_lower(_losses(unseen, unseen_scores, moved), losses):
+            return moved, other
     return base, smoothness
 
 
@@ -98,10 +108,9 @@ def _losses(rows: Rows, scores: Floats, base: Floats) -> Floats:
 
 def _descended(
     rows: Rows, scores: Floats, chosen: Ints, start: Floats, smoothness: float
-) -> Floats:
-    """Return the shape of the lowest penalized loss on some rows."""
-    differences = np.diff(np.eye(len(start)), n=3, axis=0)
-    penalty = smoothness * differences.T @ differences + SIZE_PENALTY * np.eye(len(start))
+) -> tuple[Floats, Floats]:
+    """Return the shape of the lowest penalized loss on some rows, and the curvature near it."""
+    penalty = _penalty(len(start), smoothness)
 
     def objective(base: Floats) -> tuple[float, Floats]:
         own = with_shape(rows, base)
@@ -116,10 +125,17 @@ def _descended(
         return value, np.add.reduce([slope for _, slope in sums]) / len(chosen) + pull
 
     few = chosen[:: max(1, -(-len(chosen) // CURVATURE_ROWS))]
-    curvature = prior_covariance(with_shape(rows, start).parameters[rows.learned :], scores, few)
-    bend = curvature / len(few) + penalty + 1e-6 * np.eye(len(start))
+    information = slope_products(*_task(with_shape(rows, start)), scores, few) / len(few)
+    bend = information + penalty + FLOOR * np.eye(len(start))
     base, _ = descended(objective, start, bend, max_iterations=MAX_ITERATIONS, tolerance=TOLERANCE)
-    return base
+    return base, bend
+
+
+def _penalty(size: int, smoothness: float) -> Floats:
+    """Return the second derivative of the penalties."""
+    differences = np.diff(np.eye(size), n=3, axis=0)
+    whole: Floats = smoothness * differences.T @ differences + SIZE_PENALTY * np.eye(size)
+    return whole
 
 
 def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats]:
@@ -144,6 +160,38 @@ def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
     )
 
 
+@inner
+def write_slopes(
+    counts: Any,  # noqa: ANN401 (a pointer)
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    learned: Floats,
+    score: float,
+    weights: Any,  # noqa: ANN401 (a pointer)
+    slopes: Floats,
+) -> float:
+    """Write π_g − posterior_g, the slope of a row's loss by b; return the loss.
+
+    The part of the loss that b cannot change is left out.
+    """
+    size, numbers, worth = int(learned[0]), pointer_to(learned, 0), pointer_to(table, 0)
+    top = write_prior(score, numbers, weights)
+    mass = 0.0
+    for g in range(size):
+        slopes[g] = exp_below_one(weights[g] - top)
+        mass += slopes[g]
+    clicks = number(clicks_sum(counts, slots, behaviors, worth))
+    after = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
+    mass_after = 0.0
+    for g in range(size):
+        weights[g] = exp_below_one(weights[g] - after)
+        mass_after += weights[g]
+    for g in range(size):
+        slopes[g] = slopes[g] / mass - weights[g] / mass_after
+    return np.log(mass) + top - np.log(mass_after) - after  # type: ignore[no-any-return]
+
+
 @kernel
 def base_sums(
     evidence: Floats,
@@ -156,52 +204,36 @@ def base_sums(
     start: int,
     stop: int,
 ) -> tuple[float, Floats]:
-    """Return the summed loss and its slope by b, Σ (π_g − posterior_g), over rows[start:stop].
-
-    The part of the loss that b cannot change is left out.
-    """
-    size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
-    slope, total = np.zeros(size), 0.0
+    """Return the summed loss and its slope by b over rows[start:stop]."""
+    size, weights = int(learned[0]), room()
+    total, slope, own = 0.0, np.zeros(size), np.empty(size)
     for r in range(start, stop):
-        counts = pointer_to(evidence, rows[r])
-        top = write_prior(scores[rows[r]], numbers, weights)
-        mass = 0.0
+        counts, score = pointer_to(evidence, rows[r]), scores[rows[r]]
+        total += write_slopes(counts, table, slots, behaviors, learned, score, weights, own)
         for g in range(size):
-            mass += exp_below_one(weights[g] - top)
-        for g in range(size):
-            slope[g] += exp_below_one(weights[g] - top) / mass
-        clicks = number(clicks_sum(counts, slots, behaviors, pointer_to(table, 0)))
-        after = write_posterior(
-            clicks, counts, slots, behaviors, pointer_to(table, 0), numbers, weights
-        )
-        mass_after = 0.0
-        for g in range(size):
-            weights[g] = exp_below_one(weights[g] - after)
-            mass_after += weights[g]
-        for g in range(size):
-            slope[g] -= weights[g] / mass_after
-        total += np.log(mass) + top - np.log(mass_after) - after
+            slope[g] += own[g]
     return total, slope
 
 
 @kernel
-def prior_covariance(learned: Floats, scores: Floats, rows: Ints) -> Floats:
-    """Return the summed covariance diag(π) − ππᵀ of the rows' priors."""
-    size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
-    total = np.zeros((size, size))
+def slope_products(
+    evidence: Floats,
+    table: Ints,
+    slots: int,
+    behaviors: int,
+    learned: Floats,
+    scores: Floats,
+    rows: Ints,
+) -> Floats:
+    """Return the summed outer products of the rows' slopes by b: the loss bends about like that."""
+    size, weights = int(learned[0]), room()
+    total, own = np.zeros((size, size)), np.empty(size)
     for row in rows:
-        top = write_prior(scores[row], numbers, weights)
-        mass = 0.0
+        counts = pointer_to(evidence, row)
+        write_slopes(counts, table, slots, behaviors, learned, scores[row], weights, own)
         for g in range(size):
-            weights[g] = exp_below_one(weights[g] - top)
-            mass += weights[g]
-        for g in range(size):
-            for h in range(g + 1):
-                total[g, h] -= weights[g] * weights[h] / (mass * mass)
-            total[g, g] += weights[g] / mass
-    for g in range(size):
-        for h in range(g):
-            total[h, g] = total[g, h]
+            for h in range(size):
+                total[g, h] += own[g] * own[h]
     return total
 
 
