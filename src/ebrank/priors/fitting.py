@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = tuple[Features, BehaviorStats]
 
-MOST_TURNS = 4
-"""Of a first fit, and of any in which the curve keeps moving ..."""
-MOVED = 0.01
-"""... by more than this."""
+FIRST_TURNS = 4
 STEPS = 20
 """Most steps of expectation and maximization in a turn."""
 SETTLED = 1e-3
@@ -58,19 +55,10 @@ def fit(
 ) -> State:
     """Return what the policy learns from rows of features and what users did."""
     state: State = {} if start is None else start
-    for turn in range(1, MOST_TURNS + 1):
-        before, state = state, _turn(policy, training, validation, examination, state, threads)
-        first = start is None and policy.takes_turns
-        if turn >= (MOST_TURNS if first else 1) and not _curve_moved(before, state):
-            break
+    turns = FIRST_TURNS if start is None and policy.takes_turns else 1
+    for _ in range(turns):
+        state = _turn(policy, training, validation, examination, state, threads)
     return state
-
-
-def _curve_moved(before: State, after: State) -> bool:
-    """Return whether a turn has changed what ranks are worth, so that the parts need another."""
-    if "examination" not in before:
-        return "examination" in after
-    return bool(np.abs(after["examination"] - before["examination"]).max() > MOVED)
 
 
 def _turn(
