@@ -147,12 +147,21 @@ def posterior_interval(
     return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
 
 
-def interval_of(mean: Real, spread: Real, level: float = 0.9) -> tuple[Real, Real]:
-    """Return the central credible interval of the Beta with this mean and standard deviation."""
+def beta_of(mean: Real, spread: Real) -> tuple[Real, Real]:
+    """Return α and β of the Beta distribution with this mean and standard deviation.
+
+    >>> beta_of(0.25, 0.25)
+    (0.5, 1.5)
+    """
     mean = np.minimum(np.maximum(mean, 1e-9), 1.0 - 1e-9)
     weight = np.maximum(mean * (1.0 - mean) / np.maximum(spread * spread, 1e-30) - 1.0, 1e-6)
+    return mean * weight, (1.0 - mean) * weight
+
+
+def interval_of(mean: Real, spread: Real, level: float = 0.9) -> tuple[Real, Real]:
+    """Return the central credible interval of the Beta with this mean and standard deviation."""
+    a, b = beta_of(mean, spread)
     tail = (1.0 - level) / 2.0
-    a, b = mean * weight, (1.0 - mean) * weight
     return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
 
 

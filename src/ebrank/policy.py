@@ -23,7 +23,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -250,7 +250,7 @@ class Policy:
         own = {name: float(values[name]) for name in formula.parameters}
         return formula.bind(learned, **own)
 
-    @property
+    @cached_property
     def plans(self) -> bool:
         """Whether its scores depend on how many lists a query is expected to get."""
         return self.values().get(HORIZON, 0.0) is None

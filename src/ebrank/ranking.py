@@ -64,6 +64,20 @@ class Candidates:
 
         return scores(score, self.prior.rows(items), self.behavior[items], self.examination)
 
+    @cached_property
+    def prior_mean(self) -> Floats:
+        """What the features alone promise of each candidate."""
+        return self.by(self.formulas.prior, np.arange(len(self.scores)))
+
+    @cached_property
+    def prior_beta(self) -> tuple[Floats, Floats]:
+        """α and β of each prior: of the Beta with its mean and its spread, if it is not one."""
+        from ebrank.scoring import scores  # Numba takes a while to import
+
+        nothing = BehaviorStats(np.zeros_like(self.behavior.counts), self.behavior.behaviors)
+        spread = scores(self.formulas.spread, self.prior, nothing, self.examination)
+        return equations.beta_of(self.prior_mean, spread)
+
     @property
     def bonus(self) -> Floats:
         """What the score adds to the relevance."""
@@ -126,7 +140,7 @@ class Ranking:
         chosen = np.array([item])
         policy, sums = known.policy, known.sums.rows(chosen)
         return Explanation(
-            prior=float(known.by(known.formulas.prior, chosen)[0]),
+            prior=float(known.prior_mean[item]),
             observed=float(policy.estimator.rate(sums)[0]),
             relevance=float(known.relevance[item]),
             bonus=float(known.bonus[item]),

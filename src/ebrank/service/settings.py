@@ -67,8 +67,12 @@ class RankingSettings:
     ] = "live"
     k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=MOST_RANKS)] = 10
     policy: Annotated[
-        str, _about("how items are scored, such as `ebrank:epsilon=20,estimator=exposure`")
-    ] = "ebrank"
+        str, _about("how items are scored: `auto`, `ebrank:epsilon=20,estimator=exposure`, ...")
+    ] = "auto"
+    plan_seconds: Annotated[
+        float,
+        _about("how far ahead exploration plans, for policies with a horizon such as `auto`", gt=0),
+    ] = 30 * 86400.0
     seed: Annotated[int, _about("of the keys that break ties", ge=0, le=2**63 - 1)] = 0
     window: Annotated[
         float, _about("seconds for which a user's list of a query keeps its order; 0 is off", ge=0)

@@ -42,14 +42,20 @@ class Chooser:
         self.examination = settings.examination.examination()(np.arange(1, api.MOST_RANKS + 1))
 
     def choose(
-        self, request: api.RankRequest, live: LiveQuery, model: Model, user: str | None, now: float
+        self,
+        request: api.RankRequest,
+        live: LiveQuery,
+        model: Model,
+        user: str | None,
+        now: float,
+        expected: float | None,
     ) -> Choice:
-        """Return the list that answers a request."""
+        """Return the list that answers a request of a query expected to get so many lists."""
         k = request.k or self._settings.k
         if self._settings.mode == "shadow":
-            return self._shadow(request, live, model, k)
+            return self._shadow(request, live, model, k, expected)
         only = None if request.items is None else _rows(live, request.items)
-        candidates = lists.scored(live, model, only, self._draws)
+        candidates = lists.scored(live, model, only, draws=self._draws, lists=expected)
         if not request.explore:
             return Choice(lists.relevance_list(candidates, k, self.examination))
         if user is None or not self._settings.window:
@@ -70,11 +76,18 @@ class Chooser:
         self._windows.keep(page, chosen.rows, k, now)
         return chosen
 
-    def _shadow(self, request: api.RankRequest, live: LiveQuery, model: Model, k: int) -> Choice:
+    def _shadow(
+        self,
+        request: api.RankRequest,
+        live: LiveQuery,
+        model: Model,
+        k: int,
+        expected: float | None,
+    ) -> Choice:
         if request.items is None:
             raise Problem("in shadow mode a request gives its own order: items", "items")
         rows = _rows(live, request.items)
-        candidates = lists.scored(live, model, rows, self._draws)
+        candidates = lists.scored(live, model, rows, draws=self._draws, lists=expected)
         served = lists.listing(candidates, np.arange(min(k, len(rows))), self.examination)
         # The caller's order is not our exploration, whatever it costs.
         own = Listing(candidates, served.places, np.zeros(len(served.places), np.bool_), 0.0)

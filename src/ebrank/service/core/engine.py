@@ -181,12 +181,19 @@ class Engine:
         began, now = time.perf_counter(), self._now()
         live, model = await self._live(request, now), await self._versions.current()
         user = None if request.user is None else chooser.hashed(request.user, self._salt)
-        choice = self._chooser.choose(request, live, model, user, self._timer())
+        expected = self._expected_lists(live, model, now)
+        choice = self._chooser.choose(request, live, model, user, self._timer(), expected)
         answer = await self._served(live, model, choice, user, explain=request.explain)
         if self._settings.store.durability == "disk":
             await self.flusher.flushed()
         self._activity.latency(now, time.perf_counter() - began)
         return answer
+
+    def _expected_lists(self, live: LiveQuery, model: Model, now: float) -> float | None:
+        """Return how many lists a query is expected to get; None where the policy does not plan."""
+        if not model.ranker.policy.plans:
+            return None
+        return self._queries.expected_lists(live, now, self._settings.ranking.plan_seconds)
 
     async def _live(self, request: api.RankRequest, now: float) -> LiveQuery:
         """Return the query of a request, its new items added once the others are known."""
@@ -252,7 +259,8 @@ class Engine:
     async def query(self, query: str) -> api.QueryResponse:
         """Return the state of a query's items."""
         live, model = await self._items.query(query, self._now()), self._versions.model
-        return query_view(live, model, self._settings.ranking.k)
+        expected = self._expected_lists(live, model, self._now())
+        return query_view(live, model, self._settings.ranking.k, expected)
 
     async def train(self) -> api.TrainResponse:
         """Start training, unless it is running; its result may replace a pinned version."""

@@ -77,12 +77,17 @@ class Listing:
 
 
 def scored(
-    live: LiveQuery, model: Model, only: Ints | None = None, draws: np.random.PCG64 | None = None
+    live: LiveQuery,
+    model: Model,
+    only: Ints | None = None,
+    *,
+    draws: np.random.PCG64 | None = None,
+    lists: float | None = None,
 ) -> ScoredCandidates:
     """Return the candidates of a query, or only some of them, in both orders.
 
     A policy that draws takes what addresses its draws from `draws`, or else draws the same for an
-    item every time.
+    item every time. `lists` is how many the query is expected to get, for policies that plan.
     """
     rows, prior = live.candidates, live.prior(model)
     if only is not None:
@@ -92,7 +97,9 @@ def scored(
     drawn = None
     if draws is not None and model.ranker.policy.noisy:
         drawn = draws.random_raw(len(rows)).reshape(-1)
-    ranking = model.ranker.rank_by_prior(prior, live.stats[rows], tie_keys=keys, draw_keys=drawn)
+    ranking = model.ranker.rank_by_prior(
+        prior, live.stats[rows], tie_keys=keys, draw_keys=drawn, lists=lists
+    )
     by_relevance = np.lexsort((keys, -ranking.candidates.relevance))
     return ScoredCandidates(rows, ranking, by_relevance)
 

@@ -25,7 +25,9 @@ import xxhash
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
+from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.stats import COUNT
+from ebrank.policy import USUAL_LISTS
 from ebrank.priors.base import ItemPrior
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.learning.models import Model
@@ -34,6 +36,10 @@ from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import Hint, NewItem, Operation, QueryState
 from ebrank.typing import Ints, SmallInts
 
+KNOWN = 10.0
+"""After so many lists a query's own rate counts as much as that of all."""
+PACE_SECONDS, MOST_PACED = 10.0, 256
+"""How often, and from how many queries, the rate of all is computed."""
 NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
 
 
@@ -106,6 +112,15 @@ class LiveQuery:
             self._prior = model.ranker.prior(features)
             self._prior_version = model.version
         return self._prior
+
+    @property
+    def lists(self) -> int:
+        """How many lists users have seen: as many as items stood at the top of one."""
+        return int(self.stats.counts[:, SHOWN, 0].sum())
+
+    def age(self, now: float) -> float:
+        """Return for how many seconds it has had items."""
+        return max(now - float(self.state.entered.min(initial=now)), 0.0)
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the rows of some items, None for those never heard of."""
@@ -185,6 +200,8 @@ class Queries:
         self._sizes: dict[str, int] = {}
         self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
         self._items = 0
+        self._usual = 0.0, 0.0, 0.0
+        self._usual_until = -math.inf
 
     async def get(self, query: str, now: float) -> LiveQuery | None:
         """Return a query, None if the store does not know it."""
@@ -256,6 +273,28 @@ class Queries:
     def _drop(self, query: str) -> None:
         del self._live[query]
         self._items -= self._sizes.pop(query)
+
+    def expected_lists(self, live: LiveQuery, now: float, period: float) -> float:
+        """Return how many lists a query is expected to get in the period planned for.
+
+        Its rate goes on, but nobody plans further ahead than the past reaches back. The rate of a
+        query that is little known is shrunk towards that of all: a Gamma prior worth `KNOWN` lists.
+        """
+        if now >= self._usual_until:
+            self._usual, self._usual_until = self._pace(now), now + PACE_SECONDS
+        lists, age, past = self._usual
+        if lists == 0.0 or age == 0.0:
+            return USUAL_LISTS
+        own = live.age(now)
+        rate = (KNOWN + live.lists) / (KNOWN * age / lists + own)
+        return max(rate * min(period, max(own, past)), USUAL_LISTS)
+
+    def _pace(self, now: float) -> tuple[float, float, float]:
+        """Return the lists and the age of queries in memory, added up, and the mean age."""
+        some = self.recent(MOST_PACED)
+        ages = [live.age(now) for live in some]
+        total = sum(ages)
+        return float(sum(live.lists for live in some)), total, total / max(len(some), 1)
 
     def recent(self, most: int) -> list[LiveQuery]:
         """Return the queries used last, the latest first."""

@@ -18,7 +18,7 @@ from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, scored
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.insight.activity import quantile
-from ebrank.service.insight.query_report import buried, places_in, prior_mean
+from ebrank.service.insight.query_report import buried, places_in
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
 from ebrank.service.store.records import Minute
@@ -55,10 +55,10 @@ class Survey:
         candidates, state = scored(live, model), live.state
         rows = candidates.rows
         ranks = places_in(candidates.relevance_order)
-        sums, prior = candidates.known.sums, candidates.known.prior
+        sums, (alpha, beta) = candidates.known.sums, candidates.known.prior_beta
         seen = sums.exposure > 0
-        self.predicted.append(prior_mean(candidates)[seen])
-        evidence = sums.exposure + prior.a + prior.b
+        self.predicted.append(candidates.known.prior_mean[seen])
+        evidence = sums.exposure + alpha + beta
         self.clicks.append((sums.clicks / evidence)[seen])
         self.exposure.append((sums.exposure / evidence)[seen])
         age = now - state.entered[rows]
@@ -187,7 +187,7 @@ def _total(minutes: Sequence[Minute], name: str) -> float:
 def _buried(
     live: LiveQuery, candidates: ScoredCandidates, ranks: npt.NDArray[np.int64], k: int
 ) -> list[api.BuriedItem]:
-    prior, sums = prior_mean(candidates), candidates.known.sums
+    prior, sums = candidates.known.prior_mean, candidates.known.sums
     return [
         api.BuriedItem(
             query=live.state.query,

@@ -16,9 +16,9 @@ from ebrank.typing import Floats, Ints
 MOST = 10
 
 
-def query_view(live: LiveQuery, model: Model, k: int) -> api.QueryResponse:
-    """Return what is known of a query's items."""
-    candidates = scored(live, model)
+def query_view(live: LiveQuery, model: Model, k: int, expected: float | None) -> api.QueryResponse:
+    """Return what is known of the items of a query that is expected to get so many lists."""
+    candidates = scored(live, model, lists=expected)
     ids = live.state.ids
     interval = Ranking(np.arange(len(candidates.rows)), candidates.known).interval
     promising = np.argsort(-interval[:, 1], kind="stable")[:MOST]
@@ -35,14 +35,9 @@ def query_view(live: LiveQuery, model: Model, k: int) -> api.QueryResponse:
 def buried(candidates: ScoredCandidates, k: int, most: int = MOST) -> Ints:
     """Return places of candidates outside the list that promise much and were little exposed."""
     outside = candidates.ranking.order[k:]
-    promise = prior_mean(candidates)[outside] / (1.0 + candidates.known.sums.exposure[outside])
-    return outside[np.argsort(-promise, kind="stable")[:most]]
-
-
-def prior_mean(candidates: ScoredCandidates) -> Floats:
-    """Return what the features of each candidate promise."""
     known = candidates.known
-    return known.by(known.formulas.prior, np.arange(len(known.scores)))
+    promise = known.prior_mean[outside] / (1.0 + known.sums.exposure[outside])
+    return outside[np.argsort(-promise, kind="stable")[:most]]
 
 
 def places_in(order: Ints) -> Ints:
@@ -54,7 +49,7 @@ def places_in(order: Ints) -> Ints:
 
 def _states(live: LiveQuery, candidates: ScoredCandidates, interval: Floats) -> list[api.ItemState]:
     state, known, rows = live.state, candidates.known, candidates.rows
-    sums, prior = known.sums, known.prior
+    sums, (alpha, beta) = known.sums, known.prior_beta
     columns = (
         [state.ids[row] for row in rows],
         sums.shown.astype(np.int64).tolist(),
@@ -62,9 +57,9 @@ def _states(live: LiveQuery, candidates: ScoredCandidates, interval: Floats) -> 
         sums.exposure.tolist(),
         known.relevance.tolist(),
         sums.weighted_clicks.tolist(),
-        prior_mean(candidates).tolist(),
-        prior.a.tolist(),
-        np.broadcast_to(prior.b, prior.a.shape).tolist(),
+        known.prior_mean.tolist(),
+        alpha.tolist(),
+        beta.tolist(),
         [(low, high) for low, high in interval.tolist()],
         known.bonus.tolist(),
         known.scores.tolist(),
@@ -79,7 +74,7 @@ def _states(live: LiveQuery, candidates: ScoredCandidates, interval: Floats) -> 
 def _withdrawn(live: LiveQuery, model: Model) -> list[api.WithdrawnItem]:
     """Return what is left of the items that are no candidates any more."""
     state, rows = live.state, np.flatnonzero(~live.state.active)
-    stats, curve = live.stats[rows], model.ranker.examination
+    stats, curve = live.stats[rows], model.ranker.curve
     sums, clicks = stats.sums(curve), examined_clicks(stats, curve)
     return [
         api.WithdrawnItem(

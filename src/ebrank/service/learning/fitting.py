@@ -39,7 +39,7 @@ class TrainingJob(msgspec.Struct, frozen=True):
     """What to fit: see the settings of the same names."""
 
     active: int
-    policy: str = "ebrank"
+    policy: str = "auto"
     examination: ExaminationSettings = ExaminationSettings()
     behaviors: tuple[str, ...] = ("click",)
     scaling: Literal["query", "global", "none"] = "query"
@@ -174,10 +174,17 @@ def _fitted(table: TrainingTable, training: Bools, job: TrainingJob) -> EBRanker
 
 
 def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
+    """Return what a new version must not be worse than: the version in use, or no training.
+
+    Losses of different families or kinds of evidence cannot be compared.
+    """
+    own = policies.parse(job.policy)
     if document is None:
         return job.ranker()
-    allowed = own_parts(policies.parse(job.policy))
-    return model_file.from_bytes(document, f"model {job.active}", allow=allowed)
+    active = model_file.from_bytes(document, f"model {job.active}", allow=own_parts(own))
+    theirs = active.policy.choices
+    comparable = (theirs.family, theirs.estimator) == (own.choices.family, own.choices.estimator)
+    return active if comparable else job.ranker()
 
 
 def _loss(ranker: EBRanker, table: TrainingTable, rows: Bools, job: TrainingJob) -> float:
