@@ -85,6 +85,14 @@ SCORE = Frame(
 )
 """The score of an item, given its state."""
 
+PAIR = replace(
+    SCORE,
+    arguments=(*SCORE.arguments, "out"),
+    signature=f"{SCORE.signature[:-1]}, CPointer(f8))",
+    result="out[0], out[1] = {}; return 0.0",
+)
+"""Two scores of an item at once, which share what is costly."""
+
 COUNTS_LOSS = Frame(
     arguments=("score", *RAW, "parameters", "out"),
     signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",

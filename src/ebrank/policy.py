@@ -34,7 +34,16 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.estimators import ESTIMATORS, Estimator
 from ebrank.evidence.slots import SLOTS
-from ebrank.formula import COUNTS_LOSS, MODEL, SUMS_LOSS, Formula, Score, Source
+from ebrank.formula import (
+    COUNTS_LOSS,
+    MODEL,
+    PAIR,
+    SCORE,
+    SUMS_LOSS,
+    Formula,
+    Score,
+    Source,
+)
 from ebrank.parameters import (
     Configured,
     Parameter,
@@ -130,19 +139,25 @@ class Scores(NamedTuple):
 
     Attributes:
         score: what lists are sorted by: R̂ plus the bonus.
+        both: the score and the relevance, in the frame PAIR.
         relevance: R̂, the score without exploration.
         prior: the relevance that the features alone promise.
         spread: standard deviation of the relevance.
     """
 
     score: Score
+    both: Score
     relevance: Score
     prior: Score
     spread: Score
 
     def expecting(self, lists: float) -> Scores:
         """Return the scores where a query is expected to get so many lists."""
-        return self._replace(score=self.score.with_parameter(HORIZON, LISTS_AHEAD * lists))
+        horizon = LISTS_AHEAD * lists
+        return self._replace(
+            score=self.score.with_parameter(HORIZON, horizon),
+            both=self.both.with_parameter(HORIZON, horizon),
+        )
 
 
 @dataclass(frozen=True)
@@ -231,17 +246,17 @@ class Policy:
         `lists` is how many lists a query is expected to get in the period planned for.
         """
         learned = self.family.learned(state, valuation)
-        names = (
-            (type(self.bonus), self.choices.part),
-            (None, self.choices.part),
-            (None, "prior"),
-            (None, "spread"),
-        )
-        return Scores(*(self._bound(self._formula(*name), learned, lists) for name in names))
-
-    def _formula(self, bonus: Any, part: str) -> Formula:  # noqa: ANN401 (a class)
         family: Any = type(self.family)
-        return _score_formula(family, bonus, self.choices.estimator, part)
+        bonus: Any = type(self.bonus)
+        part, estimator = self.choices.part, self.choices.estimator
+        formulas = (
+            _score_formula(family, bonus, estimator, part),
+            _score_formula(family, bonus, estimator, part, paired=True),
+            _score_formula(family, None, estimator, part),
+            _score_formula(family, None, estimator, "prior"),
+            _score_formula(family, None, estimator, "spread"),
+        )
+        return Scores(*(self._bound(formula, learned, lists) for formula in formulas))
 
     def _bound(self, formula: Formula, learned: Floats, lists: float = USUAL_LISTS) -> Score:
         values = self.values()
@@ -447,15 +462,24 @@ def _check(policy: Policy) -> None:
 
 
 @cache
-def _score_formula(family: Any, bonus: Any, estimator: str, part: str) -> Formula:  # noqa: ANN401 (classes)
+def _score_formula(
+    family: Any,  # noqa: ANN401 (a class)
+    bonus: Any,  # noqa: ANN401 (a class)
+    estimator: str,
+    part: str,
+    *,
+    paired: bool = False,
+) -> Formula:
     """Return the formula of these parts; one object for all policies made of the same."""
     item: dict[str, Source] = dict(zip(family.item, MODEL, strict=False))
     quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
     own = tuple(name for name in _numbers(family) if name not in item)
-    if part == "prior":
-        return Formula(family.mean, *own, given=item)
-    if part == "behavior":
-        return Formula(_rate, given=quantities)
+    if part in ("prior", "behavior"):
+        alone = family.mean if part == "prior" else _rate
+        own, given = (own, item) if part == "prior" else ((), quantities)
+        if paired:
+            return Formula(_twice, *own, given={**given, "alone": alone}, frame=PAIR)
+        return Formula(alone, *own, given=given)
     posterior = family.posteriors[estimator]
     given = {
         **item,
@@ -469,7 +493,9 @@ def _score_formula(family: Any, bonus: Any, estimator: str, part: str) -> Formul
         return Formula(_spread, *own, given=given)
     if bonus is None:
         return Formula(_as_it_is, *own, given=given)
-    return Formula(_total, *own, *_numbers(bonus), given={**given, "bonus": bonus.value})
+    total, frame = (_total_and_relevance, PAIR) if paired else (_total, SCORE)
+    own = (*own, *_numbers(bonus))
+    return Formula(total, *own, given={**given, "bonus": bonus.value}, frame=frame)
 
 
 @cache
@@ -501,6 +527,16 @@ def _spread(spread: float) -> float:
 def _total(relevance: float, bonus: float) -> float:
     """Return relevance plus bonus (eq:sortRankingscore)."""
     return relevance + bonus
+
+
+def _total_and_relevance(relevance: float, bonus: float) -> tuple[float, float]:
+    """Return relevance plus bonus, and the relevance."""
+    return relevance + bonus, relevance
+
+
+def _twice(alone: float) -> tuple[float, float]:
+    """Return a score that has no bonus, and the relevance, which is the same."""
+    return alone, alone
 
 
 def _rate(hits: float, trials: float) -> float:

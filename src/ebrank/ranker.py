@@ -164,7 +164,7 @@ class EBRanker:
         lists: float | None = None,
     ) -> Ranking:
         """Return what `rank` returns, given the prior: it changes far less often than behavior."""
-        from ebrank.scoring import several_scores  # Numba takes a while to import
+        from ebrank.scoring import score_pairs  # Numba takes a while to import
 
         require(len(prior.a) == len(behavior), "the prior is not one of these candidates")
         check_whole("k", k, at_least=1, optional=True)
@@ -176,8 +176,7 @@ class EBRanker:
         valuation, scores = self._scoring(behavior)
         if lists is not None and self.policy.plans:
             scores = scores.expecting(lists)
-        wanted = scores.score, scores.relevance
-        total, relevance = several_scores(wanted, prior, behavior, valuation, draws)
+        total, relevance = score_pairs(scores.both, prior, behavior, valuation, draws)
         order = np.lexsort((keys, -total))[:k]
         known = Candidates(self.policy, scores, prior, behavior, self.curve, relevance, total)
         return Ranking(order, known)

@@ -5,9 +5,11 @@ The simulator calls the same formula in its sessions, so all three agree to the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ebrank.compiled import kernel
+from ebrank.compiled import inner, kernel
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.stats import packed
 from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
@@ -28,62 +30,104 @@ def scores(
     keys: Keys | None = None,
 ) -> Floats:
     """Return the score of each item; `keys` address the draws of a score that draws."""
-    valuation = behavior.valuation(examination)
-    only: Floats = several_scores((score,), prior, behavior, valuation, keys)[0]
-    return only
-
-
-def several_scores(
-    wanted: tuple[Score, ...],
-    prior: ItemPrior,
-    behavior: BehaviorStats,
-    valuation: Valuation,
-    keys: Keys | None = None,
-) -> Floats:
-    """Return one or two scores of each item, shape (scores, items); two cost little more."""
-    n = len(behavior)
-    first, last = wanted[0], wanted[-1]
-    own_keys = NO_KEYS if keys is None else keys
-    require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
-    require(len(own_keys) in (1, n), f"{len(own_keys)} keys for {n} items")
-    out = np.empty((len(wanted), n))
+    own_keys = _checked(prior, behavior, keys)
+    out = np.empty(len(behavior))
     write_scores(
-        first.compiled.address,
-        last.compiled.address,
+        score.compiled.address,
         prior.a,
         prior.b,
         packed(behavior.counts),
-        valuation.table,
-        first.parameters,
-        last.parameters,
+        behavior.valuation(examination).table,
+        score.parameters,
         own_keys,
         out,
     )
     return out
 
 
+def score_pairs(
+    pair: Score,
+    prior: ItemPrior,
+    behavior: BehaviorStats,
+    valuation: Valuation,
+    keys: Keys | None = None,
+) -> Floats:
+    """Return two scores of each item, shape (2, items), by a formula in the frame PAIR."""
+    own_keys = _checked(prior, behavior, keys)
+    out = np.empty((2, len(behavior)))
+    write_pairs(
+        pair.compiled.address,
+        prior.a,
+        prior.b,
+        packed(behavior.counts),
+        valuation.table,
+        pair.parameters,
+        own_keys,
+        out,
+    )
+    return out
+
+
+def _checked(prior: ItemPrior, behavior: BehaviorStats, keys: Keys | None) -> Keys:
+    """Return the keys, if all arrays fit together."""
+    n = len(behavior)
+    own = NO_KEYS if keys is None else keys
+    require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
+    require(len(own) in (1, n), f"{len(own)} keys for {n} items")
+    return own
+
+
+@inner
+def item_state(
+    a: Floats, b: Floats, counts: SmallInts, table: Ints, parameters: Floats, keys: Keys, i: int
+) -> Any:  # noqa: ANN401 (a tuple of numbers and pointers)
+    """Return what a score is computed from; b and keys may hold one number for all items."""
+    behaviors, slots = counts.shape[1] - 1, counts.shape[2]
+    own, worth = pointer_to(counts, i), pointer_to(table, 0)
+    return (
+        a[i],
+        b[min(i, len(b) - 1)],
+        weighted_clicks_sum(own, slots, behaviors, worth),
+        exposure_sum(own, slots, worth),
+        own,
+        slots,
+        behaviors,
+        worth,
+        pointer_to(parameters, 0),
+        keys[min(i, len(keys) - 1)],
+    )
+
+
 @kernel
 def write_scores(
-    first: int,
-    last: int,
+    address: int,
     a: Floats,
     b: Floats,
     counts: SmallInts,
     table: Ints,
-    first_parameters: Floats,
-    last_parameters: Floats,
+    parameters: Floats,
     keys: Keys,
     out: Floats,
 ) -> None:
-    """Write one or two scores of each item, given their addresses; b and keys may hold one."""
-    behaviors, slots = counts.shape[1] - 1, counts.shape[2]
-    worth = pointer_to(table, 0)
-    for i in range(len(a)):
-        own = pointer_to(counts, i)
-        clicks = weighted_clicks_sum(own, slots, behaviors, worth)
-        exposure = exposure_sum(own, slots, worth)
-        state = (a[i], b[min(i, len(b) - 1)], clicks, exposure, own, slots, behaviors, worth)
-        key = keys[min(i, len(keys) - 1)]
-        out[0, i] = score_at(first, (*state, pointer_to(first_parameters, 0), key))
-        if len(out) > 1:
-            out[1, i] = score_at(last, (*state, pointer_to(last_parameters, 0), key))
+    """Write the score of each item, given the address of its formula."""
+    for i in range(len(out)):
+        out[i] = score_at(address, item_state(a, b, counts, table, parameters, keys, i))
+
+
+@kernel
+def write_pairs(
+    address: int,
+    a: Floats,
+    b: Floats,
+    counts: SmallInts,
+    table: Ints,
+    parameters: Floats,
+    keys: Keys,
+    out: Floats,
+) -> None:
+    """Write both scores of each item."""
+    both = np.empty(2)
+    for i in range(out.shape[1]):
+        state = item_state(a, b, counts, table, parameters, keys, i)
+        score_at(address, (*state, pointer_to(both, 0)))
+        out[0, i], out[1, i] = both[0], both[1]
