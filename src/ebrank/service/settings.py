@@ -160,7 +160,10 @@ class TrainingSettings:
     """When the prior is refitted, and on what."""
 
     every_seconds: Annotated[float, _about("time between two runs; 0 is off", ge=0)] = 3600.0
-    after_events: Annotated[int, _about("counted events that start a run; 0 is off", ge=0)] = 10_000
+    after_events: Annotated[int, _about("new events that start a run; 0 is off", ge=0)] = 200
+    after_growth: Annotated[
+        float, _about("... if there are also this many for each one before the last run", ge=0)
+    ] = 0.25
     min_rows: Annotated[int, _about("shown items needed to train at all", ge=1)] = 20
     validation_share: Annotated[
         float, _about("share of the queries that judge a model instead of training it", gt=0, lt=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -79,6 +80,14 @@ class Training:
         """How many events were accepted since the last run began."""
         return self._count_events() - self._events_before
 
+    @property
+    def _events_needed(self) -> int | None:
+        """How many new events start a run, None if none do: few at first, more the more is known."""
+        settings = self._settings.training
+        if settings.after_events == 0:
+            return None
+        return max(settings.after_events, math.ceil(settings.after_growth * self._events_before))
+
     def start(self, active: int) -> bool:
         """Start a run against the active version, unless one is under way."""
         if self.running:
@@ -90,20 +99,20 @@ class Training:
 
     def due(self) -> bool:
         """Return whether it is time for a run; without new events it never is."""
-        after, every = self._settings.training.after_events, self._settings.training.every_seconds
-        by_events = after > 0 and self._events >= after
+        needed, every = self._events_needed, self._settings.training.every_seconds
+        by_events = needed is not None and self._events >= needed
         by_time = every > 0 and self._events > 0 and self._waited() >= every
         return not self.running and (by_events or by_time)
 
     def out(self) -> api.TrainingOut:
         """Return the state of training."""
-        after, every = self._settings.training.after_events, self._settings.training.every_seconds
+        needed, every = self._events_needed, self._settings.training.every_seconds
         return api.TrainingOut(
             running=self.running,
             started=self._started,
             finished=self._finished,
             outcome=self._outcome,
-            next_events=max(after - self._events, 0) if after else None,
+            next_events=None if needed is None else max(needed - self._events, 0),
             next_time=self._clock() + max(every - self._waited(), 0.0) if every else None,
         )
 
