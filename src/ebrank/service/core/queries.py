@@ -27,7 +27,7 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.stats import COUNT
-from ebrank.policy import USUAL_LISTS
+from ebrank.policy import LISTS_AHEAD, USUAL_LISTS
 from ebrank.priors.base import ItemPrior
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.learning.models import Model
@@ -60,6 +60,7 @@ class LiveQuery:
     """
 
     __slots__ = (
+        "_arrivals",
         "_candidates",
         "_prior",
         "_prior_version",
@@ -84,6 +85,7 @@ class LiveQuery:
         self.earned = np.full(len(state.ids), np.nan, np.float32)
         self.explored_first = np.zeros(len(state.ids), np.bool_)
         self._candidates: Ints | None = None
+        self._arrivals: int | None = None
         self._prior: ItemPrior | None = None
         self._prior_version = -1
         self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
@@ -117,6 +119,14 @@ class LiveQuery:
     def lists(self) -> int:
         """How many lists users have seen: as many as items stood at the top of one."""
         return int(self.stats.counts[:, SHOWN, 0].sum())
+
+    @property
+    def arrivals(self) -> int:
+        """How many items became candidates after the first list."""
+        if self._arrivals is None:
+            first = np.nanmin(self.state.first_shown) if self.lists else np.inf
+            self._arrivals = int((self.state.entered > first).sum())
+        return self._arrivals
 
     def age(self, now: float) -> float:
         """Return for how many seconds it has had items."""
@@ -183,7 +193,7 @@ class LiveQuery:
 
     def _changed(self) -> None:
         """Forget what was computed for another set of candidates."""
-        self._candidates = self._prior = None
+        self._candidates = self._prior = self._arrivals = None
 
 
 class Queries:
@@ -275,19 +285,24 @@ class Queries:
         self._items -= self._sizes.pop(query)
 
     def expected_lists(self, live: LiveQuery, now: float, period: float) -> float:
-        """Return how many lists a query is expected to get in the period planned for.
+        """Return how many lists of a query are to be planned for: those in which its items matter.
 
         Its rate goes on, but nobody plans further ahead than the past reaches back. The rate of a
         query that is little known is shrunk towards that of all: a Gamma prior worth `KNOWN` lists.
+        Where new items keep coming, what is learned of one serves until others take its place,
+        after as many lists as bring in a whole new set of candidates. Both ends come at a rate of
+        their own; the rates add up.
         """
         if now >= self._usual_until:
             self._usual, self._usual_until = self._pace(now), now + PACE_SECONDS
         lists, age, past = self._usual
-        if lists == 0.0 or age == 0.0:
-            return USUAL_LISTS
-        own = live.age(now)
-        rate = (KNOWN + live.lists) / (KNOWN * age / lists + own)
-        return max(rate * min(period, max(own, past)), USUAL_LISTS)
+        expected = USUAL_LISTS
+        if lists > 0.0 and age > 0.0:
+            own = live.age(now)
+            rate = (KNOWN + live.lists) / (KNOWN * age / lists + own)
+            expected = max(rate * min(period, max(own, past)), USUAL_LISTS)
+        renewal = live.arrivals / max(live.lists * len(live.candidates), 1)
+        return 1.0 / (1.0 / expected + LISTS_AHEAD * renewal)
 
     def _pace(self, now: float) -> tuple[float, float, float]:
         """Return the lists and the age of queries in memory, added up, and the mean age."""
