@@ -19,6 +19,7 @@ VERBS = {
     "backup": "Copy a store to a file or a folder while it is served.",
     "compare": "Compare rankers, and say which differences are not luck.",
     "data": "List, describe and check datasets.",
+    "examine": "Learn from a store how far down users look.",
     "export": "Write a store's items, log and models as Parquet files.",
     "import": "Make a new store of an export.",
     "rankers": "List the rankers, or describe one.",

@@ -4,11 +4,11 @@ Where the family has nothing to learn and the examination curve is given, that i
 learner. Else the parts take turns, each with the others as they are: all lower the same marginal
 loss. A refit begins where the last one ended, and one turn is enough.
 
-Examination is learned by expectation and maximization (Dempster, Laird and Rubin 1977). Under the
-current posterior, an impression passed over at rank k was examined with probability
-E[p_k(1 − R)/(1 − p_k·R)], a clicked one with 1; p_k is the share of impressions examined, with some
-pseudo-impressions at the configured curve, and p_1 = 1. Items seen at different ranks tell p from
-R. Where they do not, the configured curve stays.
+Examination is learned by maximum likelihood, too. p_1 is 1, since only p·R can be told; the others
+follow from items that were seen at different ranks. Some pseudo-impressions at the configured curve
+keep it where little is known, and where the log cannot tell, it stays. The marginal likelihood
+climbs by Fisher's scoring: expectation and maximization would take hundreds of steps to get there,
+for whether an impression was examined is seldom known.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ebrank import linalg
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.slots import ranks_of
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.priors.base import State
 from ebrank.priors.rows import Rows
-from ebrank.typing import Features, Floats
+from ebrank.typing import Bools, Features, Floats
 
 if TYPE_CHECKING:
     from ebrank.policy import Policy
@@ -31,13 +32,15 @@ if TYPE_CHECKING:
 Table: TypeAlias = tuple[Features, BehaviorStats]
 
 FIRST_TURNS = 4
-STEPS = 20
-"""Most steps of expectation and maximization in a turn."""
+STEPS = 10
+"""Most steps of examination in a turn."""
 SETTLED = 1e-3
 """The steps end when no probability moves by more than this."""
 PSEUDO_IMPRESSIONS = 50.0
-HIGHEST_START = 0.95
-"""Where steps begin at most, for a probability of 1 never changes."""
+HIGHEST = 0.999
+"""Of a rank but the first: at 1, an impression that was passed over would be proof."""
+LONGEST = 0.1
+"""No step moves a probability by more."""
 MOST_ROWS = 65_536
 WIDEST = 0.5
 """The log tells where a rank's standard error is below this part of its probability ..."""
@@ -107,21 +110,19 @@ def examined(
 
     chosen = shape_fit.sample(rows, MOST_ROWS)
     believed = behavior.valuation(configured).exposure * UNIT
-    p = state.get("examination", np.append(believed[:1], np.minimum(believed[1:], HIGHEST_START)))
-    sums, information = np.zeros((rows.slots, 3)), np.zeros((rows.slots, rows.slots))
+    p = state.get("examination", np.append(believed[:1], np.minimum(believed[1:], HIGHEST)))
+    free = (believed > 0.0) & (np.arange(rows.slots) > 0)
+    support, information = np.zeros(rows.slots), np.zeros((rows.slots, rows.slots))
     for _ in range(STEPS):
-        valuation = behavior.valuation(by_slot(p))
-        own = policy.with_state(rows, valuation, state)
-        sums, information = shape_fit.examined(own, scores, chosen)
-        share = (sums[:, 1] + PSEUDO_IMPRESSIONS * believed) / (sums[:, 0] + PSEUDO_IMPRESSIONS)
-        new = np.where(believed > 0.0, np.clip(share / share[0], SMALLEST_P, 1.0), 0.0)
-        moved = np.abs(new - p).max()
-        p = new
-        if moved < SETTLED:
+        own = policy.with_state(rows, behavior.valuation(by_slot(p)), state)
+        slope, information, support = shape_fit.examined(own, scores, chosen)
+        move = _scoring_step(p, believed, free, slope, information)
+        p = p + move
+        if np.abs(move).max() < SETTLED:
             break
     scale = rows.count / len(chosen)
     error = _errors(information * scale)
-    support = sums[:, 2] * scale
+    support = support * scale
     sure = (error <= WIDEST * p) & (support >= FEWEST)
     sure[0] = True
     return {
@@ -129,6 +130,26 @@ def examined(
         "examination_error": error,
         "examination_support": support,
     }
+
+
+def _scoring_step(
+    p: Floats, believed: Floats, free: Bools, slope: Floats, information: Floats
+) -> Floats:
+    """Return how far the probabilities move, those that are free to: slope over information.
+
+    Pseudo-impressions add theirs to both. No step is longer than `LONGEST`.
+    """
+    inside = np.where(free, p, 0.5)
+    pull = PSEUDO_IMPRESSIONS * (believed - inside) / (inside * (1.0 - inside))
+    bend = information + np.diag(PSEUDO_IMPRESSIONS / (inside * (1.0 - inside)))
+    chosen = np.flatnonzero(free)
+    move = np.zeros(len(p))
+    if len(chosen):
+        lower = linalg.cholesky(np.ascontiguousarray(bend[np.ix_(chosen, chosen)]))
+        whole = linalg.solve_lower(lower, (slope + pull)[chosen])
+        step = linalg.solve_lower_transposed(lower, whole)
+        move[chosen] = np.clip(step, -LONGEST, LONGEST)
+    return np.where(free, np.clip(p + move, SMALLEST_P, HIGHEST) - p, 0.0)
 
 
 def _errors(information: Floats) -> Floats:

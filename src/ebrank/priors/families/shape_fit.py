@@ -24,6 +24,8 @@ from ebrank.priors.families.shape_grid import (
     BASE,
     HEAD,
     RELEVANCE,
+    moments,
+    narrow_likelihood,
     write_posterior,
     write_prior,
 )
@@ -138,15 +140,15 @@ def _penalty(size: int, smoothness: float) -> Floats:
     return whole
 
 
-def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats]:
-    """Return the sums over some rows of what `examined_sums` says."""
+def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return what `examined_sums` says, over some rows."""
     parts = map_blocks(
         lambda begin, end: examined_sums(*_task(rows), scores, chosen, begin, end),
         total=len(chosen),
         block=BLOCK,
         threads=rows.threads,
     )
-    return tuple(np.add.reduce([part[i] for part in parts]) for i in range(2))
+    return tuple(np.add.reduce([part[i] for part in parts]) for i in range(3))
 
 
 def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
@@ -181,15 +183,26 @@ def write_slopes(
     for g in range(size):
         slopes[g] = exp_below_one(weights[g] - top)
         mass += slopes[g]
+    for g in range(size):
+        slopes[g] /= mass
+    value = np.log(mass) + top
     clicks = number(clicks_sum(counts, slots, behaviors, worth))
+    place, whole, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
+    if place >= 0.0:
+        node = int(place)
+        part = place - node
+        slopes[node] -= 1.0 - part
+        slopes[node + 1] -= part
+        own = (1.0 - part) * weights[node] + part * weights[node + 1]
+        return value - own - whole  # type: ignore[no-any-return]
     after = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
     mass_after = 0.0
     for g in range(size):
         weights[g] = exp_below_one(weights[g] - after)
         mass_after += weights[g]
     for g in range(size):
-        slopes[g] = slopes[g] / mass - weights[g] / mass_after
-    return np.log(mass) + top - np.log(mass_after) - after  # type: ignore[no-any-return]
+        slopes[g] -= weights[g] / mass_after
+    return value - np.log(mass_after) - after  # type: ignore[no-any-return]
 
 
 @kernel
@@ -248,16 +261,17 @@ def examined_sums(
     rows: Ints,
     start: int,
     stop: int,
-) -> tuple[Floats, Floats]:
-    """Return for each slot what examination is learned from, over rows[start:stop].
+) -> tuple[Floats, Floats, Floats]:
+    """Return what examination is learned from, over rows[start:stop].
 
-    Columns of the first: impressions; those expected to have been examined, under the posterior
-    (clicked ones were, of those passed over E[p(1 − R)/(1 − pR)]); and those of items that were
-    seen elsewhere as well, n·(rest of n)/n. The second is the sum of outer products of each row's
-    slope of log likelihood by p.
+    First the slope of the log likelihood by p of each slot, Σ clicked/p − passed·E[R/(1 − pR)]
+    under the posterior, and the summed outer products of each row's slopes, which is about its
+    information. Then the support: impressions at each slot, each counted by the share of its item's
+    impressions that were elsewhere.
     """
     size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
-    sums, information, slope = np.zeros((slots, 3)), np.zeros((slots, slots)), np.zeros(slots)
+    total, support, slope = np.zeros(slots), np.zeros(slots), np.zeros(slots)
+    information = np.zeros((slots, slots))
     for r in range(start, stop):
         counts = pointer_to(evidence, rows[r])
         worth = pointer_to(table, 0)
@@ -268,6 +282,8 @@ def examined_sums(
         for g in range(size):
             weights[g] = exp_below_one(weights[g] - top)
             mass += weights[g]
+        place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
+        mean, spread = moments(scores[rows[r]], counts, slots, behaviors, worth, numbers)
         for slot in range(slots):
             shown += counts[slot]
         for slot in range(slots):
@@ -277,14 +293,17 @@ def examined_sums(
                 continue
             passed = passed_at(slot, counts, slots, behaviors, worth)
             inverse = 0.0  # E[1/(1 − pR)]
-            for g in range(size):
-                inverse += weights[g] / (1.0 - p * learned[HEAD + RELEVANCE * size + g])
-            inverse /= mass
-            sums[slot, 0] += counts[slot]
-            sums[slot, 1] += counts[slot] - passed + passed * (1.0 - (1.0 - p) * inverse)
-            sums[slot, 2] += counts[slot] * (shown - counts[slot]) / shown
+            if place >= 0.0:
+                inverse = 1.0 / (1.0 - p * mean)
+                inverse += p * p * spread * spread * inverse * inverse * inverse
+            else:
+                for g in range(size):
+                    inverse += weights[g] / (1.0 - p * learned[HEAD + RELEVANCE * size + g])
+                inverse /= mass
+            support[slot] += counts[slot] * (shown - counts[slot]) / shown
             slope[slot] = (counts[slot] - passed - passed * (inverse - 1.0)) / p
         for slot in range(slots):
+            total[slot] += slope[slot]
             for other in range(slots):
                 information[slot, other] += slope[slot] * slope[other]
-    return sums, information
+    return total, information, support

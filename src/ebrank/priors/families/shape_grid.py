@@ -151,21 +151,50 @@ def at_the_peak(
     Between nodes, log π is the parabola through the nearest three. A standard deviation of 0 says
     that there is no narrow peak within the grid.
     """
-    size, step, first = int(learned[0]), learned[1], learned[2]
+    size, step = int(learned[0]), learned[1]
     steep = min(max(score, -STEEPEST), STEEPEST)
     tilt, base = HEAD + TILT * size, HEAD + BASE * size
-    place = min(max(place, 0.0), size - 1.0)
     middle = min(max(int(place + 0.5), 1), size - 2)
     left = learned[base + middle - 1] + steep * learned[tilt + middle - 1]
     center = learned[base + middle] + steep * learned[tilt + middle]
     right = learned[base + middle + 1] + steep * learned[tilt + middle + 1]
-    prior_bend = (right - 2.0 * center + left) / (step * step)
-    prior_slope = (right - left) / (2.0 * step)
+    bend = (right - 2.0 * center + left) / (step * step)
+    slope = (right - left) / (2.0 * step)
+    _, relevance, variance, third = peak(
+        clicks, place, middle, slope, bend, counts, slots, behaviors, table, learned
+    )
+    if variance == 0.0:
+        return 0.0, 0.0
+    v, lean = relevance * (1.0 - relevance), 1.0 - 2.0 * relevance
+    shift = 0.5 * third * variance * variance
+    return relevance + v * (shift + 0.5 * lean * variance), v * np.sqrt(variance)
+
+
+@finite
+def peak(
+    clicks: float,
+    place: float,
+    middle: int,
+    prior_slope: float,
+    prior_bend: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+) -> tuple[float, float, float, float]:
+    """Return u and R at the peak of log π·L, the variance of u, and the third derivative.
+
+    log π has a slope and a curvature at a node, `middle`. Newton's steps begin at a place of the
+    grid. A variance of 0 says that there is no narrow peak within the grid.
+    """
+    size, step, first = int(learned[0]), learned[1], learned[2]
     passed, p = room(), room()
     for slot in range(slots):
         passed[slot] = passed_at(slot, counts, slots, behaviors, table)
         p[slot] = examination_of(slot, slots, table)
-    u, relevance, bend, third, move = first + step * place, 0.0, -1.0, 0.0, step
+    u = first + step * min(max(place, 0.0), size - 1.0)
+    relevance, bend, third, move = 0.0, -1.0, 0.0, step
     for _ in range(STEPS):
         small = np.exp(-abs(u))
         large = 1.0 / (1.0 + small)
@@ -184,18 +213,49 @@ def at_the_peak(
         third = (2.0 * v - lean * lean) * v * one - clicks * v * lean
         third -= v * v * (3.0 * lean * two + 2.0 * v * three)
         if bend > -1e-300:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0, 0.0
         move = -slope / bend
+        u += min(max(move, -step), step)
         if move * move * -bend < CLOSE * CLOSE:
             break
-        u += min(max(move, -step), step)
     inside = 0.0 <= u - first <= step * (size - 1)
     if not inside or -bend * NARROW * step * step < 1.0 or abs(move) > step:
-        return 0.0, 0.0
-    variance = -1.0 / bend
-    v, lean = relevance * (1.0 - relevance), 1.0 - 2.0 * relevance
-    shift = move + 0.5 * third * variance * variance
-    return relevance + v * (shift + 0.5 * lean * variance), v * np.sqrt(variance)
+        return 0.0, 0.0, 0.0, 0.0
+    relevance += relevance * (1.0 - relevance) * move
+    return u, relevance, -1.0 / bend, third
+
+
+@finite
+def narrow_likelihood(
+    clicks: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+) -> tuple[float, float, float]:
+    """Return where on the grid a narrow likelihood is, the log of its sum, and R at its peak.
+
+    Nodes are too far apart to sum over a narrow one; its place falls between two of them instead.
+    A place below 0 says that it is not narrow.
+    """
+    step, first = learned[1], learned[2]
+    seen = number(exposure_sum(counts, slots, table))
+    if min(clicks, seen - clicks) * NARROW * step * step < 1.0:
+        return -1.0, 0.0, 0.0
+    guess = (np.log(clicks / (seen - clicks)) - first) / step
+    u, relevance, variance, _ = peak(
+        clicks, guess, 0, 0.0, 0.0, counts, slots, behaviors, table, learned
+    )
+    if variance == 0.0:
+        return -1.0, 0.0, 0.0
+    height = clicks * np.log(relevance)
+    for slot in range(slots):
+        passed = passed_at(slot, counts, slots, behaviors, table)
+        p = examination_of(slot, slots, table)
+        height += passed * np.log(1.0 - p * relevance)
+    mass = height + 0.5 * np.log(2.0 * np.pi * variance) - np.log(step)
+    return min((u - first) / step, learned[0] - 1.001), mass, relevance
 
 
 @finite
@@ -233,19 +293,26 @@ def loss(
         weight = exp_below_one(weights[g] - top)
         mass += weight
         mean += weight * learned[tilt + g]
+    value = np.log(mass) + top
+    for slot in range(slots):
+        clicked = counts[slot] - passed_at(slot, counts, slots, behaviors, table)
+        value -= clicked * learned[logs + slot]
+    inside = -STEEPEST <= score <= STEEPEST
     clicks = number(clicks_sum(counts, slots, behaviors, table))
+    place, whole, _ = narrow_likelihood(clicks, counts, slots, behaviors, table, learned)
+    if place >= 0.0:
+        node = int(place)
+        part = place - node
+        own = (1.0 - part) * weights[node] + part * weights[node + 1]
+        seen = (1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1]
+        return value - own - whole, (mean / mass - seen) * inside
     after = write_posterior(clicks, counts, slots, behaviors, table, learned, weights)
     mass_after, mean_after = 0.0, 0.0
     for g in range(size):
         weight = exp_below_one(weights[g] - after)
         mass_after += weight
         mean_after += weight * learned[tilt + g]
-    seen = 0.0
-    for slot in range(slots):
-        clicked = counts[slot] - passed_at(slot, counts, slots, behaviors, table)
-        seen += clicked * learned[logs + slot]
-    inside = -STEEPEST <= score <= STEEPEST
-    value = np.log(mass) + top - np.log(mass_after) - after - seen
+    value -= np.log(mass_after) + after
     return value, (mean / mass - mean_after / mass_after) * inside
 
 

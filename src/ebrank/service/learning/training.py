@@ -82,7 +82,7 @@ class Training:
 
     @property
     def _events_needed(self) -> int | None:
-        """How many new events start a run, None if none do: few at first, more the more is known."""
+        """How many new events start a run: few at first, then more; None if none ever do."""
         settings = self._settings.training
         if settings.after_events == 0:
             return None

@@ -1,0 +1,111 @@
+"""`ebrank examine`: how far down users look."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option
+from ebrank.errors import ParameterError
+
+if TYPE_CHECKING:
+    from ebrank.service.ops.examine import ExaminedRank
+
+BAR = 24
+
+
+@click.command(
+    "examine",
+    epilog=examples(
+        "ebrank examine ebrank-store",
+        "ebrank examine exports/2026-11 --plot curve.svg",
+        "ebrank examine ebrank-store --config ebrank.toml --json",
+    ),
+)
+@click.argument("path", metavar="STORE|EXPORT")
+@click.option("--config", metavar="FILE", help="Settings of the service, as TOML.")
+@click.option("--plot", metavar="FILE", help="Draw the curve into an .svg or .png file.")
+@json_option
+def command(path: str, config: str | None, plot: str | None, as_json: bool) -> None:
+    """Learn from a store how far down users look.
+
+    Items shown at several ranks tell how likely users are to look at each, compared with the first.
+    The support is how many impressions are of such items; where there are too few, or the error is
+    too large, the configured curve stands. The store may be in use; a backup or an export will do.
+    """
+    if plot is not None and Path(plot).suffix not in (".svg", ".png"):
+        raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
+    ranks = asyncio.run(examined(path, config))
+    if plot is not None:
+        draw(ranks, Path(plot))
+    if as_json:
+        console.print_json({"path": path, "ranks": [asdict(rank) for rank in ranks]})
+    else:
+        print_ranks(ranks)
+
+
+async def examined(path: str, config: str | None) -> list[ExaminedRank]:
+    """Return what a store, a backup or an export tells."""
+    from ebrank.service.ops import configuration, examine
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.tables import is_export
+    from ebrank.service.store import open
+
+    settings = configuration.read(config, environment=os.environ, flags={})
+    if is_export(path):
+        return await examine.examined(Exported(path), settings)
+    async with open(path, "read") as store:
+        return await examine.examined(store, settings)
+
+
+def print_ranks(ranks: Sequence[ExaminedRank]) -> None:
+    """Print a row for each rank, with a bar as long as it is likely to be looked at."""
+    rows = [
+        (
+            name_of(rank),
+            f"{rank.probability:.3f}",
+            f"± {rank.error:.3f}" if rank.learned else "configured",
+            f"{rank.configured:.3f}",
+            round(rank.support),
+            "█" * round(BAR * rank.probability),
+        )
+        for rank in ranks
+    ]
+    console.print_table(("rank", "looked at", "error", "configured", "support", ""), rows)
+
+
+def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
+    """Draw the learned curve with its errors beside the configured one."""
+    from ebrank.experiments.framework.outcome import Figure, Panel, Series
+    from ebrank.files import write_whole
+    from ebrank.report.figures.render import png_file, svg_file
+
+    x = tuple(float(rank.first) for rank in ranks)
+    learned = Series(
+        "learned",
+        "ebrank",
+        x,
+        tuple(rank.probability for rank in ranks),
+        tuple(rank.error if rank.learned else 0.0 for rank in ranks),
+    )
+    configured = Series("configured", "bm25", x, tuple(rank.configured for rank in ranks))
+    panel = Panel("", "rank", "probability", (learned, configured), zero=True)
+    caption = "How likely users are to look at a rank; bands are one standard error."
+    figure = Figure("examination", "How far down users look", caption, (panel,))
+    try:
+        write_whole(path, png_file(figure) if path.suffix == ".png" else svg_file(figure))
+    except OSError as problem:
+        raise ParameterError(f"{path}: cannot be written: {problem.strerror}") from None
+
+
+def name_of(rank: ExaminedRank) -> str:
+    """Return what a row is called."""
+    return str(rank.first) if rank.first == rank.last else f"{rank.first} to {rank.last}"

@@ -1,0 +1,67 @@
+"""How far down users look, learned from all that a store holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebrank import policy as policies
+from ebrank.errors import DataError
+from ebrank.evidence.slots import ranks_of
+from ebrank.evidence.valuation import UNIT
+from ebrank.features import Scaling
+from ebrank.ranker import EBRanker
+from ebrank.service.learning.fitting import gather
+from ebrank.service.learning.training import job
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import StoreView
+
+
+@dataclass(frozen=True)
+class ExaminedRank:
+    """What the log says of a rank, or of a few ranks that are counted together.
+
+    Attributes:
+        first, last: the ranks.
+        probability: that a user looks at them, given that users look at the first.
+        error: its standard error.
+        configured: what the settings say.
+        support: impressions there of items that were shown elsewhere, too.
+        learned: whether the log can tell; else the configured value stands.
+    """
+
+    first: int
+    last: int
+    probability: float
+    error: float
+    configured: float
+    support: float
+    learned: bool
+
+
+async def examined(store: StoreView, settings: Settings) -> list[ExaminedRank]:
+    """Return what a store tells of each rank that it has impressions of."""
+    task = job(settings, active=0)
+    table = await gather(store, task)
+    if table is None or not table.seen.any():
+        raise DataError("nothing has been shown yet: there is nothing to learn from")
+    scaling = Scaling.learn(task.scaling, table.features[table.seen])
+    curve = settings.examination.examination()
+    ranker = EBRanker(policies.make("auto"), examination=curve, scaling=scaling)
+    ranker.fit(*table.part(scaling, table.seen))
+    state = ranker.state_ or {}
+    configured = table.stats.valuation(curve).exposure * UNIT
+    shown = table.stats.counts[:, 0].sum(axis=0)
+    return [
+        ExaminedRank(
+            first=ranks_of(slot)[0],
+            last=ranks_of(slot)[-1],
+            probability=float(state["examination"][slot]),
+            error=float(state["examination_error"][slot]),
+            configured=float(configured[slot]),
+            support=float(state["examination_support"][slot]),
+            learned=bool(slot == 0 or state["examination"][slot] != configured[slot]),
+        )
+        for slot in np.flatnonzero(shown).tolist()
+    ]
