@@ -120,7 +120,7 @@ def test_session_by_session(text: str) -> None:
             expected = reference.session(q, lambda item, key: item.baseline)
             assert_same_session(engine.session(q, bm25, 0.0), expected)
     reference.update()
-    model = engine.learner.update()
+    model = engine.update()
     for t in range(50):
         q = reference.asked(t)
         got = engine.session(q, model, config.entering_probability)
@@ -128,7 +128,7 @@ def test_session_by_session(text: str) -> None:
         assert_same_statistics(engine.world, reference)
         if t in (16, 33):
             reference.update()
-            model = engine.learner.update()
+            model = engine.update()
 
 
 @pytest.mark.parametrize(
