@@ -4,11 +4,11 @@ Where the family has nothing to learn and the examination curve is given, that i
 learner. Else the parts take turns, each with the others as they are: all lower the same marginal
 loss. A refit begins where the last one ended, and one turn is enough.
 
-Examination is learned by expectation and maximization (Dempster, Laird and Rubin 1977). Under the
-current posterior, an impression passed over at rank k was examined with probability
-E[p_k(1 − R)/(1 − p_k·R)], a clicked one with 1; p_k is the share of impressions examined, with some
-pseudo-impressions at the configured curve, and p_1 = 1. Items seen at different ranks tell p from
-R. Where they do not, the configured curve stays.
+How far down users look is what makes the counts likeliest, given the prior (Berndt, Hall, Hall and
+Hausman's steps; those of expectation and maximization lead to the same place, slowly). The level of
+all scores moves along, for it is what p is most easily mistaken for. All is relative to the first
+rank that users look at, whose p stays as configured. Items seen at different ranks tell p from R.
+Where they do not, the configured curve stays.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.evidence.slots import ranks_of
+from ebrank.evidence.slots import DEEPEST, ranks_of
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.priors.base import State
 from ebrank.priors.rows import Rows
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, Ints
 
 if TYPE_CHECKING:
     from ebrank.policy import Policy
@@ -32,12 +32,17 @@ Table: TypeAlias = tuple[Features, BehaviorStats]
 
 FIRST_TURNS = 4
 STEPS = 10
-"""Most steps of expectation and maximization in a turn."""
+"""Most steps towards the best curve in a turn."""
 SETTLED = 1e-3
 """The steps end when no probability moves by more than this."""
-PSEUDO_IMPRESSIONS = 50.0
-HIGHEST_START = 0.95
-"""Where steps begin at most, for a probability of 1 never changes."""
+LARGEST_STEP = 0.2
+PSEUDO_IMPRESSIONS = 4.0
+"""What is believed of a rank counts as so many impressions of which one knows who looked.
+
+That is a standard deviation of a quarter. With fifty, 24,000 impressions did not undo a mistake.
+"""
+HIGHEST = 0.999
+"""The highest probability of a rank but the first."""
 MOST_ROWS = 65_536
 WIDEST = 0.5
 """The log tells where a rank's standard error is below this part of its probability ..."""
@@ -108,24 +113,29 @@ def examined(
     from ebrank.priors.families import shape_fit  # Numba takes a while to import
 
     chosen = shape_fit.sample(rows, MOST_ROWS)
-    believed = behavior.valuation(configured).exposure * UNIT
-    p = state.get("examination", np.append(believed[:1], np.minimum(believed[1:], HIGHEST_START)))
-    sums, information = np.zeros((rows.slots, 3)), np.zeros((rows.slots, rows.slots))
+    believed = np.array(behavior.valuation(configured).exposure * UNIT, np.float64)
+    first = int(np.argmax(believed > 0.0))
+    free = np.flatnonzero(believed > 0.0)
+    free = free[free != first]
+    p = believed.copy()
+    last = state.get("examination", p)
+    p[: len(last)] = last[: len(p)]
+    p[first] = believed[first]
+    level = 0.0
+    support, information = np.zeros(rows.slots), np.zeros((rows.slots + 1, rows.slots + 1))
     for _ in range(STEPS):
-        valuation = behavior.valuation(by_slot(p))
-        own = policy.with_state(rows, valuation, state)
-        sums, information = shape_fit.examined(own, scores, chosen)
-        share = (sums[:, 1] + PSEUDO_IMPRESSIONS * believed) / (sums[:, 0] + PSEUDO_IMPRESSIONS)
-        new = np.where(believed > 0.0, np.clip(share / share[0], SMALLEST_P, 1.0), 0.0)
-        moved = np.abs(new - p).max()
-        p = new
-        if moved < SETTLED:
+        p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
+        own = policy.with_state(rows, behavior.valuation(by_slot(p, configured)), state)
+        support, slopes, information = shape_fit.examined(own, scores + level, chosen)
+        moves = _step(slopes, information, p, believed, free)
+        p, level = p + moves[:-1], level + moves[-1]
+        if np.abs(moves).max() < SETTLED:
             break
+    p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
     scale = rows.count / len(chosen)
-    error = _errors(information * scale)
-    support = sums[:, 2] * scale
+    error, support = _errors(information * scale, first), support * scale
     sure = (error <= WIDEST * p) & (support >= FEWEST)
-    sure[0] = True
+    sure[first] = True
     return {
         "examination": np.where(sure, p, believed),
         "examination_error": error,
@@ -133,23 +143,43 @@ def examined(
     }
 
 
-def _errors(information: Floats) -> Floats:
+def _step(slopes: Floats, information: Floats, p: Floats, believed: Floats, free: Ints) -> Floats:
+    """Return by how much p of each free slot, and the level of scores, are to move.
+
+    Berndt, Hall, Hall and Hausman's step: as Newton's, with the outer products of slopes for the
+    curvature. Pseudo-impressions pull towards what is believed.
+    """
+    moves = np.zeros(len(p) + 1)
+    chosen = np.append(free, len(p))
+    if len(free):
+        weight = PSEUDO_IMPRESSIONS / (p[free] * (1.0 - p[free]))
+        slope = slopes[chosen] + np.append(weight * (believed[free] - p[free]), 0.0)
+        bend = information[np.ix_(chosen, chosen)] + np.diag(np.append(weight, 1.0))
+        moves[chosen] = np.clip(np.linalg.solve(bend, slope), -LARGEST_STEP, LARGEST_STEP)
+    return moves
+
+
+def _errors(information: Floats, first: int) -> Floats:
     """Return standard errors, that of the first slot 0: it is what the others are relative to.
 
     Where nothing is known the error is 1, as large as a probability can be wrong.
     """
     errors = np.ones(len(information))
-    errors[0] = 0.0
+    errors[first] = 0.0
     known = np.flatnonzero(np.diagonal(information) > 0.0)
-    known = known[known > 0]
+    known = known[known != first]
     if len(known):
         part = information[np.ix_(known, known)]
         covariance = np.linalg.pinv(part, hermitian=True)
         errors[known] = np.minimum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), 1.0)
-    return errors
+    return errors[:-1]
 
 
-def by_slot(p: Floats) -> Examination:
-    """Return the curve with these probabilities of slots, the same for all ranks of a slot."""
+def by_slot(p: Floats, configured: Examination) -> Examination:
+    """Return the curve with these probabilities of slots, the same for all ranks of a slot.
+
+    Ranks beyond these slots are examined as configured.
+    """
     ranks = [len(ranks_of(slot)) for slot in range(len(p))]
-    return Examination(curve=tuple(np.repeat(p, ranks).tolist()))
+    beyond = configured(np.arange(sum(ranks), DEEPEST) + 1)
+    return Examination(curve=tuple(np.append(np.repeat(p, ranks), beyond).tolist()))

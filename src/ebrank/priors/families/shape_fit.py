@@ -22,6 +22,7 @@ from ebrank.priors.families.shape_grid import (
     BASE,
     HEAD,
     RELEVANCE,
+    TILT,
     write_posterior,
     write_prior,
 )
@@ -122,7 +123,7 @@ def _descended(
     return base
 
 
-def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats]:
+def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, Floats]:
     """Return the sums over some rows of what `examined_sums` says."""
     parts = map_blocks(
         lambda begin, end: examined_sums(*_task(rows), scores, chosen, begin, end),
@@ -130,7 +131,8 @@ def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats]:
         block=BLOCK,
         threads=rows.threads,
     )
-    return tuple(np.add.reduce([part[i] for part in parts]) for i in range(2))
+    support, slopes, information = (np.add.reduce([part[i] for part in parts]) for i in range(3))
+    return support, slopes, information
 
 
 def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
@@ -216,43 +218,53 @@ def examined_sums(
     rows: Ints,
     start: int,
     stop: int,
-) -> tuple[Floats, Floats]:
-    """Return for each slot what examination is learned from, over rows[start:stop].
+) -> tuple[Floats, Floats, Floats]:
+    """Return what examination is learned from, over rows[start:stop].
 
-    Columns of the first: impressions; those expected to have been examined, under the posterior
-    (clicked ones were, of those passed over E[p(1 − R)/(1 − pR)]); and those of items that were
-    seen elsewhere as well, n·(rest of n)/n. The second is the sum of outer products of each row's
-    slope of log likelihood by p.
+    The first says for each slot how many impressions are of items that were seen elsewhere as well:
+    n times the rest's share of all. The second is the slope of the log likelihood by p of each
+    slot, and last by the score. The third is the sum of outer products of each row's own slope.
+
+    Of an impression passed over, the slope by p is E[−R/(1 − pR)] under the posterior; of a click,
+    1/p. That by the score is the difference of the means of φ.
     """
     size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
-    sums, information, slope = np.zeros((slots, 3)), np.zeros((slots, slots)), np.zeros(slots)
+    support, slopes, own = np.zeros(slots), np.zeros(slots + 1), np.zeros(slots + 1)
+    information = np.zeros((slots + 1, slots + 1))
+    tilt = HEAD + TILT * size
     for r in range(start, stop):
         counts = pointer_to(evidence, rows[r])
         worth = pointer_to(table, 0)
-        write_prior(scores[rows[r]], numbers, weights)
+        first = write_prior(scores[rows[r]], numbers, weights)
+        mass_before, mean_before = 0.0, 0.0
+        for g in range(size):
+            weight = exp_below_one(weights[g] - first)
+            mass_before += weight
+            mean_before += weight * learned[tilt + g]
         clicks = number(clicks_sum(counts, slots, behaviors, worth))
         top = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
-        mass, shown = 0.0, 0.0
+        mass, mean, shown = 0.0, 0.0, 0.0
         for g in range(size):
             weights[g] = exp_below_one(weights[g] - top)
             mass += weights[g]
+            mean += weights[g] * learned[tilt + g]
+        own[slots] = mean / mass - mean_before / mass_before
         for slot in range(slots):
             shown += counts[slot]
         for slot in range(slots):
-            slope[slot] = 0.0
+            own[slot] = 0.0
             p = examination_of(slot, slots, worth)
             if counts[slot] == 0.0 or p == 0.0:
                 continue
             passed = passed_at(slot, counts, slots, behaviors, worth)
-            inverse = 0.0  # E[1/(1 − pR)]
+            pull = 0.0  # E[R/(1 − pR)]
             for g in range(size):
-                inverse += weights[g] / (1.0 - p * learned[HEAD + RELEVANCE * size + g])
-            inverse /= mass
-            sums[slot, 0] += counts[slot]
-            sums[slot, 1] += counts[slot] - passed + passed * (1.0 - (1.0 - p) * inverse)
-            sums[slot, 2] += counts[slot] * (shown - counts[slot]) / shown
-            slope[slot] = (counts[slot] - passed - passed * (inverse - 1.0)) / p
-        for slot in range(slots):
-            for other in range(slots):
-                information[slot, other] += slope[slot] * slope[other]
-    return sums, information
+                relevance = learned[HEAD + RELEVANCE * size + g]
+                pull += weights[g] * relevance / (1.0 - p * relevance)
+            support[slot] += counts[slot] * (shown - counts[slot]) / shown
+            own[slot] = (counts[slot] - passed) / p - passed * pull / mass
+        for slot in range(slots + 1):
+            slopes[slot] += own[slot]
+            for other in range(slots + 1):
+                information[slot, other] += own[slot] * own[other]
+    return support, slopes, information
