@@ -51,7 +51,7 @@ class Case(NamedTuple):
         return counts, valuation.slots, valuation.behaviors, valuation.table
 
     @property
-    def learned(self) -> Floats:
+    def learned(self) -> Any:  # noqa: ANN401 (an array, which kernels take for a sequence)
         valuation = self.stats.valuation(self.curve)
         return grid_numbers(RELEVANCE, tilt(U), self.shape(U), valuation)
 
@@ -272,7 +272,7 @@ def test_beta_is_a_special_case(
     stats = BehaviorStats.of([clicks + passed], [clicks])
     case = Case(lambda u: u, alpha, stats, Examination(severity))
     valuation = stats.valuation(case.curve)
-    learned = grid_numbers(WIDE, np.log(WIDE), beta * np.log1p(-WIDE), valuation)
+    learned: Any = grid_numbers(WIDE, np.log(WIDE), beta * np.log1p(-WIDE), valuation)
     mean, spread = moments(alpha, *case.evidence, learned)
     value, slope = loss(alpha, *case.evidence, learned)
     assert mean == pytest.approx(exact_relevance(alpha, beta, *case.evidence), rel=2e-6)
@@ -318,9 +318,9 @@ def test_draws_follow_a_wide_posterior(shown: list[int], clicks: list[int]) -> N
     weights = np.exp(heights - logsumexp(heights))
     edges = np.append(U - STEP / 2, U[-1] + STEP / 2)
 
-    def cdf(relevance: Floats) -> Floats:
+    def cdf(relevance: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         u = np.log(relevance) - np.log1p(-relevance)
-        return np.asarray(np.interp(u, edges, np.append(0.0, np.cumsum(weights))))
+        return np.interp(u, edges, np.append(0.0, np.cumsum(weights)))
 
     assert distributions.kstest(drawn, cdf).pvalue > 1e-6
     mean, spread = moments(case.score, *case.evidence, case.learned)
