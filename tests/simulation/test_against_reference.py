@@ -155,6 +155,24 @@ def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
     assert_whole_run_agrees(text, config, tiny(seed=8))
 
 
+@pytest.mark.parametrize("text", ["auto", "auto:bonus=draw"])
+def test_whole_run_in_which_the_curve_is_learned(text: str) -> None:
+    """The log is long enough to tell: what was counted under the mistaken curve is revalued."""
+    data = tiny(seed=7, sizes=[8] * 6)
+    config = SimulationConfig(
+        updates=3,
+        sessions=400,
+        list_length=3,
+        users=PositionBased(Examination(severity=0.3)),
+        believed=Examination(severity=2.0),
+    )
+    assert_whole_run_agrees(text, config, data)
+    reference = Reference(data, registry.parse(text), config, SEED).run()
+    learned = reference.believed
+    assert learned[0] == 1.0
+    assert np.all(np.array(learned[1:]) > Examination(2.0)([2, 3]) + 0.05)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("text", ["ebrank", "random"])
 def test_whole_run_of_several_blocks_of_queries(text: str, threads: int) -> None:
