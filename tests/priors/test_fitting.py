@@ -123,6 +123,11 @@ def test_the_first_rank_is_what_the_others_are_relative_to() -> None:
     lower = fitted(log, Examination(curve=tuple((0.9 * log.p).tolist())))["examination"]
     assert lower[0] == pytest.approx(0.9, abs=1e-8)
     np.testing.assert_allclose(lower / 0.9, whole, atol=0.03)
+    ranker = EBRanker("auto").fit(log.features, log.behavior)
+    ranker.examination = Examination(curve=tuple((0.9 * log.p).tolist()))
+    ranker.fit(log.features, log.behavior, warm_start=True)  # configured anew
+    assert ranker.state_ is not None
+    assert ranker.state_["examination"][0] == pytest.approx(0.9, abs=1e-8)
 
 
 def test_a_first_rank_that_nobody_looks_at() -> None:
