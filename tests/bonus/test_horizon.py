@@ -21,7 +21,7 @@ def test_it_is_worth_spread_times_boundary() -> None:
 
 @pytest.mark.parametrize(("text", "horizon"), [("", 60.0), (",horizon=7", 7.0)])
 def test_the_score_of_a_beta_posterior(text: str, horizon: float) -> None:
-    """With 30 lists expected H is 60, unless it is given; the posterior is Beta(c + α, E − c + β)."""
+    """With 30 lists expected H is 60, unless given; the posterior is Beta(c + α, E − c + β)."""
     policy = parse(f"ebrank:bonus=horizon,estimator=exposure{text}")
     assert policy.plans == (text == "")
     stats = BehaviorStats.of(shown=[4, 0, 40], clicks=[2, 0, 3])
