@@ -94,10 +94,10 @@ class Rates:
         self._items = np.zeros(QUERIES, np.int64)
         self._believed = 1.0 / np.log2(np.arange(2, K + 2))
 
-    def add(self, query: int, item: int, features: Floats) -> None:
+    def add(self, query: int, item: int, features: Floats) -> None:  # noqa: D102
         self._items[query] += 1
 
-    def rank(self, query: int) -> tuple[Ints, object]:
+    def rank(self, query: int) -> tuple[Ints, object]:  # noqa: D102
         clicks, shown, exposure = self._counts[query, : self._items[query]].T
         trials = exposure if self._optimistic else shown
         total = self._counts.sum(axis=(0, 1))
@@ -107,7 +107,7 @@ class Rates:
             score = score + 0.5 * np.sqrt(mean / (trials + 5.0))
         return np.argsort(-score, kind="stable")[:K], None
 
-    def learn(self, query: int, served: Ints, clicked: Ints, ticket: object) -> None:
+    def learn(self, query: int, served: Ints, clicked: Ints, ticket: object) -> None:  # noqa: D102
         own = self._counts[query]
         own[served[clicked], 0] += 1.0
         own[served, 1] += 1.0
@@ -121,17 +121,17 @@ class Served:
         self._client = client
         self._lists = 0
 
-    def add(self, query: int, item: int, features: Floats) -> None:
+    def add(self, query: int, item: int, features: Floats) -> None:  # noqa: D102
         self._client.put_items(f"query-{query}", {f"item-{item}": features.tolist()})
 
-    def rank(self, query: int) -> tuple[Ints, object]:
+    def rank(self, query: int) -> tuple[Ints, object]:  # noqa: D102
         self._lists += 1
         if self._lists % 50 == 0:
             self._wait()
         answer = self._client.rank(f"query-{query}", k=K)
         return np.array([int(item.id.removeprefix("item-")) for item in answer.items]), answer
 
-    def learn(self, query: int, served: Ints, clicked: Ints, ticket: object) -> None:
+    def learn(self, query: int, served: Ints, clicked: Ints, ticket: object) -> None:  # noqa: D102
         if len(clicked):
             self._client.feedback(
                 [

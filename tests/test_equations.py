@@ -231,6 +231,114 @@ def test_prior_alpha_is_positive_and_finite_everywhere() -> None:
     np.testing.assert_allclose(alpha, np.exp([-10.0, -10.0, 0.0, 10.0, 10.0]))
 
 
+# --- what a horizon is worth ------------------------------------------------------------------
+
+JOINTS = (0.2, 1.0, 5.0, 15.0)
+
+
+def test_the_boundary_is_brezzi_and_lais_table() -> None:
+    for s, value in (
+        (0.02, math.sqrt(0.01)),
+        (0.2, math.sqrt(0.1)),
+        (0.5, 0.49 - 0.11 / math.sqrt(0.5)),
+        (4.0, 0.63 - 0.26 / 2),
+        (9.0, 0.77 - 0.58 / 3),
+        (100.0, math.sqrt(2 * math.log(100) - math.log(math.log(100)) - math.log(16 * math.pi))),
+    ):
+        assert eq.exploration_boundary(s) == pytest.approx(value, rel=1e-12)
+    assert eq.exploration_boundary(0.0) == 0.0
+
+
+def test_the_pieces_of_the_boundary_meet_as_well_as_the_table_has_it() -> None:
+    """Within its two digits at 1 and 5; at 0.2 the table itself falls by 0.07, at 15 it jumps."""
+    jumps = [
+        eq.exploration_boundary(s * (1 + 1e-9)) - eq.exploration_boundary(s * (1 - 1e-9))
+        for s in JOINTS
+    ]
+    assert jumps == pytest.approx([-0.072, -0.01, -0.003, 0.089], abs=2e-3)
+
+
+@given(st.floats(0, 1e9), st.floats(1, 2))
+def test_the_boundary_rises_within_each_piece(s: float, factor: float) -> None:
+    more = s * factor
+    if not any(s <= joint < more for joint in JOINTS[:3]):
+        assert eq.exploration_boundary(more) >= eq.exploration_boundary(s)
+
+
+def gittins_index(alpha: float, beta: float, horizon: int) -> float:
+    """Return the index of a coin whose chance is Beta(α, β), by dynamic programming.
+
+    It is the sure income per toss at which one would as soon stop tossing, when a toss k tosses
+    ahead counts (1 − 1/H)^k. After some horizons of tosses one goes on as one stands.
+    """
+    discount, depth = 1.0 - 1.0 / horizon, 5 * horizon
+    means = [(alpha + np.arange(n + 1)) / (alpha + beta + n) for n in range(depth + 1)]
+    low, high = float(means[0][0]), 1.0
+    while high - low > 1e-5:
+        income = 0.5 * (low + high)
+        stopped = income * horizon
+        value = np.maximum(stopped, means[depth] * horizon)
+        for mean in means[depth - 1 :: -1]:
+            tossed = mean + discount * (mean * value[1:] + (1.0 - mean) * value[:-1])
+            value = np.maximum(stopped, tossed)
+        low, high = (income, high) if tossed[0] > stopped else (low, income)
+    return 0.5 * (low + high)
+
+
+def test_a_known_index() -> None:
+    """Gittins' table has 0.7029 for Beta(1, 1) and a discount of 0.9, 0.8699 for 0.99."""
+    assert gittins_index(1.0, 1.0, 10) == pytest.approx(0.7029, abs=2e-4)
+    assert gittins_index(1.0, 1.0, 100) == pytest.approx(0.8699, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "horizon", "low", "high"),
+    [
+        (100.0, 900.0, 100, 1.05, 1.20),  # s = 0.1
+        (300.0, 300.0, 100, 1.05, 1.20),  # s = 0.17
+        (40.0, 160.0, 100, 0.70, 0.85),  # s = 0.5
+        (10.0, 90.0, 100, 0.60, 0.70),  # s = 1
+        (20.0, 20.0, 100, 0.55, 0.65),  # s = 2.4
+        (2.0, 18.0, 100, 0.40, 0.50),  # s = 4.8
+        (5.0, 5.0, 100, 0.45, 0.60),  # s = 9
+        (1.0, 5.0, 100, 0.35, 0.45),  # s = 14
+        (5.0, 5.0, 400, 0.85, 1.00),  # s = 36
+    ],
+)
+def test_the_bonus_against_exact_indices(
+    alpha: float, beta: float, horizon: int, low: float, high: float
+) -> None:
+    """The docstring of `exploration_boundary` says how far off the approximation is."""
+    mean = alpha / (alpha + beta)
+    spread = math.sqrt(mean * (1 - mean) / (alpha + beta + 1))
+    exact = gittins_index(alpha, beta, horizon) - mean
+    assert low <= eq.horizon_bonus(mean, spread, horizon) / exact <= high
+
+
+def test_no_doubt_or_no_future_is_worth_nothing() -> None:
+    assert eq.horizon_bonus(0.3, 0.0, 100.0) == 0.0
+    assert eq.horizon_bonus(0.3, 0.1, 0.0) == 0.0
+    assert math.isfinite(eq.horizon_bonus(0.0, 0.0, 100.0))
+    assert math.isfinite(eq.horizon_bonus(1.0, 0.1, 100.0))
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.05, 0.95), st.floats(0.1, 0.99))
+def test_an_interval_is_that_of_the_beta_with_these_moments(
+    mean: float, doubt: float, level: float
+) -> None:
+    spread = doubt * math.sqrt(mean * (1 - mean))
+    total = mean * (1 - mean) / spread**2 - 1
+    law = stats.beta(mean * total, (1 - mean) * total)
+    assert (law.mean(), law.std()) == pytest.approx((mean, spread))
+    low, high = eq.interval_of(np.array([mean]), np.array([spread]), level)
+    assert (low[0], high[0]) == pytest.approx(law.interval(level), rel=1e-6, abs=1e-9)
+
+
+def test_intervals_of_moments_that_no_beta_has() -> None:
+    low, high = eq.interval_of(np.array([0.0, 0.4, 1.0]), np.array([0.0, 0.6, 0.0]))
+    assert np.all((low >= 0.0) & (low <= high) & (high <= 1.0))
+
+
 # --- compiled code ----------------------------------------------------------------------------
 
 CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
@@ -250,6 +358,10 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
 ]
 
 
+FOR_ARRAYS_ONLY = {"posterior_interval", "interval_of"}  # by SciPy's quantiles
+FOR_NUMBERS_ONLY = {"exploration_boundary", "horizon_bonus"}  # they branch
+
+
 @pytest.mark.parametrize(
     ("function", "numbers"), CASES, ids=lambda case: getattr(case, "__name__", "")
 )
@@ -260,6 +372,12 @@ def test_compiled_equation_equals_the_array_one(
     arrays = [np.full(2, number) for number in numbers[:1]] + list(numbers[1:])
     on_arrays = np.array(function(*arrays))[..., 0]
     np.testing.assert_allclose(compiled(*numbers), on_arrays, rtol=1e-9)
+
+
+def test_compiled_horizon_bonus_equals_the_plain_one() -> None:
+    compiled = kernel(_wrapped(eq.horizon_bonus))
+    for spread in (0.0, 1e-3, 0.02, 0.05, 0.1, 0.2, 0.3):
+        assert compiled(0.3, spread, 200.0) == pytest.approx(eq.horizon_bonus(0.3, spread, 200.0))
 
 
 def test_compiled_query_uncertainty_equals_the_array_one() -> None:
@@ -274,7 +392,7 @@ def test_every_equation_is_among_the_cases() -> None:
         for name, value in vars(eq).items()
         if callable(value) and getattr(value, "__module__", "") == eq.__name__
     }
-    apart = {"query_uncertainty", "posterior_interval"}  # the latter is SciPy's, for arrays only
+    apart = {"query_uncertainty", *FOR_ARRAYS_ONLY, *FOR_NUMBERS_ONLY}
     assert written == {function.__name__ for function, _ in CASES} | apart
 
 

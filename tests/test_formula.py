@@ -84,7 +84,7 @@ def test_a_composed_formula_compiles_to_what_plain_python_computes(
 ) -> None:
     prior, stats, quantities = some_items(seed)
     plain = drawn.formula(**quantities, **drawn.parameters)
-    compiled = scores(drawn.formula.bind(**drawn.parameters), prior, stats, CURVE)
+    compiled = scores(drawn.formula.bind(None, **drawn.parameters), prior, stats, CURVE)
     np.testing.assert_allclose(compiled, np.broadcast_to(plain, 7), rtol=1e-12, atol=1e-12)
 
 

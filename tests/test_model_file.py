@@ -504,3 +504,99 @@ def test_tampered_old_files_are_refused_with_the_reason(
     edit(document)
     with pytest.raises(ModelFileError, match=reason):
         model_file.from_bytes(json.dumps(document).encode(), "old")
+
+
+# --- a learned shape and curve -------------------------------------------------------------------
+
+
+def learned_world() -> tuple[Features, BehaviorStats]:
+    """Return a log that tells how far down users look."""
+    rng = np.random.default_rng(2)
+    features = rng.random((1000, 2), dtype=np.float32)
+    shown = rng.multinomial(20, [0.4, 0.3, 0.3], 1000)
+    clicks = rng.binomial(shown, np.array([1.0, 0.8, 0.3]) * (0.1 + 0.5 * features[:, :1]))
+    return features, BehaviorStats.of(shown, clicks)
+
+
+@pytest.fixture(scope="module")
+def learned() -> EBRanker:
+    return EBRanker("auto", examination=Examination(cutoff=4)).fit(*learned_world())
+
+
+def test_a_learned_shape_and_curve_read_back_bit_for_bit(learned: EBRanker, tmp_path: Path) -> None:
+    features, stats = learned_world()
+    learned.save(tmp_path / "auto.json")
+    loaded = EBRanker.load(tmp_path / "auto.json")
+    assert learned.state_ is not None
+    assert loaded.state_ is not None
+    assert set(loaded.state_) == set(learned.state_)
+    for name, array in learned.state_.items():
+        assert loaded.state_[name].tobytes() == array.tobytes()
+    assert loaded.curve == learned.curve != learned.examination
+    first, second = (ranker.rank(features, stats, lists=7.0) for ranker in (learned, loaded))
+    assert first.candidates.scores.tobytes() == second.candidates.scores.tobytes()
+    again, other = (
+        ranker.fit(features, stats, warm_start=True).state_ or {}
+        for ranker in (copy.deepcopy(learned), loaded)
+    )
+    assert {n: a.tobytes() for n, a in again.items()} == {n: a.tobytes() for n, a in other.items()}
+
+
+def test_a_ranker_that_has_seen_nothing_can_be_saved_too(tmp_path: Path) -> None:
+    features, stats = learned_world()
+    empty = BehaviorStats.zeros(len(stats), slots=3)
+    ranker = EBRanker("auto").fit(features, empty)
+    ranker.save(tmp_path / "empty.json")
+    loaded = EBRanker.load(tmp_path / "empty.json")
+    first, second = (r.rank(features, stats).candidates.scores for r in (ranker, loaded))
+    np.testing.assert_array_equal(first, second)
+
+
+def array_of(*numbers: float) -> Document:
+    return {"shape": [len(numbers)], "values": list(numbers)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("shape", array_of(*[0.0] * 23), "a shape has 24 numbers, and one smoothness"),
+        ("shape", array_of(*[0.0] * 25), "a shape has 24 numbers"),
+        ("shape", {"shape": [4, 6], "values": [0.0] * 24}, "a shape has 24 numbers"),
+        ("shape", None, "has a shape and its smoothness"),
+        ("smoothness", array_of(-1.0), "the smoothness must be 0 or more"),
+        ("smoothness", array_of(1.0, 2.0), "one smoothness"),
+        ("smoothness", None, "has a shape and its smoothness"),
+        ("examination", array_of(1.0, 0.5, 1.2), "holds probabilities, 0 or from 0.0001 to 1"),
+        ("examination", array_of(1.0, -0.5, 0.2), "holds probabilities"),
+        ("examination", array_of(1.0, 0.5, 1e-9), "holds probabilities"),
+        ("examination", array_of(1.0, 0.5), "differ in length"),
+        ("examination", array_of(*[0.5] * 17), "has a number for each slot"),
+        ("examination", {"shape": [3, 1], "values": [1.0, 0.5, 0.3]}, "a number for each slot"),
+        ("examination", None, "has a number for each slot"),
+        ("examination_error", array_of(), "has a number for each slot"),
+        ("examination_support", None, "has a number for each slot"),
+        ("surprise", array_of(1.0), "a linear prior has weights, an intercept and a ridge"),
+    ],
+)
+def test_a_damaged_shape_or_curve_is_refused(
+    learned: EBRanker, name: str, value: Document | None, problem: str
+) -> None:
+    document = json.loads(model_file.to_bytes(learned))
+    if value is None:
+        del document["state"][name]
+    else:
+        document["state"][name] = value
+    with pytest.raises(ModelFileError, match=problem):
+        model_file.from_bytes(json.dumps(document).encode(), "damaged")
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_random_damage_to_what_auto_learned(learned: EBRanker, data: st.DataObject) -> None:
+    features, stats = learned_world()
+    content = damaged(json.loads(model_file.to_bytes(learned)), data)
+    check_that_it_reads_or_refuses(content)
+    with contextlib.suppress(ModelFileError):
+        ranker = model_file.from_bytes(content, "damaged")
+        if ranker.state_ is None or len(ranker.state_["weights"]) == 2:
+            assert np.all(np.isfinite(ranker.rank(features[:9], stats[:9]).scores))

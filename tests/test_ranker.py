@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as distributions
 
-from ebrank import BehaviorStats, EBRanker, Examination, ParameterError, Policy
+from ebrank import BehaviorStats, EBRanker, Examination, ParameterError, Policy, equations
 from ebrank.features import Scaling
 from ebrank.policy import make, parse
 from ebrank.typing import Features
@@ -265,7 +265,7 @@ def test_policies_come_as_objects_texts_and_parameters() -> None:
     assert repr(other).endswith("seed=3)")
 
 
-@pytest.mark.parametrize("policy", ["ebrank:epsilon=3,estimator=exposure", "thompson"])
+@pytest.mark.parametrize("policy", ["ebrank:epsilon=3,estimator=exposure", "thompson", "auto"])
 def test_copies_and_pickles_rank_alike(policy: str) -> None:
     features, stats = world()
     ranker = EBRanker(policy, seed=2, examination=Examination(cutoff=3)).fit(features, stats)
@@ -330,3 +330,90 @@ def test_saved_and_loaded_rankers_agree_bit_for_bit(tmp_path: Path, policy: str)
     np.testing.assert_array_equal(after.order, before.order)
     np.testing.assert_array_equal(after.scores, before.scores)
     assert list(tmp_path.iterdir()) == [tmp_path / "model.json"]
+
+
+# --- nothing to tune -----------------------------------------------------------------------------
+
+
+def sure_and_unsure() -> tuple[Features, BehaviorStats]:
+    """Return two items alike in features: one that users know and like a bit more, one unseen."""
+    return np.full((2, 3), 0.5, np.float32), BehaviorStats.of([[300, 0], [2, 0]], [[60, 0], [0, 0]])
+
+
+def exploring(policy: str = "auto") -> EBRanker:
+    features, _ = world(items=200)
+    rng = np.random.default_rng(5)
+    shown = rng.integers(0, 20, (200, 2))
+    clicks = rng.binomial(shown, Examination()([1, 2]) * (0.02 + 0.3 * features[:, :1] ** 2))
+    return EBRanker(policy).fit(features, BehaviorStats.of(shown, clicks))
+
+
+def test_more_lists_to_come_more_exploration() -> None:
+    ranker, (features, stats) = exploring(), sure_and_unsure()
+    bonuses, orders = [], []
+    for lists in (1.0, 10.0, 100.0, 10_000.0):
+        ranking = ranker.rank(features, stats, lists=lists)
+        bonuses.append(ranking.candidates.bonus)
+        orders.append(ranking.order.tolist())
+    assert orders[0] == [0, 1]  # nothing is left to profit from what is learned
+    assert orders[-1] == [1, 0]  # plenty is
+    gains = np.diff(bonuses, axis=0)
+    assert np.all(gains > 0)
+    assert np.all(gains[:, 1] > gains[:, 0])  # more is to be learned of the unseen
+
+
+def test_the_horizon_is_twice_the_lists_expected() -> None:
+    ranker, (features, stats) = exploring(), sure_and_unsure()
+    ranking = ranker.rank(features, stats, lists=70.0)
+    known = ranking.candidates
+    spread = known.by(known.formulas.spread, np.arange(2))
+    expected = [
+        equations.horizon_bonus(float(r), float(s), 140.0)
+        for r, s in zip(known.relevance, spread, strict=True)
+    ]
+    np.testing.assert_allclose(known.bonus, expected, rtol=1e-9)
+    usual = ranker.rank(features, stats)
+    hundred = ranker.rank(features, stats, lists=100.0)
+    np.testing.assert_array_equal(usual.candidates.scores, hundred.candidates.scores)
+
+
+def test_a_horizon_that_is_given_does_not_depend_on_lists() -> None:
+    ranker, (features, stats) = exploring("auto:horizon=50"), sure_and_unsure()
+    once, again = (ranker.rank(features, stats, lists=lists) for lists in (1.0, 1e5))
+    np.testing.assert_array_equal(once.candidates.scores, again.candidates.scores)
+    planned = exploring().rank(features, stats, lists=25.0)
+    np.testing.assert_allclose(once.candidates.scores, planned.candidates.scores, rtol=1e-12)
+
+
+def test_policies_without_a_horizon_do_not_care_for_lists() -> None:
+    ranker, (features, stats) = exploring("ebrank"), sure_and_unsure()
+    once, again = (ranker.rank(features, stats, lists=lists) for lists in (1.0, 1e5))
+    np.testing.assert_array_equal(once.candidates.scores, again.candidates.scores)
+
+
+def test_explanations_and_intervals_of_a_learned_shape() -> None:
+    ranker, (features, stats) = exploring(), sure_and_unsure()
+    ranking = ranker.rank(features, stats)
+    liked, unseen = ranking.explain(0), ranking.explain(1)
+    assert liked.prior == pytest.approx(unseen.prior)
+    assert unseen.observed == 0.0
+    assert unseen.relevance < unseen.prior < liked.relevance < liked.observed + 0.01
+    intervals = dict(zip(ranking.order.tolist(), ranking.interval, strict=True))
+    for item, why in ((0, liked), (1, unseen)):
+        low, high = intervals[item]
+        assert 0.0 <= low < why.relevance < high <= 1.0
+    assert np.diff(intervals[1]) > 2 * np.diff(intervals[0])
+
+
+def test_counts_are_worth_what_the_learned_curve_says() -> None:
+    rng = np.random.default_rng(8)
+    features = rng.random((3000, 2), dtype=np.float32)
+    shown = rng.multinomial(20, [0.5, 0.5], 3000)
+    clicks = rng.binomial(shown, np.array([1.0, 0.3]) * (0.1 + 0.5 * features[:, :1]))
+    stats = BehaviorStats.of(shown, clicks)
+    ranker = EBRanker("auto").fit(features, stats)
+    assert ranker.curve([1, 2]) == pytest.approx([1.0, 0.3], abs=0.05)
+    given = EBRanker("auto:examination=given").fit(features, stats)
+    assert given.curve == given.examination == ranker.examination
+    assert ranker.rank(features[:1], stats[:1]).candidates.examination == ranker.curve
+    assert ranker.loss(features, stats) < given.loss(features, stats)

@@ -11,6 +11,7 @@ from ebrank.policy import Policy, parse
 from ebrank.priors import ItemPrior
 from ebrank.scoring import scores
 from ebrank.typing import Floats
+from tests.bound import unfitted
 
 SHOP = Behaviors.of({"click": 0.25, "purchase": 1.0})
 
@@ -32,7 +33,7 @@ def candidates(draw: st.DrawFn) -> tuple[ItemPrior, BehaviorStats]:
 def plain(policy: Policy, prior: ItemPrior, stats: BehaviorStats, curve: Examination) -> Floats:
     """Return the scores by the formula in NumPy."""
     sums = stats.sums(curve)._asdict()
-    total: Floats = policy.score.formula(a=prior.a, b=prior.b, **sums, **policy.values())
+    total: Floats = unfitted(policy).score.formula(a=prior.a, b=prior.b, **sums, **policy.values())
     return total
 
 
@@ -51,9 +52,8 @@ def test_compiled_scores_equal_plain_ones(
 ) -> None:
     policy = parse(text)
     prior, stats = known
-    np.testing.assert_allclose(
-        scores(policy.score, prior, stats, curve), plain(policy, prior, stats, curve), rtol=1e-12
-    )
+    compiled = scores(unfitted(policy).score, prior, stats, curve)
+    np.testing.assert_allclose(compiled, plain(policy, prior, stats, curve), rtol=1e-12)
 
 
 @given(candidates(), st.data())
@@ -63,22 +63,22 @@ def test_an_item_s_score_depends_on_nothing_but_the_item(
     prior, stats = known
     chosen = np.array(data.draw(st.permutations(range(len(stats)))), np.int64)[::2]
     for text in ("ebrank", "ebrank:estimator=exact", "thompson"):
-        policy = parse(text)
+        score = unfitted(parse(text)).score
         keys = np.arange(len(stats), dtype=np.uint64) * np.uint64(77)
-        whole = scores(policy.score, prior, stats, Examination(), keys)
-        part = scores(policy.score, prior.rows(chosen), stats[chosen], Examination(), keys[chosen])
+        whole = scores(score, prior, stats, Examination(), keys)
+        part = scores(score, prior.rows(chosen), stats[chosen], Examination(), keys[chosen])
         np.testing.assert_array_equal(part, whole[chosen])
 
 
 def test_unseen_items_have_the_rate_0() -> None:
     stats = BehaviorStats.of(shown=[4, 0], clicks=[1, 0])
     prior = ItemPrior(np.ones(2), np.array([5.0]))
-    rates = scores(parse("ebrank:part=behavior").score, prior, stats, Examination())
+    rates = scores(unfitted(parse("ebrank:part=behavior")).score, prior, stats, Examination())
     assert rates.tolist() == [0.25, 0.0]
 
 
 def test_what_a_kernel_would_overrun_is_refused() -> None:
-    score, stats = parse("thompson").score, BehaviorStats.zeros(3)
+    score, stats = unfitted(parse("thompson")).score, BehaviorStats.zeros(3)
     prior = ItemPrior(np.ones(3), np.ones(1))
     for wrong in (ItemPrior(np.ones(2), np.ones(1)), ItemPrior(np.ones(3), np.ones(2))):
         with pytest.raises(ParameterError, match="not one of 3 items"):

@@ -96,10 +96,13 @@ def exploration_boundary(s: float) -> float:
     """Return ψ(s), what a standard deviation of doubt is worth when s = σ²·H/(R̂(1 − R̂)).
 
     Brezzi and Lai's approximation of Gittins' index for many lists to come (Optimal learning and
-    experimentation in bandit problems, 2002, eq. 16).
+    experimentation in bandit problems, 2002, eq. 16). Their table falls by 0.07 at 0.2 and jumps
+    by 0.09 at 15. Against exact indices of coins with Beta priors and H = 100, it is 10 to 15 % too
+    high for s up to 0.2, then ever lower: by a fifth at 0.5, by half from 5 to 15. So it explores
+    with caution.
 
     >>> print(f"{exploration_boundary(0.08):.3f} {exploration_boundary(100.0):.3f}")
-    0.200 1.949
+    0.200 1.941
     """
     if s <= 0.2:
         return np.sqrt(0.5 * s)

@@ -226,6 +226,10 @@ class Score:
         if not floats or len(given) <= len(self.formula.parameters):
             raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out what is compiled."""
+        return Score, (self.formula, self.parameters)
+
     def with_parameter(self, name: str, value: float) -> Score:
         """Return the score with another value of one parameter; itself if it has no such one."""
         if name not in self.formula.parameters:

@@ -34,6 +34,7 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.estimators import ESTIMATORS, Estimator
 from ebrank.evidence.slots import SLOTS
+from ebrank.evidence.valuation import SMALLEST_P
 from ebrank.formula import (
     COUNTS_LOSS,
     MODEL,
@@ -312,7 +313,7 @@ class Policy:
             return examination
         from ebrank.priors.fitting import by_slot
 
-        return by_slot(state["examination"])
+        return by_slot(state["examination"], examination)
 
     def check_state(self, state: State) -> None:
         """Raise `ParameterError` unless `fit` could have returned this state."""
@@ -552,8 +553,12 @@ def _check_curve(state: State) -> None:
     if any(curve is None or curve.ndim != 1 or not 0 < len(curve) <= SLOTS for curve in curves):
         raise ParameterError("a learned examination has a number for each slot")
     p = state["examination"]
-    if not np.all((p >= 0.0) & (p <= 1.0)):
-        raise ParameterError("a learned examination holds probabilities between 0 and 1")
+    if len({len(state[name]) for name in CURVE_ARRAYS}) > 1:
+        raise ParameterError("a learned examination, its error and its support differ in length")
+    if not np.all((p == 0.0) | (p >= SMALLEST_P) & (p <= 1.0)):
+        raise ParameterError(
+            f"a learned examination holds probabilities, 0 or from {SMALLEST_P:g} to 1"
+        )
 
 
 def _matrix(features: Any) -> Features:  # noqa: ANN401 (anything like an array)

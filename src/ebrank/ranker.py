@@ -214,6 +214,10 @@ class EBRanker:
 
         return model_file.read(path, allow=allow)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy and pickle without what follows from the rest."""
+        return {**self.__dict__, "_derived": None}
+
     def __repr__(self) -> str:
         shown = [repr(str(self.policy))]
         if self.examination != Examination():

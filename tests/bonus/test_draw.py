@@ -9,6 +9,7 @@ from ebrank.bonus.draw import Draw
 from ebrank.policy import parse
 from ebrank.priors import ItemPrior
 from ebrank.scoring import scores
+from tests.bound import unfitted
 
 
 def test_it_turns_the_relevance_into_the_draw() -> None:
@@ -23,6 +24,6 @@ def test_the_score_is_a_draw_from_the_proper_posterior(estimator: str) -> None:
     stats = BehaviorStats.of(shown=[10] * items, clicks=[4] * items)
     prior = ItemPrior(np.full(items, 2.0), np.array([5.0]))
     keys = np.random.PCG64(1).random_raw(items)
-    draws = scores(policy.score, prior, stats, Examination(), keys)
+    draws = scores(unfitted(policy).score, prior, stats, Examination(), keys)
     law = distributions.beta(4 + 2, 6 + 5)
     assert distributions.kstest(draws, law.cdf).pvalue > 1e-6

@@ -7,6 +7,7 @@ from ebrank.bonus.none import NoBonus
 from ebrank.policy import parse
 from ebrank.priors import ItemPrior
 from ebrank.scoring import scores
+from tests.bound import unfitted
 
 
 def test_the_score_is_the_relevance() -> None:
@@ -15,6 +16,6 @@ def test_the_score_is_the_relevance() -> None:
     prior = ItemPrior(np.array([1.0, 3.0]), np.array([5.0]))
     stats = BehaviorStats.of(shown=[4, 0], clicks=[2, 0])
     np.testing.assert_array_equal(
-        scores(policy.score, prior, stats, Examination()),
-        scores(policy.relevance, prior, stats, Examination()),
+        scores(unfitted(policy).score, prior, stats, Examination()),
+        scores(unfitted(policy).relevance, prior, stats, Examination()),
     )

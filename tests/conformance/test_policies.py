@@ -30,11 +30,19 @@ from tests.simulation.tiny import tiny
 from tests.simulation.users import SHOP
 
 PARTS = "tests.conformance.parts"
+PARTS_OF_THE_ESTIMATE = ("both", "prior", "behavior")
 POLICIES = [
-    policies.make("ebrank", estimator=estimator, bonus=bonus, part=part)
-    for estimator, bonus, part in itertools.product(
-        ESTIMATORS, ("marginal_certainty", "none", "draw"), ("both", "prior", "behavior")
-    )
+    *(
+        policies.make("ebrank", estimator=estimator, bonus=bonus, part=part)
+        for estimator, bonus, part in itertools.product(
+            ESTIMATORS, ("marginal_certainty", "horizon", "none", "draw"), PARTS_OF_THE_ESTIMATE
+        )
+    ),
+    *(
+        policies.make("auto", bonus=bonus, part=part)
+        for bonus, part in itertools.product(("horizon", "none", "draw"), PARTS_OF_THE_ESTIMATE)
+    ),
+    policies.parse("auto:examination=given"),
 ]
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
 
@@ -52,6 +60,10 @@ def test_policies_conform(policy: Policy) -> None:
         "ebrank:clamp=true,min_impressions=3",
         "ebrank:ridge=0.001,early_stopping=false,estimator=exposure",
         "ebrank:max_iterations=3,tolerance=0.1,patience=1",
+        "ebrank:bonus=horizon,estimator=exposure,horizon=50",
+        "auto:horizon=50",
+        "auto:smoothness=0.1,min_impressions=3",
+        "auto:examination=given,bonus=draw",
     ],
 )
 def test_policies_conform_with_other_parameters(text: str) -> None:
@@ -94,7 +106,7 @@ def test_the_labs_scores_are_the_librarys(
     stats, curve = state
     prior = policy.family.prior(rng.normal(scale=3.0, size=N))
     keys = rng.integers(2**63, size=N).astype(np.uint64)
-    for score in (policy.score, policy.relevance):
+    for score in policy.scores(None, stats.valuation(curve))[:2]:
         library = scores(score, prior, stats, curve, keys)
         lab = checks.simulated_scores(score, prior, stats, curve, keys)
         assert library.tobytes() == lab.tobytes()

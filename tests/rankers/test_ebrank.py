@@ -17,6 +17,7 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.scoring import scores
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
+from tests.bound import unfitted
 from tests.simulation.tiny import tiny
 
 CURVE = Examination()
@@ -51,8 +52,8 @@ def test_formulas_are_the_papers(
     }
     prior = ItemPrior(np.array([alpha]), np.array([beta]))
     for (part, estimator), value in expected.items():
-        scored = policy.make("ebrank", part=part, estimator=estimator, epsilon=epsilon).score
-        (compiled,) = scores(scored, prior, stats, CURVE)
+        scored = policy.make("ebrank", part=part, estimator=estimator, epsilon=epsilon)
+        (compiled,) = scores(unfitted(scored).score, prior, stats, CURVE)
         assert compiled == pytest.approx(value, rel=1e-8), (part, estimator)
 
 
@@ -65,7 +66,7 @@ def clicked_on(data: Dataset, seed: int = 0) -> BehaviorStats:
 
 
 def model_of(text: str, data: Dataset, stats: BehaviorStats) -> ScoreModel:
-    trial = Trial(data, np.ones(data.n_rows), stats, CURVE, np.uint64(1), threads=1)
+    trial = Trial(data, np.ones(data.n_rows), stats, CURVE, 100.0, np.uint64(1), threads=1)
     return registry.parse(text).learner(trial).update()
 
 

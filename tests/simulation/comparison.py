@@ -18,7 +18,7 @@ from ebrank.simulation.engine import run_trial
 from ebrank.simulation.play import play
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.schedule import Schedule
-from ebrank.simulation.world import World, new_world, stats_of
+from ebrank.simulation.world import World, believe, new_world, stats_of
 from tests.simulation.reference import Reference
 from tests.simulation.state import Item, Session
 from tests.simulation.tiny import watched
@@ -37,16 +37,24 @@ class Stepwise:
 
     def __post_init__(self) -> None:
         self.world: World = new_world(self.dataset, self.config, self.key)
-        self.learner = self.ranker.learner(
-            Trial(
-                self.dataset,
-                self.world.relevance,
-                stats_of(self.world, self.config.behaviors),
-                self.config.believed or self.config.users.examination,
-                self.key,
-                threads=1,
-            )
+        self.trial = Trial(
+            self.dataset,
+            self.world.relevance,
+            stats_of(self.world, self.config.behaviors),
+            self.config.believed or self.config.users.examination,
+            self.config.session_count(self.dataset) / self.dataset.n_queries,
+            self.key,
+            threads=1,
         )
+        self.learner = self.ranker.learner(self.trial)
+
+    def update(self) -> ScoreModel:
+        """Learn from the sessions so far, and believe what was learned of examination."""
+        model = self.learner.update()
+        assert isinstance(model, ScoreModel)
+        valuation = self.trial.stats.valuation(model.examination or self.trial.examination)
+        believe(self.world, valuation)
+        return model
 
     def session(self, q: int, model: ScoreModel, eta: float) -> Session:
         """Run one session; tell list and clicks by the counts they changed."""
@@ -177,7 +185,8 @@ def assert_whole_run_agrees(
     assert watch.trial is not None
     items = [item for query in reference.queries for item in query.items]
     assert watch.trial.stats.counts.tolist() == [reference.counts_of(item) for item in items]
-    sums = watch.trial.sums()
+    believed = reference.model.examination or watch.trial.examination
+    sums = watch.trial.stats.sums(believed)
     assert sums.shown.tolist() == [item.n for item in items]
     assert sums.clicks.tolist() == [item.c for item in items]
     assert sums.weighted_clicks.tolist() == [item.C for item in items]

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ebrank import formula
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Ranker, Trial
@@ -65,22 +66,49 @@ class Reference:
         users = self.config.users.examination
         self.examined = users(ranks).tolist()
         belief = self.config.believed or users
-        curve = [mean_examination(belief, rank) for rank in ranks]
-        self.believed = [rounded(p) for p in curve]
-        weights = self.config.behaviors.weights
         self.slots = slot(self.config.list_length) + 1
-        self.worth = [0.0, *map(rounded, weights)]
-        self.debiased = [[0.0, *(rounded(w / p) if p > 0 else 0.0 for w in weights)] for p in curve]
-        self.table = self._table()
+        self.worth = [0.0, *map(rounded, self.config.behaviors.weights)]
         self.users = plain_rule(self.config.users)
         self.queries = [self._query(q) for q in range(self.dataset.n_queries)]
+        self.belief = belief
+        self.believe(belief)
         self.stats = BehaviorStats.zeros(
             self.dataset.n_rows, slots=self.slots, behaviors=self.config.behaviors
         )
         relevance = np.array([item.relevance for query in self.queries for item in query.items])
         self.learner = self.ranker.learner(
-            Trial(self.dataset, relevance, self.stats, belief, np.uint64(self.key), threads=1)
+            Trial(
+                self.dataset,
+                relevance,
+                self.stats,
+                belief,
+                self.session_count / len(self.queries),
+                np.uint64(self.key),
+                threads=1,
+            )
         )
+
+    def believe(self, curve: Examination) -> None:
+        """Have clicks and impressions be worth what a curve says, those in the log too."""
+        ranks, weights = range(1, self.config.list_length + 1), self.config.behaviors.weights
+        exact = [mean_examination(curve, rank) for rank in ranks]
+        self.believed = [rounded(p) for p in exact]
+        self.debiased = [[0.0, *(rounded(w / p) if p > 0 else 0.0 for w in weights)] for p in exact]
+        self.table = self._table()
+        for item in (item for query in self.queries for item in query.items):
+            item.n, item.c, item.C, item.E = 0, 0.0, 0.0, 0.0
+            for (outcome, rank), times in item.log.items():
+                self.count(item, outcome, rank, times)
+
+    def count(self, item: Item, outcome: int, rank: int, times: int = 1) -> None:
+        """Add to n, c, C and E: an impression at a rank, counted from 0, or what it led to."""
+        p = self.believed[rank]
+        if p > 0 and outcome == 0:
+            item.n += times
+            item.E += times * p
+        elif p > 0:
+            item.c += times * self.worth[outcome]
+            item.C += times * self.debiased[rank][outcome]
 
     def run(self) -> Reference:
         """Warm up, then serve, update and measure."""
@@ -120,6 +148,7 @@ class Reference:
         model = self.learner.update()
         assert isinstance(model, ScoreModel)
         self.model = model
+        self.believe(model.examination or self.belief)
 
     def asked(self, t: int) -> int:
         """Return the query that is issued at time t."""
@@ -159,16 +188,12 @@ class Reference:
         for rank, (item, outcome, p) in enumerate(
             zip(shown, outcomes, self.believed, strict=False)
         ):
-            item.log[0, rank] += 1
-            item.log[outcome, rank] += outcome > 0
-            if p > 0:
-                item.n += 1
-                item.c += self.worth[outcome]
-                item.C += self.debiased[rank][outcome]
-                item.E += p
-                if tally:
-                    self.exposure_by_age[age(query, item)] += p
-                    self.clicks_by_age[age(query, item)] += outcome > 0
+            for event in {0, outcome}:
+                item.log[event, rank] += 1
+                self.count(item, event, rank)
+            if p > 0 and tally:
+                self.exposure_by_age[age(query, item)] += p
+                self.clicks_by_age[age(query, item)] += outcome > 0
         query.sessions += 1
         ndcg = ndcg_of(shown, query, self.config.list_length)
         clicked = [outcome > 0 for outcome in outcomes]
@@ -186,18 +211,20 @@ class Reference:
         if spell_out is not None:
             return lambda item, key: spell_out(model, item)
         score = plain.plain_score(model.serve)
-        return lambda item, key: score(**self.quantities(item), key=key)
+        learned = learned_by(model.serve)
+        return lambda item, key: score(**self.quantities(item), learned=learned, key=key)
 
     def offline_score(self, item: Item, cold: bool) -> float:
         """Return the learned model's score of an item, as if nobody had seen it where `cold`."""
         model, known = self.model, item
         if cold:
             known = Item(item.row, item.place, item.relevance, item.baseline, item.tie_key)
-        score = plain.plain_score((cold and model.cold) or model.offline)
-        return score(**self.quantities(known), key=0)
+        bound = (cold and model.cold) or model.offline
+        quantities = self.quantities(known)
+        return plain.plain_score(bound)(**quantities, learned=learned_by(bound), key=0)
 
     def quantities(self, item: Item) -> dict[str, Any]:
-        """Return all that a formula may name, but for the key."""
+        """Return all that a formula may name, but for the key and what the model learned."""
         a, b = numbers(self.model, item)
         return {
             "a": a,
@@ -347,3 +374,8 @@ def rounded(x: float) -> float:
 def numbers(model: ScoreModel, item: Item) -> tuple[float, float]:
     """Return the model's a and b for an item; b may be the same for all."""
     return float(model.a[item.row]), float(model.b[item.row if len(model.b) > 1 else 0])
+
+
+def learned_by(score: formula.Score) -> list[float]:
+    """Return the model's numbers that all items share: they follow the parameters."""
+    return [float(number) for number in score.parameters[len(score.formula.parameters) :]]

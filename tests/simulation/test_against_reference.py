@@ -120,7 +120,7 @@ def test_session_by_session(text: str) -> None:
             expected = reference.session(q, lambda item, key: item.baseline)
             assert_same_session(engine.session(q, bm25, 0.0), expected)
     reference.update()
-    model = engine.learner.update()
+    model = engine.update()
     for t in range(50):
         q = reference.asked(t)
         got = engine.session(q, model, config.entering_probability)
@@ -128,7 +128,7 @@ def test_session_by_session(text: str) -> None:
         assert_same_statistics(engine.world, reference)
         if t in (16, 33):
             reference.update()
-            model = engine.learner.update()
+            model = engine.update()
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,24 @@ def test_whole_run_with_other_users(users: str) -> None:
 def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
     config = SimulationConfig(updates=2, sessions=300, users=parse(users), click_rate=0.15)
     assert_whole_run_agrees(text, config, tiny(seed=8))
+
+
+@pytest.mark.parametrize("text", ["auto", "auto:bonus=draw"])
+def test_whole_run_in_which_the_curve_is_learned(text: str) -> None:
+    """The log is long enough to tell: what was counted under the mistaken curve is revalued."""
+    data = tiny(seed=7, sizes=[8] * 6)
+    config = SimulationConfig(
+        updates=3,
+        sessions=400,
+        list_length=3,
+        users=PositionBased(Examination(severity=0.3)),
+        believed=Examination(severity=2.0),
+    )
+    assert_whole_run_agrees(text, config, data)
+    reference = Reference(data, registry.parse(text), config, SEED).run()
+    learned = reference.believed
+    assert learned[0] == 1.0
+    assert np.all(np.array(learned[1:]) > Examination(2.0)([2, 3]) + 0.05)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -272,7 +272,7 @@ def test_somebody_must_duel(dataset: Dataset) -> None:
 
 
 def online_model(dataset: Dataset) -> OnlineModel:
-    trial = Trial(dataset, np.zeros(dataset.n_rows), None, Examination(), np.uint64(1))  # type: ignore[arg-type]
+    trial = Trial(dataset, np.zeros(dataset.n_rows), None, Examination(), 9.0, np.uint64(1))  # type: ignore[arg-type]
     model = DBGD().learner(trial).update()
     assert isinstance(model, OnlineModel)
     return model

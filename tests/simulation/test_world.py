@@ -4,6 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from ebrank import streams
@@ -11,8 +13,9 @@ from ebrank.evidence import CLICKS, Behaviors, Examination
 from ebrank.evidence.valuation import UNIT
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased
-from ebrank.simulation.world import World, new_world, stats_of
+from ebrank.simulation.world import World, believe, new_world, stats_of
 from ebrank.testing import plain
+from tests.evidence.logs import formula_curves as curves
 from tests.simulation.tiny import tiny
 from tests.simulation.users import SHOP
 
@@ -149,3 +152,29 @@ def test_what_changes_for_an_item_lies_in_lines_of_its_own(
         assert values.tolist() == (100 * number + np.arange(11)).tolist()
     assert sum(map(len, lines)) == len(set().union(*lines))
     assert max(map(len, lines)) == (1 if list_length <= 5 else 2)
+
+
+@pytest.mark.parametrize("behaviors", [CLICKS, SHOP], ids=["clicks", "shop"])
+@given(seed=st.integers(0, 10**6), before=curves, after=curves)
+def test_another_belief_revalues_what_was_counted(
+    behaviors: Behaviors, seed: int, before: Examination, after: Examination
+) -> None:
+    """C and E become those of `BehaviorStats.sums`, to the bit; nothing else changes."""
+    data, rng = tiny(sizes=[9, 4]), np.random.default_rng(seed)
+    other = Examination(curve=(0.5,))  # where C and E, which nobody has counted, are not yet right
+    config = SimulationConfig(list_length=12, believed=other, behaviors=behaviors)
+    world = new_world(data, config, np.uint64(seed))
+    outcomes = rng.integers(0, 1000, world.counts[:, 1:].shape)
+    world.counts[:, 1:] = outcomes
+    world.counts[:, 0] = outcomes.sum(axis=1) + rng.integers(0, 10**6, world.counts[:, 0].shape)
+    own = stats_of(world, behaviors)
+    apart = {"table", "weighted_clicks", "exposure"}
+    kept = {n: np.array(v) for n, v in world._asdict().items() if n not in apart}
+    for curve in (after, before):
+        believe(world, own.valuation(curve))
+        sums = own.sums(curve)
+        assert (world.weighted_clicks * UNIT).tolist() == sums.weighted_clicks.tolist()
+        assert (world.exposure * UNIT).tolist() == sums.exposure.tolist()
+        assert world.table.tolist() == own.valuation(curve).table.tolist()
+    for name, values in kept.items():
+        np.testing.assert_array_equal(getattr(world, name), values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.testing import watching
@@ -23,8 +24,17 @@ def _variants(ranker: Ranker) -> Iterator[str]:
     for parameter in ranker.parameters():
         flag = isinstance(parameter.default, bool)
         for other in (not parameter.default,) if flag else parameter.choices:
-            if other != parameter.default:
+            if other != parameter.default and fits(ranker, parameter.name, other):
                 yield f"{ranker.name}:{parameter.name}={other}"
+
+
+def fits(ranker: Ranker, name: str, value: object) -> bool:
+    """Return whether the other parts of a ranker take this value: not every family learns all."""
+    try:
+        ranker.with_parameters(**{name: value})
+    except ParameterError:
+        return False
+    return True
 
 
 def watched(text: str) -> tuple[Ranker, Watched]:

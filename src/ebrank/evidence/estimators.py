@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -46,7 +47,9 @@ class Estimator:
         all the same, as the paper's authors meant to: min(C, n) and max(E, c).
         """
         if self.by_rank:
-            return stats.counts.reshape(len(stats), -1).astype(np.float64)
+            return stats.counts.reshape(len(stats), math.prod(stats.counts.shape[1:])).astype(
+                np.float64
+            )
         hits, trials = getattr(sums, self.hits), getattr(sums, self.trials)
         if clamp and self.name == "ips":
             hits = np.minimum(hits, trials)

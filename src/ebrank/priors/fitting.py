@@ -4,11 +4,11 @@ Where the family has nothing to learn and the examination curve is given, that i
 learner. Else the parts take turns, each with the others as they are: all lower the same marginal
 loss. A refit begins where the last one ended, and one turn is enough.
 
-Examination is learned by maximum likelihood, too. p_1 is 1, since only p·R can be told; the others
-follow from items that were seen at different ranks. Some pseudo-impressions at the configured curve
-keep it where little is known, and where the log cannot tell, it stays. The marginal likelihood
-climbs by Fisher's scoring: expectation and maximization would take hundreds of steps to get there,
-for whether an impression was examined is seldom known.
+How far down users look is what makes the counts likeliest, given the prior (Berndt, Hall, Hall and
+Hausman's steps; those of expectation and maximization lead to the same place, slowly). The level of
+all scores moves along, for it is what p is most easily mistaken for. All is relative to the first
+rank that users look at, whose p stays as configured. Items seen at different ranks tell p from R.
+Where they do not, the configured curve stays.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ebrank import linalg
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.evidence.slots import ranks_of
+from ebrank.evidence.slots import DEEPEST, ranks_of
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.priors.base import State
 from ebrank.priors.rows import Rows
-from ebrank.typing import Bools, Features, Floats
+from ebrank.typing import Features, Floats, Ints
 
 if TYPE_CHECKING:
     from ebrank.policy import Policy
@@ -33,14 +32,17 @@ Table: TypeAlias = tuple[Features, BehaviorStats]
 
 FIRST_TURNS = 4
 STEPS = 10
-"""Most steps of examination in a turn."""
+"""Most steps towards the best curve in a turn."""
 SETTLED = 1e-3
 """The steps end when no probability moves by more than this."""
-PSEUDO_IMPRESSIONS = 50.0
+LARGEST_STEP = 0.2
+PSEUDO_IMPRESSIONS = 4.0
+"""What is believed of a rank counts as so many impressions of which one knows who looked.
+
+That is a standard deviation of a quarter. With fifty, 24,000 impressions did not undo a mistake.
+"""
 HIGHEST = 0.999
-"""Of a rank but the first: at 1, an impression that was passed over would be proof."""
-LONGEST = 0.1
-"""No step moves a probability by more."""
+"""The highest probability of a rank but the first."""
 MOST_ROWS = 65_536
 WIDEST = 0.5
 """The log tells where a rank's standard error is below this part of its probability ..."""
@@ -58,7 +60,9 @@ def fit(
 ) -> State:
     """Return what the policy learns from rows of features and what users did."""
     state: State = {} if start is None else start
-    turns = FIRST_TURNS if start is None and policy.takes_turns else 1
+    turns = 1
+    if start is None and policy.takes_turns:
+        turns = FIRST_TURNS
     for _ in range(turns):
         state = _turn(policy, training, validation, examination, state, threads)
     return state
@@ -109,22 +113,29 @@ def examined(
     from ebrank.priors.families import shape_fit  # Numba takes a while to import
 
     chosen = shape_fit.sample(rows, MOST_ROWS)
-    believed = behavior.valuation(configured).exposure * UNIT
-    p = state.get("examination", np.append(believed[:1], np.minimum(believed[1:], HIGHEST)))
-    free = (believed > 0.0) & (np.arange(rows.slots) > 0)
-    support, information = np.zeros(rows.slots), np.zeros((rows.slots, rows.slots))
+    believed = np.array(behavior.valuation(configured).exposure * UNIT, np.float64)
+    first = int(np.argmax(believed > 0.0))
+    free = np.flatnonzero(believed > 0.0)
+    free = free[free != first]
+    p = believed.copy()
+    last = state.get("examination", p)
+    p[: len(last)] = last[: len(p)]
+    p[first] = believed[first]
+    level = 0.0
+    support, information = np.zeros(rows.slots), np.zeros((rows.slots + 1, rows.slots + 1))
     for _ in range(STEPS):
-        own = policy.with_state(rows, behavior.valuation(by_slot(p)), state)
-        slope, information, support = shape_fit.examined(own, scores, chosen)
-        move = _scoring_step(p, believed, free, slope, information)
-        p = p + move
-        if np.abs(move).max() < SETTLED:
+        p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
+        own = policy.with_state(rows, behavior.valuation(by_slot(p, configured)), state)
+        support, slopes, information = shape_fit.examined(own, scores + level, chosen)
+        moves = _step(slopes, information, p, believed, free)
+        p, level = p + moves[:-1], level + moves[-1]
+        if np.abs(moves).max() < SETTLED:
             break
+    p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
     scale = rows.count / len(chosen)
-    error = _errors(information * scale)
-    support = support * scale
+    error, support = _errors(information * scale, first), support * scale
     sure = (error <= WIDEST * p) & (support >= FEWEST)
-    sure[0] = True
+    sure[first] = True
     return {
         "examination": np.where(sure, p, believed),
         "examination_error": error,
@@ -132,43 +143,43 @@ def examined(
     }
 
 
-def _scoring_step(
-    p: Floats, believed: Floats, free: Bools, slope: Floats, information: Floats
-) -> Floats:
-    """Return how far the probabilities move, those that are free to: slope over information.
+def _step(slopes: Floats, information: Floats, p: Floats, believed: Floats, free: Ints) -> Floats:
+    """Return by how much p of each free slot, and the level of scores, are to move.
 
-    Pseudo-impressions add theirs to both. No step is longer than `LONGEST`.
+    Berndt, Hall, Hall and Hausman's step: as Newton's, with the outer products of slopes for the
+    curvature. Pseudo-impressions pull towards what is believed.
     """
-    inside = np.where(free, p, 0.5)
-    pull = PSEUDO_IMPRESSIONS * (believed - inside) / (inside * (1.0 - inside))
-    bend = information + np.diag(PSEUDO_IMPRESSIONS / (inside * (1.0 - inside)))
-    chosen = np.flatnonzero(free)
-    move = np.zeros(len(p))
-    if len(chosen):
-        lower = linalg.cholesky(np.ascontiguousarray(bend[np.ix_(chosen, chosen)]))
-        whole = linalg.solve_lower(lower, (slope + pull)[chosen])
-        step = linalg.solve_lower_transposed(lower, whole)
-        move[chosen] = np.clip(step, -LONGEST, LONGEST)
-    return np.where(free, np.clip(p + move, SMALLEST_P, HIGHEST) - p, 0.0)
+    moves = np.zeros(len(p) + 1)
+    chosen = np.append(free, len(p))
+    if len(free):
+        weight = PSEUDO_IMPRESSIONS / (p[free] * (1.0 - p[free]))
+        slope = slopes[chosen] + np.append(weight * (believed[free] - p[free]), 0.0)
+        bend = information[np.ix_(chosen, chosen)] + np.diag(np.append(weight, 1.0))
+        moves[chosen] = np.clip(np.linalg.solve(bend, slope), -LARGEST_STEP, LARGEST_STEP)
+    return moves
 
 
-def _errors(information: Floats) -> Floats:
+def _errors(information: Floats, first: int) -> Floats:
     """Return standard errors, that of the first slot 0: it is what the others are relative to.
 
     Where nothing is known the error is 1, as large as a probability can be wrong.
     """
     errors = np.ones(len(information))
-    errors[0] = 0.0
+    errors[first] = 0.0
     known = np.flatnonzero(np.diagonal(information) > 0.0)
-    known = known[known > 0]
+    known = known[known != first]
     if len(known):
         part = information[np.ix_(known, known)]
         covariance = np.linalg.pinv(part, hermitian=True)
         errors[known] = np.minimum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), 1.0)
-    return errors
+    return errors[:-1]
 
 
-def by_slot(p: Floats) -> Examination:
-    """Return the curve with these probabilities of slots, the same for all ranks of a slot."""
+def by_slot(p: Floats, configured: Examination) -> Examination:
+    """Return the curve with these probabilities of slots, the same for all ranks of a slot.
+
+    Ranks beyond these slots are examined as configured.
+    """
     ranks = [len(ranks_of(slot)) for slot in range(len(p))]
-    return Examination(curve=tuple(np.repeat(p, ranks).tolist()))
+    beyond = configured(np.arange(sum(ranks), DEEPEST) + 1)
+    return Examination(curve=tuple(np.append(np.repeat(p, ranks), beyond).tolist()))

@@ -17,6 +17,7 @@ from ebrank.formula import loaded
 from ebrank.policy import make
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta import Beta, beta_loss
+from tests.bound import unfitted
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def test_relevance_and_spread_are_those_of_the_posterior(estimator: str) -> None
     posterior = Beta.posteriors[estimator]
     law = distributions.beta(3.0 + 2.0, 7.0 + 5.0)
     assert loaded(posterior.relevance)(3.0, 10.0, 2.0, 5.0) == pytest.approx(law.mean())
-    spread = make(estimator=estimator, bonus=f"{__name__}:OnlySpread").score.formula(
+    spread = unfitted(make(estimator=estimator, bonus=f"{__name__}:OnlySpread")).score.formula(
         a=2.0, b=5.0, weighted_clicks=3.0, shown=10.0, clicks=3.0, exposure=10.0
     )
     assert spread - law.mean() == pytest.approx(law.std())

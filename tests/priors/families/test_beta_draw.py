@@ -14,6 +14,7 @@ from ebrank.policy import parse
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta_draw import gamma
 from ebrank.scoring import scores
+from tests.bound import unfitted
 
 ROOT = np.uint64(streams.trial_key(3, 0))
 
@@ -34,7 +35,7 @@ def draws(
     stats.counts[:, 0, 2], stats.counts[:, 1, 2] = impressions, clicks
     keys = np.array([streams.child(ROOT, i) for i in range(n)], np.uint64)
     prior = ItemPrior(np.full(n, alpha), np.array([beta]))
-    return scores(parse("thompson").score, prior, stats, Examination(), keys)
+    return scores(unfitted(parse("thompson")).score, prior, stats, Examination(), keys)
 
 
 @pytest.mark.parametrize("shape", [0.05, 0.5, 1.0, 2.5, 80.0])

@@ -25,6 +25,7 @@ from ebrank.priors.families.beta_exact import (
 )
 from ebrank.scoring import scores
 from ebrank.typing import Floats
+from tests.bound import unfitted
 from tests.evidence.logs import SHOP
 
 
@@ -231,7 +232,7 @@ def test_compiled_scores_equal_the_plain_functions() -> None:
     prior = ItemPrior(np.exp(rng.normal(size=12)), np.array([5.0]))
     curve = Examination(severity=1.5)
     policy = make(estimator="exact", bonus="none")
-    found = scores(policy.score, prior, stats, curve)
+    found = scores(unfitted(policy).score, prior, stats, curve)
     plain = [
         exact_relevance(float(prior.a[i]), 5.0, *Case(0, 0, stats[i : i + 1], curve).evidence)
         for i in range(12)

@@ -100,6 +100,8 @@ class Shape(Family):
 
     def check_state(self, state: State) -> None:
         """Refuse what is not a shape and its smoothness."""
+        if not state:
+            return  # nothing was ever shown
         if set(state) != set(self.learns):
             raise ParameterError("a prior of the family shape has a shape and its smoothness")
         if state["shape"].shape != (SIZE,) or state["smoothness"].size != 1:

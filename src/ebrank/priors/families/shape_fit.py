@@ -24,6 +24,7 @@ from ebrank.priors.families.shape_grid import (
     BASE,
     HEAD,
     RELEVANCE,
+    TILT,
     moments,
     narrow_likelihood,
     write_posterior,
@@ -141,14 +142,15 @@ def _penalty(size: int, smoothness: float) -> Floats:
 
 
 def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return what `examined_sums` says, over some rows."""
+    """Return the sums over some rows of what `examined_sums` says."""
     parts = map_blocks(
         lambda begin, end: examined_sums(*_task(rows), scores, chosen, begin, end),
         total=len(chosen),
         block=BLOCK,
         threads=rows.threads,
     )
-    return tuple(np.add.reduce([part[i] for part in parts]) for i in range(3))
+    support, slopes, information = (np.add.reduce([part[i] for part in parts]) for i in range(3))
+    return support, slopes, information
 
 
 def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
@@ -264,46 +266,61 @@ def examined_sums(
 ) -> tuple[Floats, Floats, Floats]:
     """Return what examination is learned from, over rows[start:stop].
 
-    First the slope of the log likelihood by p of each slot, Σ clicked/p − passed·E[R/(1 − pR)]
-    under the posterior, and the summed outer products of each row's slopes, which is about its
-    information. Then the support: impressions at each slot, each counted by the share of its item's
-    impressions that were elsewhere.
+    The first says for each slot how many impressions are of items that were seen elsewhere as well:
+    n times the rest's share of all. The second is the slope of the log likelihood by p of each
+    slot, and last by the score. The third is the sum of outer products of each row's own slope.
+
+    Of an impression passed over, the slope by p is E[−R/(1 − pR)] under the posterior; of a click,
+    1/p. That by the score is the difference of the means of φ. A narrow posterior is at its peak.
     """
     size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
-    total, support, slope = np.zeros(slots), np.zeros(slots), np.zeros(slots)
-    information = np.zeros((slots, slots))
+    support, slopes, own = np.zeros(slots), np.zeros(slots + 1), np.zeros(slots + 1)
+    information = np.zeros((slots + 1, slots + 1))
+    tilt = HEAD + TILT * size
     for r in range(start, stop):
         counts = pointer_to(evidence, rows[r])
         worth = pointer_to(table, 0)
-        write_prior(scores[rows[r]], numbers, weights)
+        first = write_prior(scores[rows[r]], numbers, weights)
+        mass_before, mean_before = 0.0, 0.0
+        for g in range(size):
+            weight = exp_below_one(weights[g] - first)
+            mass_before += weight
+            mean_before += weight * learned[tilt + g]
         clicks = number(clicks_sum(counts, slots, behaviors, worth))
         top = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
-        mass, shown = 0.0, 0.0
+        mass, mean, shown = 0.0, 0.0, 0.0
         for g in range(size):
             weights[g] = exp_below_one(weights[g] - top)
             mass += weights[g]
+            mean += weights[g] * learned[tilt + g]
         place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
-        mean, spread = moments(scores[rows[r]], counts, slots, behaviors, worth, numbers)
+        peak, spread = 0.0, 0.0
+        if place >= 0.0:
+            node = int(place)
+            part = place - node
+            mean = mass * ((1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1])
+            peak, spread = moments(scores[rows[r]], counts, slots, behaviors, worth, numbers)
+        own[slots] = mean / mass - mean_before / mass_before
         for slot in range(slots):
             shown += counts[slot]
         for slot in range(slots):
-            slope[slot] = 0.0
+            own[slot] = 0.0
             p = examination_of(slot, slots, worth)
             if counts[slot] == 0.0 or p == 0.0:
                 continue
             passed = passed_at(slot, counts, slots, behaviors, worth)
-            inverse = 0.0  # E[1/(1 − pR)]
+            pull = 0.0  # E[R/(1 − pR)]
             if place >= 0.0:
-                inverse = 1.0 / (1.0 - p * mean)
-                inverse += p * p * spread * spread * inverse * inverse * inverse
+                rest = 1.0 - p * peak
+                pull = mass * (peak / rest + p * spread * spread / (rest * rest * rest))
             else:
                 for g in range(size):
-                    inverse += weights[g] / (1.0 - p * learned[HEAD + RELEVANCE * size + g])
-                inverse /= mass
+                    relevance = learned[HEAD + RELEVANCE * size + g]
+                    pull += weights[g] * relevance / (1.0 - p * relevance)
             support[slot] += counts[slot] * (shown - counts[slot]) / shown
-            slope[slot] = (counts[slot] - passed - passed * (inverse - 1.0)) / p
-        for slot in range(slots):
-            total[slot] += slope[slot]
-            for other in range(slots):
-                information[slot, other] += slope[slot] * slope[other]
-    return total, information, support
+            own[slot] = (counts[slot] - passed) / p - passed * pull / mass
+        for slot in range(slots + 1):
+            slopes[slot] += own[slot]
+            for other in range(slots + 1):
+                information[slot, other] += own[slot] * own[other]
+    return support, slopes, information

@@ -8,6 +8,12 @@ The grid is even in u = logit R, where sums over it converge as fast as integral
 posterior is narrower than the grid. From there on, R̂ and σ come from the peak of the posterior in
 u and its derivatives there: Laplace's method, to second order.
 
+For shapes that change little within a step (bells of 1.5 steps or more), against the integral over
+what the nodes stand for: the mean is off by less than 0.06 of the spread, and the spread by less
+than 7 %, where the posterior's spread in u is near the hand-over, from 0.3 to 1.2 steps; elsewhere
+by less than 0.015 and 1.5 %, whatever the counts up to a million. A relevance beyond the grid is
+put at its end.
+
 `learned` holds the model's numbers: the size of the grid G, its step in u, and its first u; then G
 numbers each of R, φ, b and log R; then G numbers log(1 − p_k·R) for each slot k; then log p_k of
 each slot.

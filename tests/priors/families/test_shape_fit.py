@@ -1,0 +1,251 @@
+"""Fitting the shape, and what examination is learned from, each against a slow calculation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit, logsumexp
+
+from ebrank import BehaviorStats, EBRanker, Examination
+from ebrank.evidence.valuation import UNIT
+from ebrank.policy import parse
+from ebrank.priors.families import shape_fit
+from ebrank.priors.families.shape import SIZE, base_of, logits
+from ebrank.priors.rows import Rows
+from ebrank.typing import Features, Floats, Ints
+
+POLICY = parse("auto")
+CURVE = Examination(curve=(1.0, 0.7, 0.4, 0.0, 0.2))
+U = logits()
+TILT = (U - U.mean()) / U.std()
+
+
+def log(seed: int = 0, items: int = 40, shown: int = 12) -> tuple[Features, BehaviorStats]:
+    """Return items whose features tell nothing, and what users did with them."""
+    rng = np.random.default_rng(seed)
+    impressions = rng.integers(0, shown, (items, 5)) * (rng.random((items, 5)) < 0.7)
+    clicks = rng.binomial(impressions, CURVE(np.arange(5) + 1) * rng.beta(1, 4, (items, 1)))
+    return rng.random((items, 2), dtype=np.float32), BehaviorStats.of(impressions, clicks)
+
+
+def rows_of(seed: int = 0, base: Floats | None = None, items: int = 40) -> tuple[Rows, Floats]:
+    """Return rows under a shape, and some scores."""
+    state = None if base is None else {"shape": base, "smoothness": np.ones(1)}
+    rows = POLICY.rows(*log(seed, items), CURVE, 1, state)
+    return rows, np.random.default_rng(seed + 1).normal(size=items)
+
+
+def every(rows: Rows) -> Ints:
+    chosen: Ints = np.flatnonzero(rows.included)
+    return chosen
+
+
+def base_sums(rows: Rows, scores: Floats, chosen: Ints) -> tuple[float, Floats]:
+    learned = rows.parameters[rows.learned :]
+    counts = rows.evidence, rows.table, rows.slots, rows.behaviors
+    return shape_fit.base_sums(*counts, learned, scores, chosen, 0, len(chosen))
+
+
+def log_weights(behavior: BehaviorStats, p: Floats, scores: Floats, base: Floats) -> Floats:
+    """Return the log of the posterior weight of each node (columns) for each item, unscaled."""
+    relevance = expit(U)
+    prior = base + scores[:, None] * TILT
+    prior -= logsumexp(prior, axis=1, keepdims=True)
+    clicks = behavior.counts[:, 1] * (p > 0)
+    passed = behavior.counts[:, 0] - behavior.counts[:, 1]
+    likelihood = np.multiply.outer(clicks.sum(axis=1), np.log(relevance))
+    likelihood += passed @ np.log1p(-np.multiply.outer(p, relevance))
+    return np.asarray(prior + likelihood + (clicks @ np.log(np.where(p > 0, p, 1.0)))[:, None])
+
+
+# --- the shape -----------------------------------------------------------------------------------
+
+
+def test_the_slope_by_the_shape_by_finite_differences() -> None:
+    base = np.random.default_rng(3).normal(size=SIZE)
+    rows, scores = rows_of(base=base)
+    chosen = every(rows)[::2]
+    _, slope = base_sums(rows, scores, chosen)
+    step = 1e-4
+    for node in range(SIZE):
+        moved = step * (np.arange(SIZE) == node)
+        up, down = (
+            base_sums(shape_fit.with_shape(rows, base + sign * moved), scores, chosen)[0]
+            for sign in (1, -1)
+        )
+        assert slope[node] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-6)
+
+
+def test_the_loss_of_a_shape_is_that_of_the_rows_but_for_what_it_cannot_change() -> None:
+    first, second = np.random.default_rng(4).normal(size=(2, SIZE))
+    rows, scores = rows_of()
+    chosen = every(rows)
+    sums, losses = [], []
+    for base in (first, second):
+        own = shape_fit.with_shape(rows, base)
+        sums.append(base_sums(own, scores, chosen)[0])
+        losses.append(own.losses_and_slopes(scores)[0].sum())
+    assert sums[1] - sums[0] == pytest.approx(losses[1] - losses[0], rel=1e-9)
+
+
+def test_the_curvature_is_the_sum_of_products_of_the_rows_slopes() -> None:
+    base = np.random.default_rng(5).normal(size=SIZE)
+    rows, scores = rows_of(base=base)
+    chosen = every(rows)[:40]
+    found = shape_fit.slope_products(*shape_fit._task(rows), scores, chosen)
+    slopes = [base_sums(rows, scores, np.array([row]))[1] for row in chosen]
+    np.testing.assert_allclose(found, np.add.reduce([np.outer(s, s) for s in slopes]), atol=1e-12)
+
+
+def test_an_even_sample_of_included_rows() -> None:
+    rows, _ = rows_of(items=100)
+    included = every(rows)
+    assert shape_fit.sample(rows, 1000).tolist() == included.tolist()
+    few = shape_fit.sample(rows, 30)
+    assert 15 <= len(few) <= 30
+    assert set(few) <= set(included.tolist())
+    assert len(set(np.diff(np.searchsorted(included, few)).tolist())) == 1
+
+
+# --- what it recovers ----------------------------------------------------------------------------
+
+
+def two_kinds(seed: int, items: int) -> tuple[Features, BehaviorStats]:
+    """Return items of which four in five are bad and the rest good, with nothing in between.
+
+    All that is shown is looked at, so that the loss of a Beta prior is exact, too.
+    """
+    rng = np.random.default_rng(seed)
+    relevance = np.where(rng.random(items) < 0.8, 0.05, 0.7)
+    shown = rng.integers(1, 25, items)
+    clicks = rng.binomial(shown, relevance)
+    return rng.random((items, 1), dtype=np.float32), BehaviorStats.of(shown, clicks)
+
+
+def test_two_kinds_of_items_are_explained_better_than_by_a_beta() -> None:
+    training, unseen = two_kinds(0, 3000), two_kinds(1, 3000)
+    given = Examination(severity=0.0)
+    shaped = EBRanker("auto:examination=given", examination=given)
+    shaped.fit(*training, validation=two_kinds(5, 1000))
+    best = min(
+        EBRanker("ebrank:estimator=exact", examination=given, beta=beta)
+        .fit(*training)
+        .loss(*unseen)
+        for beta in (0.3, 1.0, 3.0)
+    )
+    assert shaped.loss(*unseen) < best - 0.03
+    assert shaped.state_ is not None
+    score = shaped.prior(training[0]).a.mean()
+    heights = shaped.state_["shape"] + score * TILT
+    weights = np.exp(heights - logsumexp(heights))
+    relevance = expit(U)
+    middle = (relevance > 0.15) & (relevance < 0.45)
+    assert weights[middle].sum() < 0.1
+    assert weights[relevance >= 0.45].sum() == pytest.approx(0.2, abs=0.05)
+
+
+def test_a_shape_without_data_is_a_bell() -> None:
+    """A large penalty leaves but a parabola in u: third differences are all zero."""
+    training = two_kinds(2, 500)
+    ranker = EBRanker("auto:examination=given,smoothness=1e6", examination=Examination(0.0))
+    state = ranker.fit(*training).state_
+    assert state is not None
+    assert np.abs(np.diff(state["shape"], n=3)).max() < 1e-4
+    assert np.ptp(np.diff(state["shape"], n=2)) < 1e-3
+
+
+# --- smoothness ----------------------------------------------------------------------------------
+
+
+def choice(smoothness: float, given: float | None, unseen_items: int) -> float:
+    """Return the smoothness that a fit from one of two kinds of items settles on."""
+    curve = Examination(0.0)
+    rows = POLICY.rows(*two_kinds(3, 3000), curve, 1)
+    validation = None
+    if unseen_items:
+        unseen = POLICY.rows(*two_kinds(4, unseen_items), curve, 1)
+        validation = unseen, np.zeros(unseen_items)
+    zeros = np.zeros(3000)
+    return shape_fit.fitted(rows, zeros, validation, base_of(None), smoothness, given)[1]
+
+
+def test_validation_rows_choose_a_smoothness_beyond_doubt() -> None:
+    assert choice(1.0, None, 3000) == 0.1  # one step, to where two kinds are told apart
+    assert choice(1.0, None, 3) == 1.0  # three rows say nothing
+    assert choice(1.0, None, 0) == 1.0
+    assert choice(1.0, 1.0, 3000) == 1.0  # as the caller wants it
+
+
+def test_a_smoothness_at_the_end_of_the_grid_has_one_neighbor() -> None:
+    assert choice(1e-4, None, 500) in (1e-4, 1e-3)
+    assert choice(0.0, None, 500) in (0.0, 1e-3)
+
+
+# --- examination ---------------------------------------------------------------------------------
+
+
+def brute_force(
+    behavior: BehaviorStats, p: Floats, scores: Floats, base: Floats
+) -> tuple[Floats, Floats]:
+    """Return the log likelihood of each row, and its slopes by p and the score: differences."""
+
+    def likelihood(p: Floats, scores: Floats) -> Floats:
+        return np.asarray(logsumexp(log_weights(behavior, p, scores, base), axis=1))
+
+    step, slopes = 1e-6, []
+    for slot in range(len(p)):
+        moved = step * (np.arange(len(p)) == slot) * (p > 0)
+        up, down = likelihood(np.minimum(p + moved, 1.0), scores), likelihood(p - moved, scores)
+        slopes.append((up - down) / (2 * step if p[slot] < 1 else step))
+    up, down = likelihood(p, scores + step), likelihood(p, scores - step)
+    slopes.append((up - down) / (2 * step))
+    return likelihood(p, scores), np.array(slopes).T
+
+
+def test_slopes_and_information_by_finite_differences() -> None:
+    base = 0.5 * np.random.default_rng(6).normal(size=SIZE)
+    rows, scores = rows_of(base=base)
+    _, behavior = log()
+    p = behavior.valuation(CURVE).exposure * UNIT
+    p_inside = np.where(p == 1.0, 1.0 - 1e-5, p)  # differences need room on both sides
+    curve = Examination(curve=tuple(p_inside.tolist()))
+    own = POLICY.with_state(
+        rows, behavior.valuation(curve), {"shape": base, "smoothness": np.ones(1)}
+    )
+    chosen = every(rows)
+    likelihood, slopes = brute_force(behavior, p_inside, scores, base)
+    losses, by_score = own.losses_and_slopes(scores)
+    np.testing.assert_allclose(losses[chosen], -likelihood[chosen], rtol=1e-6)
+    np.testing.assert_allclose(by_score[chosen], -slopes[chosen, -1], rtol=1e-4, atol=1e-6)
+    _, sums, information = shape_fit.examined(own, scores, chosen)
+    np.testing.assert_allclose(sums, slopes[chosen].sum(axis=0), rtol=1e-4, atol=1e-3)
+    outer = slopes[chosen].T @ slopes[chosen]
+    np.testing.assert_allclose(information, outer, rtol=1e-4, atol=1e-2)
+    assert np.all(information[3] == 0.0)  # nobody looks there
+
+
+def test_support_is_what_was_seen_elsewhere_as_well() -> None:
+    stats = BehaviorStats.of([[4, 4, 0], [9, 0, 0], [2, 1, 1]], np.zeros((3, 3), int))
+    rows = POLICY.rows(np.zeros((3, 1), np.float32), stats, Examination(), 1)
+    support, _, _ = shape_fit.examined(rows, np.zeros(3), every(rows))
+    expected = [4 * 4 / 8 + 0 + 2 * 2 / 4, 4 * 4 / 8 + 1 * 3 / 4, 1 * 3 / 4]
+    np.testing.assert_allclose(support, expected)
+
+
+# --- threads -------------------------------------------------------------------------------------
+
+
+def test_threads_change_no_bit() -> None:
+    items = 3 * shape_fit.BLOCK + 100
+    rows, scores = rows_of(items=items)
+    found = []
+    for threads in (1, 2, 3):
+        own = replace(rows, threads=threads)
+        base, smoothness = shape_fit.fitted(
+            own, scores, (own, scores), base_of(None), 1e-2, given=None
+        )
+        parts = shape_fit.examined(own, scores, every(own))
+        found.append([base.tobytes(), smoothness, *(part.tobytes() for part in parts)])
+    assert found[0] == found[1] == found[2]

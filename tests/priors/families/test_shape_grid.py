@@ -1,0 +1,338 @@
+"""The posterior on a grid against integration over the continuum that the grid stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as distributions
+from scipy.special import betaln, digamma, expit, log_expit, logsumexp
+
+from ebrank import BehaviorStats, Examination
+from ebrank.evidence import CLICKS, Behaviors
+from ebrank.policy import parse
+from ebrank.priors import ItemPrior
+from ebrank.priors.families.beta_exact import exact_loss, exact_relevance, exact_spread
+from ebrank.priors.families.shape import grid_numbers, logits
+from ebrank.priors.families.shape_grid import NARROW, STEEPEST, loss, moments, prior_mean
+from ebrank.scoring import scores
+from ebrank.typing import Floats
+from tests.evidence.logs import SHOP
+
+Curve = Callable[[Floats], Floats]
+
+U = logits()
+STEP = U[1] - U[0]
+RELEVANCE = expit(U)
+
+
+def tilt(u: Floats) -> Floats:
+    """Return φ at any place, on the grid or between its nodes."""
+    return np.asarray((u - U.mean()) / U.std())
+
+
+class Case(NamedTuple):
+    """An item, the shape of its prior as a function of u, and the curve."""
+
+    shape: Curve
+    score: float
+    stats: BehaviorStats
+    curve: Examination
+
+    @property
+    def evidence(self) -> tuple[Any, int, int, Any]:
+        """What functions of exact evidence take after the score."""
+        valuation = self.stats.valuation(self.curve)
+        counts = self.stats.counts.ravel().astype(np.float64)
+        return counts, valuation.slots, valuation.behaviors, valuation.table
+
+    @property
+    def learned(self) -> Any:  # noqa: ANN401 (an array, which kernels take for a sequence)
+        valuation = self.stats.valuation(self.curve)
+        return grid_numbers(RELEVANCE, tilt(U), self.shape(U), valuation)
+
+    def log_prior(self, u: Floats) -> Floats:
+        return self.shape(u) + self.score * tilt(u)
+
+    def log_likelihood(self, u: Floats) -> Floats:
+        """c·log R + Σ passed·log(1 − p·R), behaviors counted by their weight."""
+        p = self.curve(np.arange(self.stats.slots) + 1)
+        shown, *outcomes = self.stats.counts[0].astype(np.float64)
+        weighted = np.array(self.stats.behaviors.weights) @ np.array(outcomes) * (p > 0)
+        passed = (shown - weighted) * (p > 0)
+        rest = 1.0 - p + np.multiply.outer(expit(-u), p)
+        return np.asarray(weighted.sum() * log_expit(u) + np.log(rest) @ passed)
+
+    def log_posterior(self, u: Floats) -> Floats:
+        return self.log_prior(u) + self.log_likelihood(u)
+
+
+class Truth(NamedTuple):
+    """Mean and spread of R, and the spread of u in steps of the grid."""
+
+    mean: float
+    spread: float
+    width: float
+
+
+def integrated(case: Case) -> Truth:
+    """Return the moments by a sum over thousands of places, over what the nodes stand for."""
+    low, high = U[0] - STEP / 2, U[-1] + STEP / 2
+    for _ in range(3):
+        edges = np.linspace(low, high, 2001)
+        u = 0.5 * (edges[1:] + edges[:-1])
+        heights = case.log_posterior(u)
+        (seen,) = np.nonzero(heights > heights.max() - 40)
+        low, high = edges[seen[0]], edges[seen[-1] + 1]
+    weights = np.exp(heights - logsumexp(heights))
+    mean, center = weights @ expit(u), weights @ u
+    spread = np.sqrt(weights @ (expit(u) - mean) ** 2)
+    return Truth(float(mean), float(spread), float(np.sqrt(weights @ (u - center) ** 2) / STEP))
+
+
+def some_shape(rng: np.random.Generator) -> Curve:
+    """Return one bell, two, or a Beta; none narrower than one and a half steps of the grid."""
+    (first, second), (wide, wider) = rng.uniform(-5, 2, 2), rng.uniform(0.65, 3, 2)
+    share, beta = rng.uniform(0.1, 0.9), rng.uniform(1, 10)
+
+    def bell(u: Floats, center: float, width: float) -> Floats:
+        return np.asarray(-0.5 * ((u - center) / width) ** 2 - np.log(width))
+
+    def one(u: Floats) -> Floats:
+        return bell(u, first, wide)
+
+    def two(u: Floats) -> Floats:
+        parts = np.log(share) + bell(u, first, wide), np.log(1 - share) + bell(u, second, wider)
+        return np.asarray(np.logaddexp(*parts))
+
+    def of_beta(u: Floats) -> Floats:
+        return np.asarray(log_expit(u) + beta * log_expit(-u))
+
+    return (one, two, of_beta)[int(rng.integers(3))]
+
+
+def some_counts(
+    rng: np.random.Generator, curve: Examination, behaviors: Behaviors, most: float
+) -> BehaviorStats:
+    """Return counts of one item, from none at all to many, of a relevance within the grid."""
+    slots = int(rng.integers(1, 11))
+    scale = np.exp(rng.uniform(-1, np.log(most)))
+    shown = rng.poisson(scale * rng.random(slots) * rng.integers(0, 2, slots))
+    chance = expit(rng.uniform(-5.5, 3)) * curve(np.arange(slots) + 1)
+    counts = np.zeros((1, behaviors.outcomes, slots), np.int32)
+    counts[0, 0] = shown
+    counts[0, 1 + rng.integers(len(behaviors.all))] = rng.binomial(shown, chance)
+    return BehaviorStats(counts, behaviors)
+
+
+def some_case(seed: int, most: float = 1e5) -> Case:
+    rng = np.random.default_rng(seed)
+    cutoff = int(rng.integers(1, 8)) if rng.random() < 0.3 else None
+    curve = Examination(severity=float(rng.choice([0.0, 0.5, 1.0, 2.0])), cutoff=cutoff)
+    behaviors = SHOP if rng.random() < 0.2 else CLICKS
+    stats = some_counts(rng, curve, behaviors, most)
+    return Case(some_shape(rng), float(rng.uniform(-3, 3)), stats, curve)
+
+
+# --- mean and spread -----------------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**6))
+def test_mean_and_spread_for_any_evidence(seed: int) -> None:
+    case = some_case(seed)
+    truth = integrated(case)
+    mean, spread = moments(case.score, *case.evidence, case.learned)
+    apart = not 0.3 < truth.width < 1.2
+    assert abs(mean - truth.mean) <= (0.015 if apart else 0.06) * truth.spread
+    assert spread == pytest.approx(truth.spread, rel=0.015 if apart else 0.07)
+
+
+@given(st.integers(0, 10**6))
+def test_wide_posteriors_are_the_sums_over_the_grid(seed: int) -> None:
+    case = some_case(seed, most=20)
+    heights = case.log_posterior(U)
+    weights = np.exp(heights - logsumexp(heights))
+    nodes = np.arange(len(U))
+    if weights @ nodes**2 - (weights @ nodes) ** 2 < NARROW:
+        return  # these are compared with the integral
+    mean = weights @ RELEVANCE
+    spread = np.sqrt(weights @ (RELEVANCE - mean) ** 2)
+    found = moments(case.score, *case.evidence, case.learned)
+    assert found == pytest.approx((mean, spread), rel=1e-8)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.4, 0.8])
+@pytest.mark.parametrize("severity", [0.0, 1.0])
+def test_the_hand_over_from_grid_to_peak(rate: float, severity: float) -> None:
+    """About the same rate of clicks, ever more of them, a fifth more each time."""
+    curve = Examination(severity)
+    for power in range(5, 60):
+        shown = np.full(2, round(1.2**power))
+        clicks = np.rint(shown * rate * curve([1, 2])).astype(int)
+        stats = BehaviorStats.of([shown], [clicks])
+        case = Case(lambda u: -0.1 * (u + 2) ** 2, 0.0, stats, curve)
+        mean, spread = moments(case.score, *case.evidence, case.learned)
+        truth = integrated(case)
+        assert abs(mean - truth.mean) < 0.03 * truth.spread
+        assert spread == pytest.approx(truth.spread, rel=0.05)
+
+
+@pytest.mark.parametrize(("clicked", "end"), [(0, 0), (100_000, -1)])
+def test_what_no_node_explains_is_put_at_the_end(clicked: int, end: int) -> None:
+    stats = BehaviorStats.of([[100_000]], [[clicked]])
+    case = Case(lambda u: -0.1 * u**2, 0.0, stats, Examination())
+    mean, spread = moments(case.score, *case.evidence, case.learned)
+    assert mean == pytest.approx(RELEVANCE[end], rel=1e-3)
+    assert 0.0 <= spread < 0.01 * mean
+
+
+@given(st.integers(0, 10**6), st.floats(-1e6, 1e6))
+def test_extreme_scores_are_those_of_the_steepest(seed: int, score: float) -> None:
+    case = some_case(seed)
+    clipped = min(max(score, -STEEPEST), STEEPEST)
+    mean, spread = moments(score, *case.evidence, case.learned)
+    assert (mean, spread) == moments(clipped, *case.evidence, case.learned)
+    assert RELEVANCE[0] * (1 - 1e-9) <= mean <= RELEVANCE[-1] * (1 + 1e-9)
+    assert 0.0 <= spread < 0.5
+    value, slope = loss(score, *case.evidence, case.learned)
+    assert np.isfinite(value)
+    assert abs(score) <= STEEPEST or slope == 0.0
+
+
+@given(st.integers(0, 10**6))
+def test_slots_that_nobody_examines_say_nothing(seed: int) -> None:
+    case = some_case(seed)
+    blind = case._replace(curve=Examination(curve=(0.7,)))
+    more = blind.stats.counts.copy()
+    more[0, 0, 1:] += 50
+    louder = blind._replace(stats=BehaviorStats(more, blind.stats.behaviors))
+    for function in (moments, loss):
+        once, again = (function(c.score, *c.evidence, c.learned) for c in (blind, louder))
+        assert once == pytest.approx(again, rel=1e-12)
+
+
+def test_before_anything_is_seen_the_mean_is_the_priors() -> None:
+    for seed in range(50):
+        case = some_case(seed)._replace(stats=BehaviorStats.zeros(1, slots=3))
+        heights = case.log_prior(U)
+        mean = np.exp(heights - logsumexp(heights)) @ RELEVANCE
+        assert prior_mean(case.score, case.learned) == pytest.approx(mean, rel=1e-9)
+        assert moments(case.score, *case.evidence, case.learned)[0] == pytest.approx(mean, rel=0.02)
+
+
+# --- the loss ------------------------------------------------------------------------------------
+
+
+def clicks_at(case: Case) -> Floats:
+    """Return the weighted clicks at each slot that users look at."""
+    outcomes = case.stats.counts[0, 1:].astype(np.float64)
+    p = case.curve(np.arange(case.stats.slots) + 1)
+    return np.asarray(np.array(case.stats.behaviors.weights) @ outcomes * (p > 0))
+
+
+@given(st.integers(0, 10**6))
+def test_the_loss_is_minus_the_log_of_the_marginal_likelihood(seed: int) -> None:
+    case = some_case(seed)
+    p = case.curve(np.arange(case.stats.slots) + 1)
+    seen = clicks_at(case) @ np.log(np.where(p > 0, p, 1.0))
+    expected = logsumexp(case.log_prior(U)) - logsumexp(case.log_posterior(U)) - seen
+    value, _ = loss(case.score, *case.evidence, case.learned)
+    assert value == pytest.approx(expected, rel=1e-7, abs=1e-7)  # p is rounded to 2⁻³⁰
+
+
+@given(st.integers(0, 10**6))
+def test_the_slope_of_the_loss_by_finite_differences(seed: int) -> None:
+    case = some_case(seed, most=1e3)
+    step = 1e-4
+    up, down = (loss(case.score + s, *case.evidence, case.learned)[0] for s in (step, -step))
+    _, slope = loss(case.score, *case.evidence, case.learned)
+    assert slope == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-5)
+
+
+# --- Beta is a special case ----------------------------------------------------------------------
+
+WIDE = expit(np.linspace(-40.0, 24.0, 256))
+
+
+@given(
+    st.floats(0.5, 20),
+    st.floats(0.8, 20),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), min_size=1, max_size=4),
+    st.sampled_from([0.0, 1.0]),
+)
+def test_beta_is_a_special_case(
+    alpha: float, beta: float, ranks: list[tuple[int, int]], severity: float
+) -> None:
+    clicks, passed = np.array(ranks).T
+    stats = BehaviorStats.of([clicks + passed], [clicks])
+    case = Case(lambda u: u, alpha, stats, Examination(severity))
+    valuation = stats.valuation(case.curve)
+    learned: Any = grid_numbers(WIDE, np.log(WIDE), beta * np.log1p(-WIDE), valuation)
+    mean, spread = moments(alpha, *case.evidence, learned)
+    value, slope = loss(alpha, *case.evidence, learned)
+    assert mean == pytest.approx(exact_relevance(alpha, beta, *case.evidence), rel=2e-6)
+    assert spread == pytest.approx(exact_spread(alpha, beta, *case.evidence), rel=2e-5)
+    p = case.curve(np.arange(len(clicks)) + 1)
+    whole, by_log = exact_loss(float(np.log(alpha)), beta, *case.evidence)
+    assert value + clicks @ np.log(p) == pytest.approx(whole, abs=2e-6)
+    assert slope * alpha == pytest.approx(by_log, rel=1e-4, abs=1e-4)
+    assert prior_mean(alpha, learned) == pytest.approx(alpha / (alpha + beta), rel=1e-6)
+    if severity == 0.0:
+        a, b = alpha + clicks.sum(), beta + passed.sum()
+        law = distributions.beta(a, b)
+        assert (mean, spread) == pytest.approx((law.mean(), law.std()), rel=1e-6)
+        assert value == pytest.approx(betaln(alpha, beta) - betaln(a, b), abs=1e-6)
+        by_alpha = digamma(alpha) - digamma(alpha + beta) - digamma(a) + digamma(a + b)
+        assert slope == pytest.approx(by_alpha, rel=1e-6, abs=1e-6)
+
+
+# --- draws ---------------------------------------------------------------------------------------
+
+ITEMS = 20_000
+
+
+def draws(case: Case) -> Floats:
+    """Return draws from the posterior of as many items, all alike."""
+    policy = parse("auto:bonus=draw")
+    stats = case.stats[np.zeros(ITEMS, np.int64)]
+    state = {"shape": case.shape(U), "smoothness": np.ones(1)}
+    score = policy.scores(state, stats.valuation(case.curve)).score
+    prior = ItemPrior(np.full(ITEMS, case.score), np.zeros(1))
+    return scores(score, prior, stats, case.curve, np.random.PCG64(5).random_raw(ITEMS))
+
+
+@pytest.mark.parametrize(
+    ("shown", "clicks"), [([0, 0], [0, 0]), ([9, 4], [2, 0]), ([2, 1], [2, 1])]
+)
+def test_draws_follow_a_wide_posterior(shown: list[int], clicks: list[int]) -> None:
+    """Each node's share of draws is its weight, and they fill its step of u evenly."""
+    stats = BehaviorStats.of([shown], [clicks])
+    case = Case(lambda u: -0.1 * (u + 1) ** 2, 0.5, stats, Examination())
+    drawn = draws(case)
+    heights = case.log_posterior(U)
+    weights = np.exp(heights - logsumexp(heights))
+    edges = np.append(U - STEP / 2, U[-1] + STEP / 2)
+
+    def cdf(relevance: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
+        u = np.log(relevance) - np.log1p(-relevance)
+        return np.interp(u, edges, np.append(0.0, np.cumsum(weights)))
+
+    assert distributions.kstest(drawn, cdf).pvalue > 1e-6
+    mean, spread = moments(case.score, *case.evidence, case.learned)
+    assert drawn.mean() == pytest.approx(mean, abs=5 * spread / np.sqrt(ITEMS) + 0.01 * spread)
+    assert drawn.std() == pytest.approx(spread, rel=0.04)
+
+
+@pytest.mark.parametrize("shown", [300, 3000, 300_000])
+def test_draws_of_a_narrow_posterior_have_its_moments(shown: int) -> None:
+    stats = BehaviorStats.of([[shown, shown]], [[shown // 5, shown // 9]])
+    case = Case(lambda u: -0.1 * (u + 1) ** 2, 0.5, stats, Examination())
+    mean, spread = moments(case.score, *case.evidence, case.learned)
+    drawn = draws(case)
+    law = distributions.norm(mean, spread)
+    assert distributions.kstest(drawn, law.cdf).pvalue > 1e-6

@@ -1,0 +1,276 @@
+"""Learning how far down users look: what a log can tell, and what it cannot."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from ebrank import BehaviorStats, EBRanker, Examination
+from ebrank.evidence import CLICKS, Valuation
+from ebrank.evidence.slots import SLOTS
+from ebrank.evidence.valuation import SMALLEST_P
+from ebrank.policy import parse
+from ebrank.priors.base import State
+from ebrank.priors.fitting import by_slot
+from ebrank.rankers.base import Trial
+from ebrank.rankers.ebrank import PolicyLearner
+from ebrank.simulation.users import PositionBased
+from ebrank.testing.datasets import tiny
+from ebrank.typing import Features, Floats
+from tests.evidence.logs import SHOP
+
+RANKS = 5
+
+
+class Log(NamedTuple):
+    """A synthetic log, and how far down its users really look."""
+
+    features: Features
+    behavior: BehaviorStats
+    p: Floats
+
+
+def made_up(
+    seed: int, severity: float, *, items: int = 1500, each: int = 30, one_rank: bool = False
+) -> Log:
+    """Return items that two features partly explain, shown at ranks chosen at random."""
+    rng = np.random.default_rng(seed)
+    features = rng.random((items, 3), dtype=np.float32)
+    liking = 1.2 * features[:, 0] + 0.8 * features[:, 1] + 0.5 * rng.normal(size=items)
+    relevance = 0.02 + 0.68 * expit(2 * (liking - liking.mean()) / liking.std() - 1.5)
+    shown = rng.multinomial(each, np.full(RANKS, 1 / RANKS), size=items)
+    if one_rank:
+        shown = each * (np.arange(RANKS) == rng.integers(0, RANKS, (items, 1)))
+    p = PositionBased(Examination(severity)).examination(np.arange(RANKS) + 1)
+    clicks = rng.binomial(shown, p * relevance[:, None])
+    return Log(features, BehaviorStats.of(shown, clicks), p)
+
+
+def fitted(log: Log, believed: Examination | None = None, policy: str = "auto") -> State:
+    ranker = EBRanker(policy, examination=believed).fit(log.features, log.behavior)
+    assert ranker.state_ is not None
+    return ranker.state_
+
+
+def assert_recovered(state: State, log: Log, errors: float = 3.0) -> None:
+    """The learned curve is the true one within some standard errors, which are small."""
+    off = np.abs(state["examination"] - log.p)
+    assert np.all(off <= errors * state["examination_error"] + 1e-12)
+    assert np.all(state["examination_error"] < 0.05)
+
+
+# --- what a log can tell -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("believed", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("severity", [0.5, 1.0, 2.0])
+def test_a_mistaken_curve_is_put_right(severity: float, believed: float) -> None:
+    log = made_up(11, severity, items=3000)
+    assert_recovered(fitted(log, Examination(believed)), log)
+
+
+def test_refits_stay_where_the_first_fit_arrived() -> None:
+    log = made_up(12, 0.5, items=3000)
+    ranker = EBRanker("auto").fit(log.features, log.behavior)
+    first = fitted(log)["examination"]
+    for _ in range(3):
+        ranker.fit(log.features, log.behavior, warm_start=True)
+    assert ranker.state_ is not None
+    np.testing.assert_allclose(ranker.state_["examination"], first, atol=0.01)
+    assert_recovered(ranker.state_, log)
+
+
+def test_what_was_once_thought_certain_is_learned_as_the_log_grows() -> None:
+    """A belief that all look at every rank is no trap, however little the first log says."""
+    few, many = made_up(13, 1.0, items=5), made_up(14, 1.0, items=3000)
+    ranker = EBRanker("auto", examination=Examination(severity=0.0))
+    ranker.fit(few.features, few.behavior)
+    assert ranker.state_ is not None
+    assert ranker.state_["examination"].tolist() == [1.0] * RANKS
+    for _ in range(4):
+        ranker.fit(many.features, many.behavior, warm_start=True)
+    assert_recovered(ranker.state_, many)
+
+
+def test_users_who_look_at_everything() -> None:
+    log = made_up(15, 0.0, items=3000)
+    learned = fitted(log, Examination(severity=0.0))["examination"]
+    assert np.all(learned > 0.9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("severity", [0.5, 1.0, 2.0])
+def test_standard_errors_are_calibrated(severity: float) -> None:
+    z = []
+    for seed in range(40):
+        log = made_up(seed, severity)
+        state = fitted(log)
+        z.append((state["examination"] - log.p)[1:] / state["examination_error"][1:])
+    assert 0.6 < np.std(z) < 1.6
+    assert abs(np.mean(z)) < 1.0
+    assert np.abs(z).max() < 5.0
+
+
+def test_the_first_rank_is_what_the_others_are_relative_to() -> None:
+    """Users of whom a tenth never look look at rank 2 as much less than at rank 1 as others do."""
+    log = made_up(16, 1.0, items=3000)
+    whole = fitted(log)["examination"]
+    lower = fitted(log, Examination(curve=tuple((0.9 * log.p).tolist())))["examination"]
+    assert lower[0] == pytest.approx(0.9, abs=1e-8)
+    np.testing.assert_allclose(lower / 0.9, whole, atol=0.03)
+    ranker = EBRanker("auto").fit(log.features, log.behavior)
+    ranker.examination = Examination(curve=tuple((0.9 * log.p).tolist()))
+    ranker.fit(log.features, log.behavior, warm_start=True)  # configured anew
+    assert ranker.state_ is not None
+    assert ranker.state_["examination"][0] == pytest.approx(0.9, abs=1e-8)
+
+
+def test_a_first_rank_that_nobody_looks_at() -> None:
+    log = made_up(17, 1.0)
+    believed = Examination(curve=(0.0, 0.6, 0.5, 0.0, 0.4))
+    state = fitted(log, believed)
+    p = state["examination"]
+    assert (p[0], p[3]) == (0.0, 0.0)
+    assert p[1] == pytest.approx(0.6, abs=1e-8)
+    np.testing.assert_allclose(p[[2, 4]] / p[1], log.p[[2, 4]] / log.p[1], atol=0.1)
+
+
+# --- what it cannot ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("severity", [0.5, 2.0])
+def test_items_seen_at_one_rank_only_tell_nothing(severity: float) -> None:
+    log = made_up(18, severity, one_rank=True)
+    state = fitted(log)
+    believed = Valuation.of(Examination(), slots=RANKS).exposure * 2.0**-30
+    assert state["examination"].tolist() == believed.tolist()
+    assert state["examination_support"].tolist() == [0.0] * RANKS
+
+
+@pytest.mark.parametrize("severity", [0.5, 2.0])
+def test_a_log_of_a_few_impressions_keeps_the_configured_curve(severity: float) -> None:
+    log = made_up(19, severity, items=20, each=5)
+    believed = Valuation.of(Examination(), slots=RANKS).exposure * 2.0**-30
+    assert fitted(log)["examination"].tolist() == believed.tolist()
+
+
+@st.composite
+def tiny_logs(draw: st.DrawFn) -> tuple[Features, BehaviorStats, Examination]:
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    items, slots = draw(st.integers(0, 6)), draw(st.integers(1, SLOTS))
+    behaviors = draw(st.sampled_from([CLICKS, SHOP]))
+    most = draw(st.sampled_from([0, 1, 5, 1000]))
+    counts = np.zeros((items, behaviors.outcomes, slots), np.int32)
+    counts[:, 0] = rng.integers(0, most + 1, (items, slots))
+    counts[:, 1] = rng.binomial(counts[:, 0], draw(st.sampled_from([0.0, 0.3, 1.0])))
+    curve = draw(
+        st.one_of(
+            st.builds(Examination, severity=st.sampled_from([0.0, 1.0, 3.0])),
+            st.builds(Examination, cutoff=st.integers(1, 12)),
+            st.builds(
+                Examination,
+                curve=st.lists(st.sampled_from([0.0, 0.01, 0.5, 1.0]), min_size=1, max_size=16),
+            ),
+        )
+    )
+    return rng.random((items, 2), dtype=np.float32), BehaviorStats(counts, behaviors), curve
+
+
+@settings(max_examples=60)
+@given(tiny_logs(), st.booleans())
+def test_any_log_gives_a_curve(
+    log: tuple[Features, BehaviorStats, Examination], validated: bool
+) -> None:
+    features, behavior, believed = log
+    ranker = EBRanker("auto", examination=believed)
+    for warm_start in (False, True):
+        validation = (features, behavior) if validated else None
+        ranker.fit(features, behavior, validation=validation, warm_start=warm_start)
+        assert ranker.state_ is not None
+        ranker.policy.check_state(ranker.state_)
+        assert all(np.all(np.isfinite(values)) for values in ranker.state_.values())
+        if "examination" in ranker.state_:
+            p = ranker.state_["examination"]
+            looked_at = behavior.valuation(believed).exposure > 0
+            assert np.all((p[looked_at] >= SMALLEST_P) & (p[looked_at] <= 1.0))
+            assert np.all(p[~looked_at] == 0.0)
+        if len(behavior):
+            assert np.all(np.isfinite(ranker.rank(features, behavior).scores))
+
+
+# --- curves by slot ------------------------------------------------------------------------------
+
+
+def test_a_curve_has_the_same_probability_for_all_ranks_of_a_slot() -> None:
+    p = np.linspace(1.0, 0.1, 12)
+    curve = by_slot(p, Examination())
+    valuation = Valuation.of(curve, slots=12)
+    np.testing.assert_allclose(valuation.exposure * 2.0**-30, p, atol=1e-9)
+
+
+def test_ranks_deeper_than_the_log_are_examined_as_configured() -> None:
+    """A ranker that learned from lists of five may rank items that were seen at rank 8."""
+    log = made_up(20, 0.5, items=3000)
+    ranker = EBRanker("auto").fit(log.features, log.behavior)
+    np.testing.assert_array_equal(ranker.curve([6, 8, 40]), Examination()([6, 8, 40]))
+    deep = np.zeros((2, 8), int)
+    deep[:, 7] = 50
+    liked = BehaviorStats.of(deep, deep * np.array([[0], [1]]) // 4)
+    first, second = ranker.rank(log.features[[0, 0]], liked).candidates.relevance
+    assert second > 2 * first
+
+
+def test_a_refit_may_have_more_slots_or_fewer() -> None:
+    log = made_up(21, 0.5)
+    ranker = EBRanker("auto").fit(log.features, log.behavior)
+    for slots in (SLOTS, RANKS):
+        behavior = log.behavior.widened(slots)
+        ranker.fit(log.features, behavior, warm_start=True)
+        assert ranker.state_ is not None
+        assert len(ranker.state_["examination"]) == slots
+        np.testing.assert_allclose(ranker.state_["examination"][:RANKS], log.p, atol=0.12)
+
+
+# --- whom it learns from -------------------------------------------------------------------------
+
+FIXED = "auto:ridge=0.01,smoothness=0.01,early_stopping=false"
+"""Leaves validation rows nothing to decide."""
+
+
+def test_validation_rows_are_never_learned_from() -> None:
+    log, other = made_up(22, 1.0, items=300), made_up(23, 2.0, items=300)
+    states = []
+    for validation in (None, other[:2], log[:2]):
+        ranker = EBRanker(FIXED).fit(log.features, log.behavior, validation=validation)
+        assert ranker.state_ is not None
+        states.append({name: values.tobytes() for name, values in ranker.state_.items()})
+    assert states[0] == states[1] == states[2]
+
+
+def test_the_lab_learns_from_train_queries() -> None:
+    """What users did with items of test queries changes nothing; of train queries, it does."""
+    data = tiny(seed=3, sizes=[20] * 30)
+    rng = np.random.default_rng(1)
+    counts = np.zeros((data.n_rows, 2, RANKS), np.int32)
+    counts[:, 0] = rng.integers(0, 20, (data.n_rows, RANKS))
+    counts[:, 1] = rng.binomial(counts[:, 0], 0.3)
+    found = {}
+    for split in ("none", "vali", "test", "train"):
+        own = counts.copy()
+        if split != "none":
+            own[data.rows_in(split), 1] = 0
+        stats = BehaviorStats(own)
+        learner = PolicyLearner(
+            parse(FIXED),
+            Trial(data, np.ones(data.n_rows), stats, Examination(), 10.0, np.uint64(1), 1),
+        )
+        learner.update()
+        assert learner.state is not None
+        found[split] = {name: values.tobytes() for name, values in learner.state.items()}
+    assert found["none"] == found["vali"] == found["test"]
+    assert all(found["train"][n] != found["none"][n] for n in ("weights", "shape", "examination"))
