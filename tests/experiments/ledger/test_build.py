@@ -158,7 +158,9 @@ def test_claims_of_our_own_stand_apart(setup: Setup) -> None:
     paper, own, *_ = ledger(setup, {}, [ours, FINDING])
     assert (paper.title, paper.findings) == ("What the paper finds", (FINDING,))
     assert (own.title, own.findings) == ("What auto must show", (ours,))
-    assert own.note.startswith("1 of 1 hold.")
+    assert own.note.startswith("1 of 1 hold. 3 test queries")
+    assert own.note.endswith("one that holds here may also be luck.")
+    assert "luck" not in paper.note
     only, *_ = ledger(setup, {}, [ours])
     assert only.title == "What auto must show"
 

@@ -137,10 +137,10 @@ def _about(setup: Setup, theirs: Reference | None) -> str:
 
 def _findings(setup: Setup, findings: Sequence[Finding]) -> Iterator[LedgerSection]:
     """Yield the paper's claims, then ours."""
-    careful = caution(len(setup.dataset.queries_in("test")), setup.trials)
     for title, ours in (("What the paper finds", False), ("What auto must show", True)):
         own = tuple(finding for finding in findings if finding.ours is ours)
         held = sum(finding.holds for finding in own)
+        careful = caution(len(setup.dataset.queries_in("test")), setup.trials, own)
         note = f"{held} of {len(own)} hold. {careful}".strip()
         if own:
             yield LedgerSection(title, note, findings=own)
