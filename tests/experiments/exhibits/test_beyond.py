@@ -176,6 +176,8 @@ def test_everyone_is_run_in_every_world(dataset: Dataset, tmp_path: Path) -> Non
     assert [record.key for record in tried] == ["pbmucb"] * 11
     assert [record.world for record in tried][3:5] == ["click rate × 0.15", "cascade users"]
     outcome = finished.outcomes["beyond"]
+    assert "Not tuned but given, in all worlds: ebrank" in outcome.tables[0].caption
+    assert outcome.findings[0].detail.endswith("EBRank's ε was given, not tuned")
     by_condition, by_eta = outcome.figures
     assert by_condition.panels[0].series[0].x == tuple(LABELS[:7])
     auto = finished.results[finished.setup.run(AUTO)]

@@ -151,11 +151,30 @@ def outcome(setup: Setup, results: Results) -> Outcome:
         }
         for world in worlds(setup.config)
     }
-    return Outcome(
-        tables=(table(by_world),),
-        figures=(gains(setup, by_world), over_eta(setup, results)),
-        findings=tuple(findings(by_world)),
+    shown = table(by_world)
+    drawn = (gains(setup, by_world), over_eta(setup, results))
+    note = given(setup)
+    rivals_given = any(
+        record.seed is None and record.key in TUNED_EBRANK for record in setup.tuning
     )
+    return Outcome(
+        tables=(replace(shown, caption=shown.caption + note),),
+        figures=tuple(replace(figure, caption=figure.caption + note) for figure in drawn),
+        findings=tuple(
+            replace(
+                finding,
+                detail=finding.detail
+                + ("; EBRank's ε was given, not tuned" if rivals_given else ""),
+            )
+            for finding in findings(by_world)
+        ),
+    )
+
+
+def given(setup: Setup) -> str:
+    """Return who was not tuned, but had a value given for all worlds; "" if nobody."""
+    rankers = dict.fromkeys(record.ranker for record in setup.tuning if record.seed is None)
+    return f" Not tuned but given, in all worlds: {'; '.join(rankers)}." if rankers else ""
 
 
 # --- table ---------------------------------------------------------------------------------------
