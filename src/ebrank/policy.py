@@ -21,7 +21,7 @@ A part of your own goes by its class: `ebrank:bonus=mymodule:MyBonus,width=2`.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -376,6 +376,14 @@ class Policy:
 def parse(text: str) -> Policy:
     """Return the policy that a text such as `ebrank:epsilon=20` names."""
     name, _, settings = text.partition(":")
+    return make(name, **read(name, settings))
+
+
+def read(name: str, settings: str, also: Iterable[Parameter] = ()) -> dict[str, Any]:
+    """Return the values that a text such as `epsilon=20` gives a policy's parameters.
+
+    `also` are parameters that the text may give beside the policy's own.
+    """
     differences = _preset(name).differences
 
     def parameters(texts: Mapping[str, str]) -> dict[str, Parameter]:
@@ -384,9 +392,10 @@ def parse(text: str) -> Policy:
             Choices,
             *_parts(_made(Choices, {**differences, **named}, name)),
         )
-        return {parameter.name: parameter for kind in kinds for parameter in declared(kind)}
+        own = (parameter for kind in kinds for parameter in declared(kind))
+        return {parameter.name: parameter for parameter in (*own, *also)}
 
-    return make(name, **read_settings(settings, name, parameters))
+    return read_settings(settings, name, parameters)
 
 
 def make(name: str = "ebrank", **values: Any) -> Policy:  # noqa: ANN401 (of any type)

@@ -169,7 +169,8 @@ def test_json_for_scripts(golden: tuple[Path, Result]) -> None:
     entry = next(one for one in data["runs"] if one["key"] == "ebrank")
     (record,) = [one for one in document(golden).datasets[0].runs if one.key == "ebrank"]
     assert tuple(entry["warm"]) == record.warm
-    assert {"name", "claim", "holds", "detail", "theme", "subject"} == set(data["findings"][0])
+    keys = {"name", "claim", "holds", "detail", "theme", "subject", "ours"}
+    assert keys == set(data["findings"][0])
 
 
 def test_several_datasets_share_tables(tmp_path: Path) -> None:

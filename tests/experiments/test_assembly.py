@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ebrank.evidence import Examination
 from ebrank.experiments import assembly
-from ebrank.experiments.framework.entrants import ENTRANTS
+from ebrank.experiments.framework.entrants import ENTRANTS, UNTUNED
+from ebrank.experiments.framework.experiment import Run
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.provenance import fingerprint
+from ebrank.rankers import registry
 
 
 def half(dataset: str, *values: float) -> Table:
@@ -47,13 +52,31 @@ def test_every_run_is_recorded_entrants_by_their_key(finished: FinishedDataset) 
     records = list(assembly.run_records(finished.setup, finished.results))
     assert len(records) == len(finished.results)
     usual = [r for r in records if r.entering_probability == 1.0 and r.believed is None]
-    assert {record.key for record in usual} == {"", *(one.key for one in ENTRANTS)}
+    assert {record.key for record in usual} == {"", UNTUNED, *(one.key for one in ENTRANTS)}
     (ours,) = [record for record in usual if record.key == "ebrank"]
     result = finished.results[finished.setup.run("ebrank")]
     assert ours.warm == tuple(result.warm_ndcg)
     assert ours.cum == tuple(result.cum_ndcg)
     assert (ours.ranker, ours.sessions) == (result.ranker, 400)
+    assert (ours.users, ours.click_rate) == ("pbm", 1.0)
     assert "severity=0.5" in " ".join(record.believed or "" for record in records)
+
+
+def test_a_run_is_of_the_entrant_that_was_tuned_for_its_world(finished: FinishedDataset) -> None:
+    setup = finished.setup
+    result = finished.results[setup.run("ebrank")]
+    rare = replace(setup.config, click_rate=0.15)
+    wary = replace(setup.config, believed=Examination(severity=2.0))
+    chosen = {**setup.chosen, ("ebrank", rare): registry.parse("ebrank:epsilon=7")}
+    for config, epsilon, key in (
+        (rare, 7, "ebrank"),
+        (rare, 30, ""),  # that of the usual world
+        (setup.config, 7, ""),
+        (wary, 30, "ebrank"),  # nobody tuned for this world
+    ):
+        run = Run(registry.parse(f"ebrank:epsilon={epsilon}"), config)
+        (record,) = assembly.run_records(replace(setup, chosen=chosen), {run: result})
+        assert (record.key, record.click_rate) == (key, config.click_rate)
 
 
 def test_times_are_of_the_runs_each_experiment_rests_on(

@@ -52,6 +52,7 @@ ANY_FOLDER = "FOLDER"
         "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
         "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
         "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
+        "ebrank reproduce --only beyond --scale 0.1 --trials 2",
         "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
     ),
 )
@@ -69,8 +70,9 @@ ANY_FOLDER = "FOLDER"
 @click.option(
     "--only",
     metavar="NAMES",
-    help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all. "
-    "Extras can be named one by one: waiting, epsilon, beta, default, examination, calibration.",
+    help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
+    "these. Extras can be named one by one: waiting, epsilon, beta, default, examination, "
+    "calibration. beyond, auto against EBRank and others, runs only where it is named, or all is.",
 )
 @OPTIONS["seed"]
 @click.option(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
-from ebrank.experiments.framework.entrants import ENTRANTS
+from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, TUNING, Entrant, entrant_of
 from ebrank.experiments.framework.experiment import Results, Run, Setup
 from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
 from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
@@ -23,6 +23,7 @@ from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPla
 from ebrank.experiments.ledger import build
 from ebrank.experiments.ledger.references import stands_in_for
 from ebrank.provenance import fingerprint, versions
+from ebrank.rankers import registry
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import about_config
 
@@ -102,16 +103,24 @@ def times(parts: Sequence[DatasetPart], jobs: int) -> dict[str, Any]:
 
 def run_records(setup: Setup, results: Results) -> Iterator[RunRecord]:
     """Yield every run, as plain figures."""
-    entrants = {
-        setup.run(entrant.key, config): entrant
-        for config in dict.fromkeys(run.config for run in results)
-        for entrant in ENTRANTS
-        if not entrant.tuned or (entrant.key, config.entering_probability) in setup.chosen
+    untuned = {
+        registry.parse(entrant.key): entrant
+        for entrant in (*ENTRANTS, *CONTENDERS)
+        if not entrant.tuned
     }
     for run, result in results.items():
-        entrant = entrants.get(run)
+        entrant = _tuned_entrant(setup, run) or untuned.get(run.ranker)
         key, label = ("", "") if entrant is None else (entrant.key, entrant.label)
         yield _run_record(key, label, run, result)
+
+
+def _tuned_entrant(setup: Setup, run: Run) -> Entrant | None:
+    """Return the tuned entrant that a run is of; in a world of no tuning it is as in the usual."""
+    for key in TUNING:
+        usual = setup.chosen.get((key, setup.config))
+        if run.ranker == setup.chosen.get((key, run.config), usual):
+            return entrant_of(key)
+    return None
 
 
 def side_by_side(tables: Sequence[Table]) -> Table:
@@ -158,6 +167,8 @@ def _run_record(key: str, label: str, run: Run, result: Result) -> RunRecord:
         ranker=result.ranker,
         entering_probability=run.config.entering_probability,
         believed=None if believed is None else repr(believed),
+        users=str(run.config.users),
+        click_rate=run.config.click_rate,
         sessions=int(result.trials[0].sessions[-1]),
         cold=tuple(COLD.values(result).tolist()),
         warm=tuple(WARM.values(result).tolist()),

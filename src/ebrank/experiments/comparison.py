@@ -15,7 +15,14 @@ from typing import Any
 from ebrank.errors import ParameterError
 from ebrank.evaluation.letters import letters
 from ebrank.evaluation.significance import compare, holm
-from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, EXPOSURE, Entrant, entrant_of
+from ebrank.experiments.framework.entrants import (
+    CONTENDERS,
+    EBRANK,
+    ENTRANTS,
+    EXPOSURE,
+    Entrant,
+    entrant_of,
+)
 from ebrank.experiments.framework.measures import (
     AT_UPDATES,
     BANDS,
@@ -140,7 +147,8 @@ def _as_entrant(ranker: str) -> Entrant:
     name = ranker.partition(":")[0]
     if name == EBRANK and "estimator=exposure" in ranker:
         return replace(entrant_of(EXPOSURE), label=ranker)
-    styles = {entrant.key.partition(":")[0]: entrant.style for entrant in reversed(ENTRANTS)}
+    known = (*ENTRANTS, *CONTENDERS)
+    styles = {entrant.key.partition(":")[0]: entrant.style for entrant in reversed(known)}
     return Entrant(ranker, ranker, "", styles.get(name, ranker))
 
 

@@ -24,7 +24,7 @@ from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.files import write_whole
 
 KIND = "ebrank reproduce"
-FORMAT = 1
+FORMAT = 2
 RESULTS = "results.json"
 TIMES = "times.json"
 
@@ -38,6 +38,8 @@ class RunRecord:
         ranker: as one types it.
         entering_probability: η.
         believed: the examination curve rankers believe in; None for the users' own.
+        users: who clicked.
+        click_rate: factor of their click probabilities.
         sessions: of each trial.
         cold, warm, cum, run: NDCG at the last checkpoint, a figure a trial.
     """
@@ -47,6 +49,8 @@ class RunRecord:
     ranker: str
     entering_probability: float
     believed: str | None
+    users: str
+    click_rate: float
     sessions: int
     cold: tuple[float, ...]
     warm: tuple[float, ...]

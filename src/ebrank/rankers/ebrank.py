@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from ebrank import policy as policies
 from ebrank.evidence import BehaviorStats
-from ebrank.parameters import Parameter, require
+from ebrank.parameters import Parameter, declared, require
 from ebrank.policy import PRESETS, Policy
 from ebrank.priors.base import State
 from ebrank.priors.families.beta import Beta
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabParameters:
+    """What the lab asks beside the policy; a service learns from all it sees."""
+
+    learn_from: Literal["train", "all"] = param(
+        "train",
+        "whose clicks teach: those of train queries, or of all but validation queries",
+        choices=("train", "all"),
+    )
+
+
+(LEARN_FROM,) = declared(LabParameters)
 
 
 @dataclass(frozen=True)
-class PolicyRanker(Ranker):
-    """A ranker that is a policy; its parameters are those of the policy."""
+class PolicyRanker(LabParameters, Ranker):
+    """A ranker that is a policy; its parameters are those of the policy, and the lab's own."""
 
     settings = ("non-concate",)
 
@@ -31,27 +45,32 @@ class PolicyRanker(Ranker):
         """Refuse another policy than its own, whose text would be mistaken for it."""
         named = isinstance(self.policy, Policy) and self.policy.name == self.name
         require(named, f"{type(self).__name__} takes a policy called {self.name!r}")
+        LEARN_FROM.check(self.learn_from, self.name)
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield the policy's parameters."""
-        return self.policy.parameters()
+        """Yield the policy's parameters, then the lab's own."""
+        yield from self.policy.parameters()
+        yield LEARN_FROM
 
     def value(self, name: str) -> Any:  # noqa: ANN401 (of the parameter's type)
-        """Return the value of a parameter of the policy; None if there is no such parameter."""
-        return self.policy.values().get(name)
+        """Return the value of a parameter; None if there is no such parameter."""
+        return self.learn_from if name == LEARN_FROM.name else self.policy.values().get(name)
 
     def with_parameters(self, **changes: Any) -> Self:  # noqa: ANN401 (of any type)
-        """Return the same ranker with some parameters of its policy changed."""
-        return type(self)(self.policy.with_parameters(**changes))
+        """Return the same ranker with some parameters changed."""
+        learn_from = changes.pop(LEARN_FROM.name, self.learn_from)
+        return type(self)(self.policy.with_parameters(**changes), learn_from=learn_from)
 
     @classmethod
     def from_text(cls, settings: str, called: str) -> Self:
-        """Return the ranker of a policy's text."""
-        return cls(policies.parse(f"{cls.name}:{settings}"))
+        """Return the ranker of a policy's text, which may also say what it learns from."""
+        values = policies.read(cls.name, settings, also=(LEARN_FROM,))
+        learn_from = values.pop(LEARN_FROM.name, LEARN_FROM.default)
+        return cls(policies.make(cls.name, **values), learn_from=learn_from)
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits the prior at every update."""
-        return PolicyLearner(self.policy, trial)
+        return PolicyLearner(self.policy, trial, self.learn_from)
 
 
 @dataclass(frozen=True)
@@ -86,10 +105,14 @@ class Auto(PolicyRanker):
 
 @dataclass
 class PolicyLearner:
-    """Fits the prior on train queries; validation queries decide when to stop, and the ridge."""
+    """Fits the prior on train queries; validation queries decide when to stop, and the ridge.
+
+    With `learn_from="all"`, test queries teach too, as they do in a service.
+    """
 
     policy: Policy
     trial: Trial
+    learn_from: Literal["train", "all"] = "train"
     state: State | None = None
 
     def update(self) -> ScoreModel:
@@ -97,16 +120,29 @@ class PolicyLearner:
         policy, trial = self.policy, self.trial
         if policy.choices.part == "behavior":
             return self._model(np.zeros(trial.dataset.n_rows), np.zeros(1))
+        validation = trial.dataset.rows_in("vali")
         self.state = policy.fit(
-            self._table("train"), self._table("vali"), trial.examination, self.state, trial.threads
+            self._table(self._lessons()),
+            self._table(validation),
+            trial.examination,
+            self.state,
+            trial.threads,
         )
         prior = policy.prior(self.state, trial.dataset.features, trial.threads)
         model = self._model(prior.a, prior.b, self.state.get("weights"))
         return replace(model, prior=prior) if isinstance(policy.family, Beta) else model
 
-    def _table(self, split: str) -> tuple[Features, BehaviorStats]:
-        chosen = self.trial.dataset.rows_in(split)
-        return self.trial.dataset.features[chosen], self.trial.stats[chosen]
+    def _lessons(self) -> slice | Ints:
+        """Return the rows that teach, in the order of the dataset."""
+        data = self.trial.dataset
+        if self.learn_from == "train":
+            return data.rows_in("train")
+        teaches = np.ones(data.n_rows, np.bool_)
+        teaches[data.rows_in("vali")] = False
+        return np.flatnonzero(teaches)
+
+    def _table(self, rows: slice | Ints) -> tuple[Features, BehaviorStats]:
+        return self.trial.dataset.features[rows], self.trial.stats[rows]
 
     def _model(self, a: Floats, b: Floats, weights: Floats | None = None) -> ScoreModel:
         policy, trial = self.policy, self.trial

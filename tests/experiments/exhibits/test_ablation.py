@@ -49,7 +49,7 @@ def test_without_exploration_to_lose_it_is_compared_with_itself() -> None:
 
 
 def test_what_is_run_lacks_what_it_says(finished: FinishedDataset) -> None:
-    chosen = finished.setup.chosen[EBRANK, 1.0]
+    chosen = finished.setup.chosen[EBRANK, finished.setup.config]
     rankers = [run.ranker for run in ablation.runs(finished.setup)][:4]
     assert rankers[0] == chosen
     assert [one.value("epsilon") for one in rankers[:2]] == [chosen.value("epsilon"), 0.0]

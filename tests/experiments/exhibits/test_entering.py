@@ -19,7 +19,7 @@ def test_a_point_for_each_eta_with_the_epsilon_tuned_for_it(finished: FinishedDa
     (line,) = [line for line in figure.panels[2].series if line.style == "ucbrank"]
     for eta, height in zip(line.x, line.y, strict=True):
         config = replace(setup.config, entering_probability=float(eta))
-        run = Run(setup.chosen[UCBRANK, float(eta)], config)
+        run = Run(setup.chosen[UCBRANK, config], config)
         assert height == finished.results[run].cum_ndcg.mean()
         assert run.config.entering_probability == eta
 

@@ -3,12 +3,17 @@ from __future__ import annotations
 import pytest
 
 from ebrank.experiments.framework.entrants import (
+    AUTO,
     CONCATE,
     CONCATENATING,
+    CONTENDERS,
     ENTRANTS,
+    EXPOSURE_UNTUNED,
     FIGURES,
     NON_CONCATE,
     PAPER,
+    TUNING,
+    UNTUNED,
     WITHOUT,
     Entrant,
     entrant_of,
@@ -39,6 +44,14 @@ def test_keys_differ_and_name_rankers_in_the_setting_they_stand_under() -> None:
 def test_who_is_tuned_is_who_has_a_grid_of_epsilon(one: Entrant) -> None:
     grids = {p.name: p.grid for p in registry.parse(one.key).parameters()}
     assert one.tuned == bool(grids.get("epsilon"))
+
+
+def test_who_is_tuned_beyond_the_paper_is_who_has_a_grid() -> None:
+    for key, parameter in TUNING.items():
+        grids = {p.name: p.grid for p in registry.parse(key).parameters()}
+        assert grids[parameter]
+    untuned = [one.key for one in CONTENDERS if not one.tuned]
+    assert untuned == [AUTO, UNTUNED, EXPOSURE_UNTUNED]
 
 
 def test_a_ranker_looks_the_same_in_both_settings() -> None:

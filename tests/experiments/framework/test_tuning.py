@@ -10,7 +10,8 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.experiments import catalog
 from ebrank.experiments.framework import tuning
-from ebrank.experiments.framework.experiment import GridPoint, TuningRecord
+from ebrank.experiments.framework.entrants import TUNING
+from ebrank.experiments.framework.experiment import GridPoint, Setup, TuningRecord
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
@@ -32,7 +33,8 @@ def test_what_takes_no_place_is_refused_with_those_there_are(text: str) -> None:
         tuning.read_given([text])
     assert str(caught.value) == (
         f"{text} is not a tuned ranker with its ε; those are ucbrank:epsilon=…, "
-        "ebrank:epsilon=…, ebrank:estimator=exposure,epsilon=…"
+        "ebrank:epsilon=…, ebrank:estimator=exposure,epsilon=…, smoothedctr:strength=…, "
+        "pbmucb:delta=…, linucb:alpha=…, toprank:delta=…"
     )
 
 
@@ -41,40 +43,57 @@ def test_a_place_is_taken_once() -> None:
         tuning.read_given(["ebrank:epsilon=3", "ebrank:epsilon=4"])
 
 
-def test_each_entrant_is_tuned_once_for_each_eta() -> None:
-    needs = tuning.needs(catalog.selected(), SimulationConfig())
-    assert len(needs) == len(set(needs)) == 3 * 5
-    assert tuning.needs(catalog.selected("table1,table3"), SimulationConfig()) == []
+def test_each_entrant_is_tuned_once_for_each_eta(dataset: Dataset) -> None:
+    setup = Setup(dataset, SimulationConfig())
+    needs = tuning.needs(catalog.selected(), setup)
+    assert len(needs) == 3 * 5
+    assert {config.entering_probability for _, config in needs} == {0.1, 0.2, 0.4, 0.7, 1.0}
+    assert all(ranker == registry.parse(key) for (key, _), ranker in needs.items())
+    assert tuning.needs(catalog.selected("table1,table3"), setup) == {}
+    assert {key for key, _ in tuning.needs(catalog.selected("ablation"), setup)} == {
+        "ebrank",
+        "ebrank:estimator=exposure",
+    }
+
+
+def test_what_is_run_in_another_world_is_tuned_there(dataset: Dataset) -> None:
+    setup = Setup(dataset, SimulationConfig())
+    needs = tuning.needs(catalog.selected("beyond"), setup)
+    assert {key for key, _ in needs} == set(TUNING), "auto has nothing to tune"
+    assert len(needs) == len(TUNING) * 11
+    usual = tuning.needs(catalog.selected("examination"), setup)
+    assert {config for _, config in usual} == {setup.config}, "ε is that of the right curve"
 
 
 def test_the_choice_is_that_of_tuning_under_its_own_eta_and_seed(
     dataset: Dataset, tmp_path: Path
 ) -> None:
+    slow = replace(SHORT, entering_probability=0.5)
     ranker, record = tuning.tune(
-        ("ucbrank", 0.5), dataset, SHORT, 3, trials=2, jobs=1, folder=tmp_path
+        ("ucbrank", slow), dataset, SHORT, 3, trials=2, jobs=1, folder=tmp_path
     )
     expected = tune(
         dataset,
         registry.parse("ucbrank"),
         {"epsilon": tuning.grid_of("ucbrank")},
-        replace(SHORT, entering_probability=0.5),
+        slow,
         3,
         trials=2,
     )
     assert ranker == expected.best.ranker
     assert record.ranker == expected.best.text
     assert record.seed == tuning_seed(3) < 0
-    assert [point.epsilon for point in record.grid] == list(tuning.grid_of("ucbrank"))
+    assert [point.value for point in record.grid] == list(tuning.grid_of("ucbrank"))
     for point, theirs in zip(record.grid, expected.points, strict=True):
         assert point.trials == tuple(theirs.validation_ndcg)
     best = max(record.grid, key=lambda point: sum(point.trials))
-    assert record.epsilon == best.epsilon == registry.parse(record.ranker).epsilon  # type: ignore[attr-defined]
+    assert record.value == best.value == registry.parse(record.ranker).epsilon  # type: ignore[attr-defined]
 
 
 def test_what_is_given_is_recorded_as_such() -> None:
     given = tuning.read_given(["ebrank:estimator=exposure,epsilon=30"])
-    ranker, record = tuning.take_given(("ebrank:estimator=exposure", 0.2), given)
-    assert (record.epsilon, record.seed, record.grid) == (30.0, None, ())
+    ranker, record = tuning.take_given(("ebrank:estimator=exposure", SHORT), given, SHORT)
+    assert (record.value, record.seed, record.grid) == (30.0, None, ())
     assert registry.parse(record.ranker) == ranker
 
 
@@ -97,6 +116,30 @@ def test_a_row_for_each_epsilon_and_a_column_for_each_eta() -> None:
     assert cell == Cell(0.8, float(np.std([0.7, 0.9], ddof=1)), 4, best=True)
     assert table.rows[1].cells[2] == Cell(None)
     assert table.rows[2].cells[1:] == (Cell(None), Cell(None))
+
+
+def test_other_worlds_come_last_and_other_parameters_are_named() -> None:
+    rare = replace(FAST, world="click rate × 0.15")
+    grid = (GridPoint(1.0, (0.4, 0.4)), GridPoint(20.0, (0.5, 0.5)))
+    strength = TuningRecord(
+        *("smoothedctr", "Smoothed CTR", 1.0, 20.0, "smoothedctr:strength=20"),
+        *(-2, False, grid, "strength"),
+    )
+    table = tuning.table([rare, SLOW, FAST, strength])
+    assert table is not None
+    titles = [column.title for column in table.columns]
+    assert titles == ["value", "η = 0.1", "η = 1", "click rate × 0.15"]
+    assert [row.group for row in table.rows] == ["EBRank"] * 2 + ["Smoothed CTR, strength"] * 2
+    assert table.rows[-1].cells[2] == Cell(0.5, 0.0, 4, best=True)
+
+
+def test_a_given_contender_takes_its_place() -> None:
+    given = tuning.read_given(["smoothedctr:strength=7"])
+    _, record = tuning.take_given(("smoothedctr", SHORT), given, SHORT)
+    assert (record.value, record.parameter, record.ranker) == (
+        *(7.0, "strength"),
+        "smoothedctr:strength=7",
+    )
 
 
 def test_without_tuning_there_is_no_table() -> None:

@@ -33,7 +33,9 @@ FINDING = Finding("x", "it holds", False, "it does not")
 @pytest.fixture(scope="module")
 def setup() -> Setup:
     data = ebrank.load("mq2007-like", scale=0.01)
-    return Setup(data, CONFIG, seed=1, trials=2, chosen={("ebrank", 1.0): registry.parse(EBRANK)})
+    return Setup(
+        data, CONFIG, seed=1, trials=2, chosen={("ebrank", CONFIG): registry.parse(EBRANK)}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +151,18 @@ def test_findings_are_part_of_it(sections: dict[str, LedgerSection]) -> None:
     section = sections["What the paper finds"]
     assert section.findings == (FINDING,)
     assert section.note.startswith("0 of 1 hold. 3 test queries, 2 trials: too few")
+
+
+def test_claims_of_our_own_stand_apart(setup: Setup) -> None:
+    ours = replace(FINDING, holds=True, ours=True)
+    paper, own, *_ = ledger(setup, {}, [ours, FINDING])
+    assert (paper.title, paper.findings) == ("What the paper finds", (FINDING,))
+    assert (own.title, own.findings) == ("What auto must show", (ours,))
+    assert own.note.startswith("1 of 1 hold. 3 test queries")
+    assert own.note.endswith("one that holds here may also be luck.")
+    assert "luck" not in paper.note
+    only, *_ = ledger(setup, {}, [ours])
+    assert only.title == "What auto must show"
 
 
 def test_without_any_run_there_is_no_number(setup: Setup) -> None:

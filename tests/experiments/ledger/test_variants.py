@@ -16,7 +16,8 @@ from ebrank.simulation.config import SimulationConfig
 def setup() -> Setup:
     """Return a setup in which every ε was chosen to be 7."""
     chosen = {
-        (key, 1.0): registry.parse(f"{key}{',' if ':' in key else ':'}epsilon=7") for key in TUNED
+        (key, SimulationConfig()): registry.parse(f"{key}{',' if ':' in key else ':'}epsilon=7")
+        for key in TUNED
     }
     return Setup(ebrank.load("mq2007-like", scale=0.01), SimulationConfig(), chosen=chosen)
 

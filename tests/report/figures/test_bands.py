@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ebrank.report.figures.bands import MANY, NONE, SOME, banded, caption
+from ebrank.report.figures.bands import MANY, NONE, banded, caption
 from ebrank.report.figures.scales import y_range
 from tests.report.sample import FIGURE, POINTS, bars, over_time
 
@@ -12,7 +12,9 @@ from tests.report.sample import FIGURE, POINTS, bars, over_time
 def test_many_lines_leave_ebrank_its_band_and_say_so() -> None:
     panel = over_time()
     assert [one.style for one in panel.series if banded(panel, one)] == ["ebrank"]
-    assert caption(FIGURE) == f"Bands are deviations. {SOME}"
+    assert caption(FIGURE) == (
+        "Bands are deviations. Of so many lines, only the band of EBRank is drawn."
+    )
 
 
 def test_without_ebrank_no_band_is_drawn_and_the_caption_says_so() -> None:

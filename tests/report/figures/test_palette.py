@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ebrank.experiments.framework.entrants import ENTRANTS
+from ebrank.experiments.framework.entrants import (
+    CONTENDERS,
+    EBRANK,
+    ENTRANTS,
+    EXPOSURE,
+    UCBRANK,
+    entrant_of,
+)
 from ebrank.report.figures.palette import INK, LOOKS, OTHERS, Look, every_look, looks
 
 DARK_PAGE = "#14171c"
@@ -36,9 +43,12 @@ def test_the_instrument() -> None:
 
 
 def test_every_entrant_has_a_look_of_its_own() -> None:
-    styles = {one.style for one in ENTRANTS}
-    assert styles == set(LOOKS)
-    assert len({look.marker for look in LOOKS.values()}) == len(LOOKS)
+    assert {one.style for one in (*ENTRANTS, *CONTENDERS)} == set(LOOKS)
+    beyond = [entrant_of(key).style for key in (EBRANK, EXPOSURE, UCBRANK)]
+    beyond += [one.style for one in CONTENDERS]
+    for drawn_together in ({one.style for one in ENTRANTS}, beyond):
+        markers = {LOOKS[style].marker for style in drawn_together}
+        assert len(markers) == len(drawn_together)
     assert len({look.marker for look in OTHERS}) == len(OTHERS)
 
 
@@ -47,8 +57,8 @@ def test_a_page_can_tell_all_colors_apart() -> None:
     assert len(set(colors)) == len(colors)
 
 
-def test_only_ebrank_is_emphasized() -> None:
-    assert [style for style, look in LOOKS.items() if look.emphasized] == ["ebrank"]
+def test_only_ebrank_and_auto_are_emphasized() -> None:
+    assert [style for style, look in LOOKS.items() if look.emphasized] == ["ebrank", "auto"]
 
 
 def test_strangers_look_different_from_each_other_and_keep_their_look() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,15 @@ def test_one_trial_is_one_trial() -> None:
 def test_a_small_run_is_called_small_above_its_findings() -> None:
     assert "2 trials: too few for significance tests to decide." in page(document(), None)
     assert "too few" not in page(document(trials=5), None)
+
+
+def test_claims_of_our_own_are_called_so() -> None:
+    plain = document()
+    assert "What the paper says, checked" in page(plain, None)
+    first = plain.datasets[0]
+    ours = replace(first, findings=(replace(first.findings[0], ours=True),))
+    text = page(replace(plain, datasets=(ours,)), None)
+    assert "What the paper says, and what <code>auto</code> must show, checked" in text
 
 
 def test_it_does_without_what_was_not_run() -> None:

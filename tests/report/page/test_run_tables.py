@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ebrank.experiments.framework.outcome import Cell
@@ -12,10 +14,17 @@ from tests.report.sample import NASTY, TIMES, dataset
 def test_runs_are_means_with_deviations() -> None:
     (row,) = runs_table(dataset()).rows
     assert row.cells[0] == "ebrank:epsilon=5.0"
-    cold = row.cells[4]
+    cold = row.cells[5]
     assert isinstance(cold, Cell)
     assert cold.value == pytest.approx(0.55)
     assert cold.sd == pytest.approx(0.0707106781)
+
+
+def test_runs_say_who_clicked() -> None:
+    data = dataset()
+    rare = replace(data.runs[0], users="dcm", click_rate=0.15)
+    rows = runs_table(replace(data, runs=(*data.runs, rare))).rows
+    assert [row.cells[1] for row in rows] == ["pbm", "dcm, click rate × 0.15"]
 
 
 def test_times_are_in_words() -> None:

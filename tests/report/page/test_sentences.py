@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ebrank.experiments.exhibits.table2 import HINGES
 from ebrank.report.page.sentences import concatenation, leaders, sentences, waits
 from ebrank.report.page.standings import standings
 from tests.report.results import FINDINGS, MEDIANS, NAME, SCORES, results, table2, waiting
@@ -43,7 +44,7 @@ def test_what_concatenation_costs() -> None:
         ((other,), " The loss is significant for none of them."),
         ((), ""),
     ):
-        assert list(concatenation(found, findings)) == [start + verdict]
+        assert list(concatenation(found, findings)) == [f"{start}{verdict} {HINGES}."]
 
 
 def test_who_waits_how_long() -> None:

@@ -176,6 +176,4 @@ def _against_full(parts: dict[Part, Result], measure: Measure) -> dict[str, tupl
     return pairwise(pairs, measure)
 
 
-EXPERIMENT = Experiment(
-    "ablation", "Figure: ablation of EBRank", outcome, runs, tuned=(EBRANK, EXPOSURE)
-)
+EXPERIMENT = Experiment("ablation", "Figure: ablation of EBRank", outcome, runs)

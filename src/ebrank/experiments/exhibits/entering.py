@@ -9,7 +9,6 @@ from ebrank.experiments.framework.entrants import (
     EBRANK,
     EXPOSURE,
     FIGURES,
-    TUNED,
     Entrant,
     entrant_of,
 )
@@ -103,6 +102,4 @@ def _lead(setup: Setup, results: Results, entrant: Entrant, eta: float, measure:
     return lead(results[run_of(setup, entrant, eta)], rivals, measure)
 
 
-EXPERIMENT = Experiment(
-    "entering", "Figure: entering probability", outcome, runs, tuned=TUNED, etas=ETAS
-)
+EXPERIMENT = Experiment("entering", "Figure: entering probability", outcome, runs)

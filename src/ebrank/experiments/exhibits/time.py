@@ -6,7 +6,7 @@ the rankers without behavior, and those set apart.
 
 from __future__ import annotations
 
-from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, TUNED, Entrant
+from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
 from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
 from ebrank.experiments.framework.measures import (
     AT_UPDATES,
@@ -54,4 +54,4 @@ def outcome(setup: Setup, results: Results) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment("time", "Figures: performance over time", outcome, runs, tuned=TUNED)
+EXPERIMENT = Experiment("time", "Figures: performance over time", outcome, runs)

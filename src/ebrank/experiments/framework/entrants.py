@@ -1,4 +1,4 @@
-"""Who takes part in the paper's Table 2, under which name and in which color.
+"""Who takes part in the paper's Table 2 and beyond it, under which name and in which color.
 
 An entrant's `key` is its ranker as one types it, before ε is chosen:
 
@@ -30,7 +30,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Entrant:
-    """A row of Table 2.
+    """A ranker as tables and figures show it.
 
     Attributes:
         key: the ranker's text without what is tuned.
@@ -48,8 +48,8 @@ class Entrant:
 
     @property
     def tuned(self) -> bool:
-        """Whether its ε is chosen on validation queries."""
-        return self.key in TUNED
+        """Whether one of its parameters is chosen on validation queries."""
+        return self.key in TUNING
 
     @property
     def group(self) -> str:
@@ -73,6 +73,18 @@ EBRANK = "ebrank"
 EXPOSURE = "ebrank:estimator=exposure"
 UCBRANK = "ucbrank"
 TUNED = (UCBRANK, EBRANK, EXPOSURE)
+"""Those of Table 2 whose ε is chosen on validation queries."""
+AUTO = "auto"
+TOPRANK = "toprank"
+UNTUNED, EXPOSURE_UNTUNED = "ebrank:epsilon=20", "ebrank:epsilon=20,estimator=exposure"
+"""EBRank as it comes, which is not the same as its key: that is the tuned one."""
+TUNING = dict.fromkeys(TUNED, "epsilon") | {
+    "smoothedctr": "strength",
+    "pbmucb": "delta",
+    "linucb": "alpha",
+    TOPRANK: "delta",
+}
+"""Which parameter is chosen on validation queries, by key."""
 
 ENTRANTS = (
     Entrant("bm25", "BM25", WITHOUT, "bm25"),
@@ -96,7 +108,20 @@ FIGURES = tuple(
 )
 """Who is drawn: as in the paper all that use behavior, BM25, and EBRank's other estimator."""
 
-_BY_KEY = {entrant.key: entrant for entrant in ENTRANTS}
+CONTENDERS = (
+    Entrant(AUTO, "auto", NON_CONCATE, "auto", apart=True),
+    Entrant(UNTUNED, "EBRank, untuned", NON_CONCATE, "ebrank-untuned", apart=True),
+    Entrant(
+        EXPOSURE_UNTUNED, "EBRank (exposure), untuned", NON_CONCATE, "exposure-untuned", apart=True
+    ),
+    Entrant("pbmucb", "PBM-UCB", NON_CONCATE, "pbmucb", apart=True),
+    Entrant("smoothedctr", "Smoothed CTR", NON_CONCATE, "smoothedctr", apart=True),
+    Entrant("linucb", "LinUCB", WITHOUT, "linucb", apart=True),
+    Entrant(TOPRANK, "TopRank", NON_CONCATE, "toprank", apart=True),
+)
+"""Not in Table 2: `auto`, EBRank left at its defaults, and what else is in use."""
+
+_BY_KEY = {entrant.key: entrant for entrant in (*ENTRANTS, *CONTENDERS)}
 
 
 def entrant_of(key: str) -> Entrant:

@@ -143,15 +143,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, checked.
+    """A claim of the paper, or one of our own, checked.
 
     Attributes:
         name: short and stable, such as `ebrank-first-warm`.
-        claim: the paper's claim in words.
+        claim: what is claimed, in words.
         holds: whether it holds here.
         detail: the figures that decided it.
         theme: what the paper says in general; findings of one theme are shown together.
         subject: for whom or what this finding checks it, in a word or two.
+        ours: whether the claim is not the paper's.
     """
 
     name: str
@@ -160,6 +161,7 @@ class Finding:
     detail: str
     theme: str = ""
     subject: str = ""
+    ours: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,16 @@ import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.experiments.framework import tuning
-from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup, TuningRecord
+from ebrank.experiments.framework.experiment import (
+    Experiment,
+    Need,
+    Results,
+    Run,
+    Setup,
+    TuningRecord,
+    world_of,
+)
 from ebrank.experiments.framework.outcome import Outcome
-from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
@@ -135,22 +142,22 @@ class _Work:
         self.watch = watch
         self.done = 0
         self.already_finished = 0
-        self.needs = tuning.needs(plan.experiments, plan.config)
+        self.setup = Setup(dataset, plan.config, plan.seed, plan.trials)
+        self.needs = tuning.needs(plan.experiments, self.setup)
         self.total = self._tuning_work() + self._running_work(self._expected_runs())
 
     def tuned(self) -> Setup:
         """Return the setup with every ε chosen."""
         plan = self.plan
-        setup = Setup(self.dataset, plan.config, plan.seed, plan.trials)
         chosen, records = {}, []
         for need in self.needs:
             if need[0] in plan.given:
-                ranker, record = tuning.take_given(need, plan.given)
+                ranker, record = tuning.take_given(need, plan.given, plan.config)
             else:
                 ranker, record = self._tune(need)
             chosen[need] = ranker
             records.append(record)
-        return replace(setup, chosen=chosen, tuning=tuple(records))
+        return replace(self.setup, chosen=chosen, tuning=tuple(records))
 
     def results(self, setup: Setup) -> dict[Run, Result]:
         """Run what is not in the folder yet, and return all results."""
@@ -174,9 +181,9 @@ class _Work:
             results.update(zip(runs, slimmed(done), strict=True))
         return results
 
-    def _tune(self, need: tuning.Need) -> tuple[Ranker, TuningRecord]:
+    def _tune(self, need: Need) -> tuple[Ranker, TuningRecord]:
         plan = self.plan
-        config = replace(plan.config, entering_probability=need[1])
+        key, config = need
         tuned = tuning.tune(
             need,
             self.dataset,
@@ -185,25 +192,20 @@ class _Work:
             trials=plan.trials,
             jobs=self.jobs,
             folder=self.folder,
-            progress=self._progress(f"tuning {need[0]}{_about(config, plan.config)}", config),
+            progress=self._progress(f"tuning {key}{_about(config, plan.config)}", config),
         )
-        self._finish(config, len(tuning.grid_of(need[0])) * tuning.tuning_trials(plan.trials))
+        self._finish(config, len(tuning.grid_of(key)) * tuning.tuning_trials(plan.trials))
         return tuned
 
     def _expected_runs(self) -> list[Run]:
         """Return about what will have to be run, before any ε is known."""
-        chosen = {need: registry.parse(need[0]) for need in self.needs}
-        plan = self.plan
-        setup = Setup(self.dataset, plan.config, plan.seed, plan.trials, chosen)
-        return all_runs(plan.experiments, setup)
+        return all_runs(self.plan.experiments, replace(self.setup, chosen=self.needs))
 
     def _tuning_work(self) -> int:
         trials = tuning.tuning_trials(self.plan.trials)
         return sum(
-            len(tuning.grid_of(key))
-            * trials
-            * self._trial_work(replace(self.plan.config, entering_probability=eta))
-            for key, eta in self.needs
+            len(tuning.grid_of(key)) * trials * self._trial_work(config)
+            for key, config in self.needs
             if key not in self.plan.given
         )
 
@@ -241,11 +243,9 @@ class _Work:
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:
     """Return in what a config differs from the usual one."""
-    if config.entering_probability != usual.entering_probability:
-        return f", η = {config.entering_probability:g}"
-    if config.believed is not None and config.believed != usual.believed:
-        return f", believed severity {config.believed.severity:g}"
-    return ""
+    same = config.entering_probability == usual.entering_probability
+    eta = "" if same else f"η = {config.entering_probability:g}"
+    return "".join(f", {text}" for text in (eta, world_of(config, usual)) if text)
 
 
 def slimmed(results: Sequence[Result]) -> list[Result]:

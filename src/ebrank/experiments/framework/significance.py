@@ -6,7 +6,7 @@ Holm's method over the comparisons made: those of one ranker, by one measure, wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,13 @@ import numpy as np
 from ebrank.evaluation.significance import compare, holm
 from ebrank.experiments.framework.measures import Measure
 from ebrank.experiments.framework.numbers import counted, p_text
+from ebrank.experiments.framework.outcome import Finding
 from ebrank.simulation.result import Result
 
 LEVEL = 0.05
 ENOUGH_QUERIES = 100
 ENOUGH_TRIALS = 5
+LUCK = "The claims about auto compare means: one that holds here may also be luck."
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def pairwise(
     }
 
 
-def caution(test_queries: int | None, trials: int) -> str:
+def caution(test_queries: int | None, trials: int, findings: Sequence[Finding] = ()) -> str:
     """Return a warning about the findings of a small run; "" if the run is large enough.
 
     The test is over test queries, so few of them leave even large differences undecided; few trials
@@ -89,8 +91,9 @@ here may hold in a run with at least 100 test queries and 5 trials.
     size = [counted(trials, "trial")]
     if test_queries is not None:
         size.insert(0, counted(test_queries, "test query", "test queries"))
+    luck = f" {LUCK}" if any(finding.ours for finding in findings) else ""
     return (
         f"{', '.join(size)}: too few for significance tests to decide. A claim that does not hold "
         f"here may hold in a run with at least {ENOUGH_QUERIES} test queries and {ENOUGH_TRIALS} "
-        "trials."
+        f"trials.{luck}"
     )

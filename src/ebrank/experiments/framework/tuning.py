@@ -1,8 +1,9 @@
 """The ε of UCBRank and EBRank: chosen on validation queries or given, and the table of choices.
 
 PROTOCOL: the best has the highest mean NDCG of the lists served to validation queries in the second
-half of the run, over five tuning seeds that no report uses; see `simulation.tuning`. Each entering
-probability η has a choice of its own.
+half of the run, over five tuning seeds that no report uses; see `simulation.tuning`. Each config,
+such as another entering probability η, has a choice of its own. Other rankers have another
+parameter in the place of ε (`entrants.TUNING`).
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
-from ebrank.experiments.framework.entrants import TUNED, entrant_of
-from ebrank.experiments.framework.experiment import Experiment, GridPoint, TuningRecord
+from ebrank.experiments.framework.entrants import TUNING, entrant_of
+from ebrank.experiments.framework.experiment import (
+    Experiment,
+    GridPoint,
+    Need,
+    Setup,
+    TuningRecord,
+    world_of,
+)
 from ebrank.experiments.framework.measures import cell
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.parameters import typed
@@ -30,7 +37,7 @@ from ebrank.simulation.storage import Store
 
 TRIALS = 5
 """Tuning trials; fewer if the report has fewer."""
-PARAMETER = "epsilon"
+EPSILON = "epsilon"
 CAPTION = (
     "Mean NDCG of the lists served to validation queries in the second half of the run, under "
     "seeds that no report uses. The best of each column, which is chosen, is bold."
@@ -39,23 +46,30 @@ EDGE = "‡"
 AT_THE_EDGE = f" {EDGE} : the choice lies at the end of what was tried; a wider grid may do better."
 DIGITS = 4
 
-Need: TypeAlias = tuple[str, float]
-"""An entrant's key, and the entering probability η it needs its ε for."""
+
+class _Untuned(dict[Need, Ranker]):
+    """Rankers as they come, and a list of those that somebody asked for."""
+
+    def __missing__(self, need: Need) -> Ranker:
+        return self.setdefault(need, registry.parse(need[0]))
 
 
-def needs(experiments: Iterable[Experiment], config: SimulationConfig) -> list[Need]:
-    """Return whose ε some experiments need, each once."""
-    all_needs = (need for experiment in experiments for need in experiment.to_tune(config))
-    return list(dict.fromkeys(all_needs))
+def needs(experiments: Iterable[Experiment], setup: Setup) -> dict[Need, Ranker]:
+    """Return what the runs of some experiments need to be tuned: the rankers before that."""
+    untuned = _Untuned()
+    for experiment in experiments:
+        experiment.runs(replace(setup, chosen=untuned))
+    return dict(untuned)
 
 
 def grid_of(key: str) -> tuple[float, ...]:
-    """Return the values of ε that are tried.
+    """Return the values that are tried of an entrant's ε, or of what it has instead.
 
     >>> grid_of("ebrank")[:3]
     (0.0, 5.0, 10.0)
     """
-    return tuple(tuning.read_grid(registry.parse(key), [PARAMETER], [])[PARAMETER])
+    parameter = TUNING[key]
+    return tuple(tuning.read_grid(registry.parse(key), [parameter], [])[parameter])
 
 
 def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
@@ -67,9 +81,12 @@ def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
     given: dict[str, Ranker] = {}
     for text in texts:
         ranker = registry.parse(text)
-        key = next((key for key in TUNED if _is(key, ranker)), None)
-        if key is None or f"{PARAMETER}=" not in text:
-            known = ", ".join(f"{key}{',' if ':' in key else ':'}epsilon=…" for key in TUNED)
+        key = next((key for key in TUNING if _is(key, ranker)), None)
+        if key is None or f"{TUNING[key]}=" not in text:
+            known = ", ".join(
+                f"{key}{',' if ':' in key else ':'}{parameter}=…"
+                for key, parameter in TUNING.items()
+            )
             raise ParameterError(f"{text} is not a tuned ranker with its ε; those are {known}")
         if key in given:
             raise ParameterError(f"{key} is given twice")
@@ -78,25 +95,36 @@ def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
 
 
 def _is(key: str, ranker: Ranker) -> bool:
-    """Return whether a ranker is an entrant but for its ε."""
-    untuned = registry.parse(key)
+    """Return whether a ranker is an entrant but for what is tuned."""
+    untuned, parameter = registry.parse(key), TUNING[key]
     return type(ranker) is type(untuned) and untuned == ranker.with_parameters(
-        epsilon=untuned.value("epsilon")
+        **{parameter: untuned.value(parameter)}
     )
 
 
-def take_given(need: Need, given: Mapping[str, Ranker]) -> tuple[Ranker, TuningRecord]:
+def take_given(
+    need: Need, given: Mapping[str, Ranker], usual: SimulationConfig
+) -> tuple[Ranker, TuningRecord]:
     """Return a ranker that was given, and the record that says so."""
-    key, eta = need
-    ranker = given[key]
-    epsilon = float(ranker.value("epsilon"))
-    return ranker, TuningRecord(key, entrant_of(key).label, eta, epsilon, _text(key, epsilon))
+    key, config = need
+    ranker, parameter = given[key], TUNING[key]
+    value = float(ranker.value(parameter))
+    record = TuningRecord(
+        key,
+        entrant_of(key).label,
+        config.entering_probability,
+        value,
+        _text(key, value),
+        parameter=parameter,
+        world=world_of(config, usual),
+    )
+    return ranker, record
 
 
 def tune(
     need: Need,
     dataset: Dataset,
-    config: SimulationConfig,
+    usual: SimulationConfig,
     seed: int,
     *,
     trials: int,
@@ -105,12 +133,12 @@ def tune(
     progress: Progress | None = None,
 ) -> tuple[Ranker, TuningRecord]:
     """Return an entrant with the ε that validation queries prefer, and how it was chosen."""
-    key, eta = need
-    config = replace(config, entering_probability=eta)
+    key, config = need
+    parameter = TUNING[key]
     tuned = tuning.tune(
         dataset,
         registry.parse(key),
-        {PARAMETER: grid_of(key)},
+        {parameter: grid_of(key)},
         config,
         seed,
         trials=tuning_trials(trials),
@@ -118,61 +146,76 @@ def tune(
         store=Store(folder, dataset, config, tuning.tuning_seed(seed)),
         progress=progress,
     )
-    epsilon = float(tuned.best.values[PARAMETER])
     points = tuple(
-        GridPoint(float(point.values[PARAMETER]), tuple(point.validation_ndcg.tolist()))
+        GridPoint(float(point.values[parameter]), tuple(point.validation_ndcg.tolist()))
         for point in tuned.points
     )
-    label, edge = entrant_of(key).label, PARAMETER in tuned.at_the_edge
-    record = TuningRecord(key, label, eta, epsilon, tuned.best.text, tuned.seed, edge, points)
+    record = TuningRecord(
+        key,
+        entrant_of(key).label,
+        config.entering_probability,
+        float(tuned.best.values[parameter]),
+        tuned.best.text,
+        tuned.seed,
+        parameter in tuned.at_the_edge,
+        points,
+        parameter,
+        world_of(config, usual),
+    )
     return tuned.best.ranker, record
 
 
 def tuning_trials(trials: int) -> int:
-    """Return the number of trials for each ε, given that of the report."""
+    """Return the number of trials for each value, given that of the report."""
     return min(trials, TRIALS)
 
 
-def _text(key: str, epsilon: float) -> str:
+def _text(key: str, value: float) -> str:
     name, _, rest = key.partition(":")
-    return f"{name}:{PARAMETER}={typed(epsilon)}" + (f",{rest}" if rest else "")
+    return f"{name}:{TUNING[key]}={typed(value)}" + (f",{rest}" if rest else "")
 
 
 def table(records: Sequence[TuningRecord]) -> Table | None:
-    """Return every ε that was tried for each η, the choice in bold; None if none was tuned."""
+    """Return every value that was tried in each world, the choice in bold; None if none was."""
     if not any(record.grid for record in records):
         return None
-    etas = sorted({record.entering_probability for record in records})
+    ordered = sorted(records, key=lambda record: (bool(record.world), record.entering_probability))
+    worlds = list(dict.fromkeys(map(_world, ordered)))
     rows = []
     for label in dict.fromkeys(record.label for record in records):
-        own = {record.entering_probability: record for record in records if record.label == label}
-        rows += _rows(label, own, etas)
-    columns = (Column("ε"), *(Column(f"η = {eta:g}") for eta in etas))
+        own = {_world(record): record for record in records if record.label == label}
+        rows += _rows(label, own, worlds)
+    only_epsilon = all(record.parameter == EPSILON for record in records)
+    columns = (Column("ε" if only_epsilon else "value"), *map(Column, worlds))
     edge = AT_THE_EDGE if any(record.at_the_edge for record in records) else ""
-    return Table("tuning", "Tuning of ε", CAPTION + edge, columns, tuple(rows))
+    title = "Tuning of ε" if only_epsilon else "Tuning"
+    return Table("tuning", title, CAPTION + edge, columns, tuple(rows))
 
 
-def _rows(label: str, own: dict[float, TuningRecord], etas: Sequence[float]) -> list[Row]:
-    """Return a row for each ε of an entrant."""
-    tried = sorted({point.epsilon for record in own.values() for point in record.grid})
+def _world(record: TuningRecord) -> str:
+    """Return what a column of the table is called."""
+    return record.world or f"η = {record.entering_probability:g}"
+
+
+def _rows(label: str, own: dict[str, TuningRecord], worlds: Sequence[str]) -> list[Row]:
+    """Return a row for each value of an entrant."""
+    first = next(iter(own.values()))
+    group = label if first.parameter == EPSILON else f"{label}, {first.parameter}"
+    tried = sorted({point.value for record in own.values() for point in record.grid})
     if not tried:
-        given = next(iter(own.values())).epsilon
-        return [Row((f"{typed(given)} (given)", *(Cell(None) for _ in etas)), group=label)]
+        return [Row((f"{typed(first.value)} (given)", *(Cell(None) for _ in worlds)), group)]
     return [
-        Row(
-            (typed(epsilon), *(_grid_cell(own.get(eta), epsilon) for eta in etas)),
-            group=label,
-        )
-        for epsilon in tried
+        Row((typed(value), *(_grid_cell(own.get(world), value) for world in worlds)), group)
+        for value in tried
     ]
 
 
-def _grid_cell(record: TuningRecord | None, epsilon: float) -> Cell:
+def _grid_cell(record: TuningRecord | None, value: float) -> Cell:
     points = () if record is None else record.grid
-    trials = next((point.trials for point in points if point.epsilon == epsilon), None)
+    trials = next((point.trials for point in points if point.value == value), None)
     if record is None or trials is None:
         return Cell(None)
     mean = cell(np.array(trials), DIGITS)
-    chosen = epsilon == record.epsilon
+    chosen = value == record.value
     marks = EDGE if chosen and record.at_the_edge else ""
     return Cell(mean.value, mean.sd, DIGITS, best=chosen, marks=marks)

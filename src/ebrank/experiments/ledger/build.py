@@ -41,7 +41,7 @@ def ledger(
     setup: Setup, results: Results, findings: Sequence[Finding]
 ) -> tuple[LedgerSection, ...]:
     """Return the sections for one dataset."""
-    sections = [_findings(setup, findings)] if findings else []
+    sections = list(_findings(setup, findings))
     theirs = reference_for(setup.dataset.origin)
     sections.append(LedgerSection(REFERENCE, _about(setup, theirs)))
     if theirs is None:
@@ -135,11 +135,15 @@ def _about(setup: Setup, theirs: Reference | None) -> str:
     return f"Figures on {theirs.dataset} by {theirs.source}.{instead}{differ}"
 
 
-def _findings(setup: Setup, findings: Sequence[Finding]) -> LedgerSection:
-    held = sum(finding.holds for finding in findings)
-    careful = caution(len(setup.dataset.queries_in("test")), setup.trials)
-    note = f"{held} of {len(findings)} hold. {careful}".strip()
-    return LedgerSection("What the paper finds", note, findings=tuple(findings))
+def _findings(setup: Setup, findings: Sequence[Finding]) -> Iterator[LedgerSection]:
+    """Yield the paper's claims, then ours."""
+    for title, ours in (("What the paper finds", False), ("What auto must show", True)):
+        own = tuple(finding for finding in findings if finding.ours is ours)
+        held = sum(finding.holds for finding in own)
+        careful = caution(len(setup.dataset.queries_in("test")), setup.trials, own)
+        note = f"{held} of {len(own)} hold. {careful}".strip()
+        if own:
+            yield LedgerSection(title, note, findings=own)
 
 
 def _statistics(data: Dataset, theirs: Reference) -> LedgerSection:
@@ -209,7 +213,7 @@ class _Lookup:
 
     def ranker(self, key: str, changes: Mapping[str, Any] | None = None) -> Ranker:
         """Return a ranker by its key or text, with the ε that was chosen for it, if it was."""
-        chosen = self.setup.chosen.get((key, self.setup.config.entering_probability))
+        chosen = self.setup.chosen.get((key, self.setup.config))
         ranker = chosen or registry.parse(key)
         return ranker.with_parameters(**(changes or {}))
 

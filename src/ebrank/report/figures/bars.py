@@ -49,6 +49,8 @@ def draw_bars(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
             axes.errorbar(*points, ecolor=INK, elinewidth=0.8, capsize=1.5, **whiskers)
     if flat:
         _set_horizontal_axes(axes, categories(panel) or [])
+        if axes.get_xlim()[0] < 0:
+            axes.axvline(0, color=INK, linewidth=0.7)
     else:
         set_x_axis(axes, panel)
         set_y_axis(axes, panel)

@@ -66,6 +66,13 @@ LOOKS = {
     "thompson": Look("#5b7a00", "#b2d14a", "*", DASH_DOT_DOT),
     "random": Look("#8a7f5c", "#c9bd94", "d", DOTS),
     "oracle": Look("#3a3a3a", "#dcdcdc", "H", DOTS),
+    "auto": Look("#0b7a4b", "#3ddc97", "*", SOLID, 2.5),
+    "ebrank-untuned": Look("#d4666a", "#d98b8c", "H", SHORT, 1.4),
+    "exposure-untuned": Look("#b5852f", "#cda56a", "d", SHORT, 1.4),
+    "pbmucb": Look("#7049b3", "#ac8df0", "X", DASH_DOT),
+    "smoothedctr": Look("#5d5d66", "#b3b3bd", "P", DOTS),
+    "linucb": Look("#00839b", "#3cc4dd", "p", LONG),
+    "toprank": Look("#4f5d2f", "#aebb86", "v", DASH_DOT_DOT),
 }
 
 OTHERS = (

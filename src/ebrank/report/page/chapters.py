@@ -58,7 +58,8 @@ def verdict(data: DatasetRecord, trials: int) -> Verdict:
     """Return the findings on a dataset, and whether the run is large enough to decide them."""
     held = sum(finding.holds for finding in data.findings)
     count = f"{held} of {len(data.findings)}"
-    return Verdict(data.name, count, themes(data.findings), caution(data.test_queries, trials))
+    careful = caution(data.test_queries, trials, data.findings)
+    return Verdict(data.name, count, themes(data.findings), careful)
 
 
 def chapters(document: Document) -> list[Chapter]:

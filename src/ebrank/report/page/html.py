@@ -43,6 +43,7 @@ def page(document: Document, times: Mapping[str, Any] | None) -> str:
         dark=variables(dark=True),
         document=document,
         verdicts=[verdict(data, document.trials) for data in document.datasets if data.findings],
+        ours=any(finding.ours for data in document.datasets for finding in data.findings),
         chapters=chapters(document),
         ledger=ledger_chapters(document),
         rule=RULE,

@@ -14,7 +14,7 @@ from ebrank.report.page.standings import MEASURES
 
 def runs_table(data: DatasetRecord) -> Table:
     """Return every run on a dataset."""
-    titles = ("ranker", "η", "believed", "sessions", *MEASURES)
+    titles = ("ranker", "users", "η", "believed", "sessions", *MEASURES)
     rows = tuple(Row(_run(run)) for run in data.runs)
     return Table("runs", f"All runs on {data.name}", "", tuple(map(Column, titles)), rows)
 
@@ -42,6 +42,7 @@ def times_table(times: Mapping[str, Any]) -> Table | None:
 def _run(run: RunRecord) -> tuple[Cell | str, ...]:
     return (
         run.ranker,
+        run.users + ("" if run.click_rate == 1 else f", click rate × {run.click_rate:g}"),
         f"{run.entering_probability:g}",
         run.believed or "as users are",
         Cell(run.sessions, digits=0),

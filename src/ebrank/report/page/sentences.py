@@ -7,6 +7,7 @@ from statistics import fmean
 
 from ebrank.experiments.document import DatasetRecord
 from ebrank.experiments.exhibits.extras.waiting import SHOWN
+from ebrank.experiments.exhibits.table2 import HINGES
 from ebrank.experiments.framework.entrants import (
     EBRANK,
     EXPOSURE,
@@ -83,7 +84,7 @@ def concatenation(standings: Mapping[str, Standing], findings: Sequence[Finding]
         who = listed(significant) if significant else "none of them"
         text += f" The loss is significant for {who}"
         text += f", not for {listed(others)}." if significant and others else "."
-    yield text
+    yield f"{text} {HINGES}."
 
 
 def waits(table: Table) -> Iterator[str]:

@@ -14,7 +14,7 @@ def test_a_point_for_each_epsilon_and_the_chosen_one_named(finished: FinishedDat
     setup = finished.setup
     ucb, ours = finished.outcomes["epsilon"].figures
     assert [figure.name for figure in (ucb, ours)] == ["epsilon-ucbrank", "epsilon-ebrank"]
-    chosen = setup.chosen[UCBRANK, 1.0].epsilon  # type: ignore[attr-defined]
+    chosen = setup.chosen[UCBRANK, setup.config].epsilon  # type: ignore[attr-defined]
     (line,) = ucb.panels[2].series
     assert line.label == f"UCBRank, chosen {chosen:g}"
     assert line.x == grid_of(UCBRANK)
@@ -32,7 +32,7 @@ def test_the_table_marks_the_chosen_one(finished: FinishedDataset) -> None:
         if isinstance(row.cells[1], Cell) and row.cells[1].best
     ]
     expected = [
-        (record.label, f"{record.epsilon:g}")
+        (record.label, f"{record.value:g}")
         for record in finished.setup.tuning
         if record.entering_probability == 1.0
     ]
@@ -41,7 +41,7 @@ def test_the_table_marks_the_chosen_one(finished: FinishedDataset) -> None:
 
 def test_an_epsilon_that_was_given_is_looked_at_too(finished: FinishedDataset) -> None:
     given = dict(finished.setup.chosen)
-    given[EBRANK, 1.0] = registry.parse("ebrank:epsilon=33")
+    given[EBRANK, finished.setup.config] = registry.parse("ebrank:epsilon=33")
     setup = replace(finished.setup, chosen=given)
     assert epsilon.values(setup, EBRANK) == tuple(sorted({*grid_of(EBRANK), 33.0}))
     assert len(epsilon.runs(setup)) == 1 + sum(

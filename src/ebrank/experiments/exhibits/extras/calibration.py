@@ -93,6 +93,4 @@ def _table(title: str, calibrations: dict[Entrant, Calibration]) -> Table:
     return Table("calibration", title, caption, tuple(map(Column, columns)), tuple(rows))
 
 
-EXPERIMENT = Experiment(
-    "calibration", "Calibration of the prior", outcome, runs, tuned=(EBRANK, EXPOSURE), extra=True
-)
+EXPERIMENT = Experiment("calibration", "Calibration of the prior", outcome, runs, extra=True)

@@ -101,4 +101,4 @@ def _table(setup: Setup, title: str, by_epsilon: dict[str, dict[float, Result]])
     return Table("epsilon", title, caption, columns, tuple(rows))
 
 
-EXPERIMENT = Experiment("epsilon", "Dependence on ε", outcome, runs, tuned=TUNED, extra=True)
+EXPERIMENT = Experiment("epsilon", "Dependence on ε", outcome, runs, extra=True)

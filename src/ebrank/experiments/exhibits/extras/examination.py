@@ -20,7 +20,7 @@ def run_of(setup: Setup, entrant: Entrant, severity: float) -> Run:
     if severity == actual.severity:
         return setup.run(entrant.key)
     believed = replace(actual, severity=severity)
-    return setup.run(entrant.key, replace(setup.config, believed=believed))
+    return replace(setup.run(entrant.key), config=replace(setup.config, believed=believed))
 
 
 SWEEP = Sweep(

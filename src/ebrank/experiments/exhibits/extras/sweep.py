@@ -48,7 +48,6 @@ class Sweep:
             self.title,
             self.outcome,
             self.runs,
-            tuned=tuple(entrant.key for entrant in self.entrants if entrant.tuned),
             extra=True,
         )
 

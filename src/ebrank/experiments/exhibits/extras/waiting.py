@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ebrank.evaluation.survival import Curve, kaplan_meier
-from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, TUNED, Entrant
+from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
 from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
 from ebrank.experiments.framework.outcome import (
     Cell,
@@ -149,6 +149,4 @@ def _cells(curve: Curve) -> tuple[Cell, ...]:
     return (Cell(median, digits=0), *(Cell(share, digits=2) for share in shares))
 
 
-EXPERIMENT = Experiment(
-    "waiting", "Waiting times of new relevant items", outcome, runs, tuned=TUNED, extra=True
-)
+EXPERIMENT = Experiment("waiting", "Waiting times of new relevant items", outcome, runs, extra=True)
