@@ -47,6 +47,14 @@ INTERACTION = ("length body", "depth")
 """Relevance grows with the first factor where the second is positive, and falls elsewhere: a linear
 model cannot hear it, trees and networks can."""
 
+PRODUCTS = (
+    ("length whole document", "topic"),
+    ("length title", "depth"),
+    ("match URL", "links"),
+)
+"""Further interactions of the same kind, for sets that ask for them. No factor that comes first
+speaks for relevance in any other way."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
