@@ -24,7 +24,13 @@ import numpy as np
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.presets import PRESETS, Preset
-from ebrank.data.synthetic_features import FACTORS, INTERACTION, PRODUCTS, RELEVANCE, Feature
+from ebrank.data.synthetic_features import (
+    FACTORS,
+    INTERACTION,
+    MORE_INTERACTIONS,
+    RELEVANCE,
+    Feature,
+)
 from ebrank.errors import ParameterError
 from ebrank.parameters import check_number, check_whole
 from ebrank.threads import map_blocks
@@ -206,12 +212,12 @@ def _relevance(
     """
     relevance = rng.standard_normal(len(factors), np.float32)
     relevance *= (1.0 - preset.linear - preset.interaction) ** 0.5
-    relevance += preset.interaction**0.5 * _product(factors, INTERACTION)
-    if interactions > 0.0:
-        for pair in PRODUCTS:
-            share = preset.linear * interactions / len(PRODUCTS)
-            relevance += share**0.5 * _product(factors, pair)
     linear = preset.linear * (1.0 - interactions)
+    for pair in MORE_INTERACTIONS:
+        own = preset.interaction if pair == INTERACTION else 0.0
+        share = own + preset.linear * interactions / len(MORE_INTERACTIONS)
+        if share > 0.0:
+            relevance += share**0.5 * _product(factors, pair)
     norm = sum(weight**2 for weight in RELEVANCE.values()) ** 0.5
     for name, weight in RELEVANCE.items():
         relevance += (linear**0.5 * weight / norm) * factors[:, FACTORS.index(name)]

@@ -126,7 +126,7 @@ class Trees(Linear):
         model = lightgbm.train(
             {
                 **GROWING,
-                "objective": _objective(rows),
+                "objective": _objective(rows, scores),
                 "num_leaves": self.leaves,
                 "learning_rate": self.rate,
             },
@@ -177,18 +177,19 @@ def _keeps(before: float, now: float) -> bool:
     return now == 0.0 or (now != before and before / GROWTH < now < before * GROWTH)
 
 
-def _objective(rows: Rows) -> Any:  # noqa: ANN401 (a function of LightGBM's own types)
-    """Return the function that tells LightGBM slope and bend of each row's loss.
+def _objective(rows: Rows, first: Floats) -> Any:  # noqa: ANN401 (a function for LightGBM)
+    """Return the function that tells slope and bend of each row's loss.
 
     Both are in units of the mean bend, so that a leaf's penalty is in rows, whatever the family.
+    Bends only set the size of steps: those of the first scores do throughout.
     """
+    up, down = (rows.losses_and_slopes(first + step)[1] for step in (STEP, -STEP))
+    bends = np.maximum((up - down) / (2.0 * STEP), 0.0)
+    unit = bends.mean() or 1.0
+    bends = np.maximum(bends / unit, LEAST_BEND)
 
     def slopes_and_bends(scores: Floats, _: object) -> tuple[Floats, Floats]:
-        slopes = rows.losses_and_slopes(scores)[1]
-        up, down = (rows.losses_and_slopes(scores + step)[1] for step in (STEP, -STEP))
-        bends = np.maximum((up - down) / (2.0 * STEP), 0.0)
-        unit = bends.mean() or 1.0
-        return slopes / unit, np.maximum(bends / unit, LEAST_BEND)
+        return rows.losses_and_slopes(scores)[1] / unit, bends
 
     return slopes_and_bends
 
