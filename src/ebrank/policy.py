@@ -3,7 +3,7 @@
 | part | question | built in |
 |---|---|---|
 | family (`ebrank.priors.families`) | how is relevance distributed? | `beta`, `shape` |
-| learner (`ebrank.priors.learners`) | what do features say? | `linear` |
+| learner (`ebrank.priors.learners`) | what do features say? | `linear`, `trees` |
 | estimator (`ebrank.evidence.estimators`) | how do counts speak? | `ips`, `exposure`, `exact` |
 | bonus (`ebrank.bonus`) | what is exploring worth? | `marginal_certainty`, `horizon`, ... |
 
@@ -114,7 +114,7 @@ class Choices(Configured):
         choices=tuple(ESTIMATORS),
     )
     family: str = param("beta", "distribution of relevance", choices=("beta", "shape"), open=True)
-    learner: str = param("linear", "model of the features", choices=("linear",), open=True)
+    learner: str = param("linear", "model of the features", choices=("linear", "trees"), open=True)
     bonus: str = param(
         "marginal_certainty",
         "what exploring is worth",

@@ -199,6 +199,10 @@ def test_without_the_extra_there_is_a_table_and_a_hint(monkeypatch: pytest.Monke
         (("--eta", "0.5"), "entering_probability (1.0, 0.5)"),
         (("--updates", "5"), "updates (4, 5)"),
         (("--scale", "0.02"), "dataset (mq2007-like×0.01, mq2007-like×0.02)"),
+        (
+            ("--interactions", "0.5"),
+            "dataset (mq2007-like×0.01, mq2007-like×0.01-interactions0.5)",
+        ),
     ],
 )
 def test_other_users_are_refused_with_the_reason(options: tuple[str, ...], reason: str) -> None:

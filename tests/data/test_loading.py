@@ -274,6 +274,8 @@ def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine", 46)
     with pytest.raises(ParameterError, match="scale is for synthetic presets"):
         load(folder, scale=0.5)
+    with pytest.raises(ParameterError, match="interactions are for synthetic presets"):
+        load(folder, interactions=0.5)
     options: dict[str, Any]
     for options in ({"baseline_feature": 3}, {"max_label": 2}, {"fold": 1}, {"data_dir": "x"}):
         with pytest.raises(ParameterError, match=f"{next(iter(options))} is for files"):
@@ -284,6 +286,7 @@ def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
     "options",
     [
         {"source": "mq2007-like", "scale": "a"},
+        {"source": "mq2007-like", "interactions": "a"},
         {"source": "mq2007-like", "seed": 1.5},
         {"source": "mq2007-like", "threads": 0},
         {"source": "mq2007-like", "scale": 0.01, "drop_features": 5},
@@ -343,6 +346,9 @@ def test_the_origin_of_a_preset_and_of_other_files(tmp_path: Path) -> None:
     dropped = load("mq2007-like", scale=0.02, drop_features=[1]).origin
     assert dropped is not None
     assert dropped.options == (("drop_features", "1"),)
+    products = load("mq2007-like", scale=0.02, interactions=0.25).origin
+    assert products is not None
+    assert products.options == (("interactions", "0.25"),)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import ndcg_score
 
 from ebrank.data.dataset import SPLITS, Dataset
@@ -221,6 +222,51 @@ def test_bm25_and_a_linear_model_rank_as_well_as_on_the_real_set(name: str) -> N
     assert (bm25, linear) == pytest.approx(TARGETS[name], abs=0.03)
 
 
+# --- interactions ----------------------------------------------------------------------------
+
+
+def boosted_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
+    """Predictions of boosted trees, fitted on the training rows."""
+    train = dataset.rows_in("train")
+    model = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0)
+    model.fit(dataset.features[train], relevance(dataset)[train])
+    return np.asarray(model.predict(dataset.features), np.float64)
+
+
+@presets
+def test_interactions_change_labels_alone_and_none_are_the_default(name: str) -> None:
+    scale = QUICK[name] / 10
+    plain = generate(name, scale=scale, seed=2)
+    assert same_bits(plain, generate(name, scale=scale, seed=2, interactions=0.0))
+    products = generate(name, scale=scale, seed=2, interactions=0.5)
+    np.testing.assert_array_equal(products.features, plain.features)
+    assert 0.02 < np.mean(products.labels != plain.labels) < 0.5
+    assert products.name == f"{plain.name}-interactions0.5"
+
+
+@presets
+@pytest.mark.parametrize("interactions", [0.5, 1.0])
+def test_interactions_leave_the_label_shares_as_they_are(name: str, interactions: float) -> None:
+    dataset = generate(name, scale=QUICK[name], interactions=interactions)
+    expected = np.array(PRESETS[name].label_shares)
+    shares = np.bincount(dataset.labels, minlength=len(expected)) / dataset.n_rows
+    np.testing.assert_allclose(shares, expected, atol=0.01)
+    np.testing.assert_allclose(shares, expected, rtol=0.12)
+
+
+@pytest.mark.slow
+def test_a_linear_model_does_not_hear_interactions_and_trees_do() -> None:
+    heard = {}
+    for interactions in (0.0, 0.6):
+        dataset = prepare(generate("mq2007-like", interactions=interactions))
+        models = least_squares_scores(dataset), boosted_scores(dataset)
+        heard[interactions] = [mean_ndcg(dataset, scores) for scores in models]
+    linear, trees = heard[0.6]
+    assert linear < heard[0.0][0] - 0.04
+    assert trees > linear + 0.02
+    assert abs(heard[0.0][1] - heard[0.0][0]) < 0.02
+
+
 # --- bad arguments ---------------------------------------------------------------------------
 
 
@@ -233,6 +279,7 @@ def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
     ("option", "wrong"),
     [
         *(("scale", value) for value in (0.0, -1.0, 11.0, float("nan"), float("inf"), "a", None)),
+        *(("interactions", value) for value in (-0.1, 1.1, float("nan"), "a", None)),
         *(("seed", value) for value in (-1, 1.5, "a", None)),
         *(("threads", value) for value in (0, -3, 1.5)),
     ],

@@ -134,6 +134,13 @@ OPTIONS = {
         metavar="SHARE",
         help="Share of a preset's queries to generate.",
     ),
+    "interactions": click.option(
+        "--interactions",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Share of a preset's linear signal to move into products of features, which trees "
+        "can learn and linear models cannot; none by default.",
+    ),
     "about data": dataset_options,
 }
 

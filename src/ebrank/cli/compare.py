@@ -77,6 +77,7 @@ OTHER_COLUMNS = 52
     "those finished there before are not run again.",
 )
 @OPTIONS["scale"]
+@OPTIONS["interactions"]
 @OPTIONS["about data"]
 @json_option
 def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401

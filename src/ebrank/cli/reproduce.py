@@ -100,6 +100,7 @@ ANY_FOLDER = "FOLDER"
     help="Folder for the results, by default reproduction/DATASET; finished trials are kept there.",
 )
 @OPTIONS["scale"]
+@OPTIONS["interactions"]
 @dataset_options
 @json_option
 def command(

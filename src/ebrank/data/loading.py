@@ -24,6 +24,7 @@ def load(
     *,
     data_dir: str | os.PathLike[str] | None = None,
     scale: float | None = None,
+    interactions: float | None = None,
     seed: int = 0,
     fold: int | None = None,
     baseline_feature: int | Auto | None = AUTO,
@@ -42,6 +43,8 @@ def load(
         source: a preset's name, a catalog name or a fold folder.
         data_dir: where catalog names are looked up; by default as `ebrank.settings` says.
         scale: share of a preset's queries to generate, 1 by default; presets only.
+        interactions: share of a preset's linear signal to move into products of features, 0 by
+            default; presets only.
         seed: of a preset's generator.
         fold: which fold of a dataset that has several, 1 by default.
         baseline_feature: number of the feature that is the production ranker's score (BM25), which
@@ -57,9 +60,13 @@ def load(
     preset = preset_named(source)
     if preset is not None:
         refuse_for_presets(choices, data_dir=data_dir, fold=fold)
-        return _generated(preset, 1.0 if scale is None else scale, seed, choices, threads)
+        size = 1.0 if scale is None else scale
+        products = 0.0 if interactions is None else interactions
+        return _generated(preset, size, products, seed, choices, threads)
     if scale is not None:
         raise ParameterError(f"scale is for synthetic presets; {source} is read whole")
+    if interactions is not None:
+        raise ParameterError(f"interactions are for synthetic presets; {source} is read as it is")
     from ebrank.data import letor
 
     place = place_of(source, data_dir=data_dir, fold=fold)
@@ -83,12 +90,20 @@ def refuse_for_presets(choices: Choices, **options: object) -> None:
 
 
 def _generated(
-    preset: str, scale: float, seed: int, choices: Choices, threads: int | None
+    preset: str,
+    scale: float,
+    interactions: float,
+    seed: int,
+    choices: Choices,
+    threads: int | None,
 ) -> Dataset:
     from ebrank.data.synthetic import generate
 
-    raw = generate(preset, scale=scale, seed=seed, threads=threads)
-    origin = Origin(preset, preset=True, scale=scale, options=choices.given)
+    raw = generate(preset, scale=scale, interactions=interactions, seed=seed, threads=threads)
+    options = choices.given
+    if interactions:
+        options = (*options, ("interactions", f"{interactions:g}"))
+    origin = Origin(preset, preset=True, scale=scale, options=options)
     known = replace(raw, origin=origin, check_values=False)
     return prepare(known, drop_features=choices.drop_features, threads=threads)
 

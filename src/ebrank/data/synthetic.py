@@ -10,7 +10,7 @@ model and BM25 rank about as well as on the real sets.
 >>> dataset
 Dataset('mq2007-like×0.01', queries=16, rows=..., features=46, max_label=2)
 
-The same preset, scale and seed give the same bits, whatever the processor and the number of
+The same preset, options and seed give the same bits, whatever the processor and the number of
 threads: each block of queries draws from a stream of its own, and arithmetic is done as written.
 """
 
@@ -24,7 +24,13 @@ import numpy as np
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.presets import PRESETS, Preset
-from ebrank.data.synthetic_features import FACTORS, INTERACTION, RELEVANCE, Feature
+from ebrank.data.synthetic_features import (
+    FACTORS,
+    INTERACTION,
+    MORE_INTERACTIONS,
+    RELEVANCE,
+    Feature,
+)
 from ebrank.errors import ParameterError
 from ebrank.parameters import check_number, check_whole
 from ebrank.threads import map_blocks
@@ -42,13 +48,20 @@ different queries, and may be zero throughout one."""
 
 
 def generate(
-    preset: str, *, scale: float = 1.0, seed: int = 0, threads: int | None = None
+    preset: str,
+    *,
+    scale: float = 1.0,
+    interactions: float = 0.0,
+    seed: int = 0,
+    threads: int | None = None,
 ) -> Dataset:
     """Return a synthetic dataset with raw features, constant ones included.
 
     Args:
         preset: a name in `PRESETS`.
         scale: how many queries, as a multiple of the preset's; queries keep their size.
+        interactions: share, from 0 to 1, of what a linear model can hear of the relevance that is
+            moved into products of features, which it cannot; trees can.
         seed: a whole number ≥ 0; each gives a dataset of its own.
         threads: how many threads draw; all cores if None. The result does not depend on it.
 
@@ -56,12 +69,12 @@ def generate(
     them all. Queries are in the order train (60 %), vali (20 %), test (20 %).
     """
     chosen = _known(preset)
-    _check(scale, seed, threads)
+    _check(scale, interactions, seed, threads)
     splits = _splits(max(FEWEST_QUERIES, round(chosen.queries * scale)))
     plan = _plan(chosen, splits, seed)
-    features, labels = _documents(chosen, plan, seed, threads)
+    features, labels = _documents(chosen, plan, interactions, seed, threads)
     return Dataset(
-        name=chosen.name if scale == 1.0 else f"{chosen.name}×{scale:g}",
+        name=_name(chosen.name, scale, interactions),
         features=features,
         labels=labels,
         query_pointers=plan.pointers,
@@ -80,10 +93,24 @@ def _known(preset: str) -> Preset:
     return PRESETS[preset]
 
 
-def _check(scale: float, seed: int, threads: int | None) -> None:
+def _name(preset: str, scale: float, interactions: float) -> str:
+    """Return what to call a set.
+
+    >>> _name("mq2007-like", 0.5, 0.3)
+    'mq2007-like×0.5-interactions0.3'
+    """
+    size = "" if scale == 1.0 else f"×{scale:g}"
+    products = "" if interactions == 0.0 else f"-interactions{interactions:g}"
+    return f"{preset}{size}{products}"
+
+
+def _check(scale: float, interactions: float, seed: int, threads: int | None) -> None:
     check_number("scale", scale, above=0)
     if scale > LARGEST_SCALE:
         raise ParameterError(f"scale must be at most {LARGEST_SCALE:g}, not {scale}")
+    check_number("interactions", interactions, at_least=0)
+    if interactions > 1.0:
+        raise ParameterError(f"interactions must be at most 1, not {interactions}")
     check_whole("seed", seed, at_least=0)
     check_whole("threads", threads, at_least=1, optional=True)
 
@@ -139,7 +166,7 @@ def _stratified(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _documents(
-    preset: Preset, plan: _Plan, seed: int, threads: int | None
+    preset: Preset, plan: _Plan, interactions: float, seed: int, threads: int | None
 ) -> tuple[Features, Labels]:
     """Return the features and labels of all documents."""
     from ebrank.data.synthetic_kernel import express, grade  # Numba takes a while to import
@@ -155,7 +182,7 @@ def _documents(
         pointers = plan.pointers[start : stop + 1]
         block, local = slice(int(pointers[0]), int(pointers[-1])), pointers - pointers[0]
         factors, shifts = _factors(rng, documents=int(local[-1]), queries=stop - start)
-        relevance = _relevance(preset, factors, rng)
+        relevance = _relevance(preset, interactions, factors, rng)
         ease, needs_relevant = plan.ease[start:stop], plan.needs_relevant[start:stop]
         grade(local, ease, needs_relevant, relevance, thresholds, labels[block])
         rng.standard_normal(dtype=np.float32, out=features[block])  # noise, worked on in place
@@ -176,19 +203,32 @@ def _factors(
     return factors, shifts
 
 
-def _relevance(preset: Preset, factors: Features, rng: np.random.Generator) -> Features:
+def _relevance(
+    preset: Preset, interactions: float, factors: Features, rng: np.random.Generator
+) -> Features:
     """Return the relevance of each document: of unit variance, and normal by construction.
 
     The interaction a·sign(b) of two normal factors is normal and uncorrelated with both.
     """
     relevance = rng.standard_normal(len(factors), np.float32)
     relevance *= (1.0 - preset.linear - preset.interaction) ** 0.5
-    a, b = (factors[:, FACTORS.index(name)] for name in INTERACTION)
-    relevance += preset.interaction**0.5 * np.copysign(1.0, b, dtype=np.float32) * a
+    linear = preset.linear * (1.0 - interactions)
+    for pair in MORE_INTERACTIONS:
+        own = preset.interaction if pair == INTERACTION else 0.0
+        share = own + preset.linear * interactions / len(MORE_INTERACTIONS)
+        if share > 0.0:
+            relevance += share**0.5 * _product(factors, pair)
     norm = sum(weight**2 for weight in RELEVANCE.values()) ** 0.5
     for name, weight in RELEVANCE.items():
-        relevance += (preset.linear**0.5 * weight / norm) * factors[:, FACTORS.index(name)]
+        relevance += (linear**0.5 * weight / norm) * factors[:, FACTORS.index(name)]
     return relevance
+
+
+def _product(factors: Features, pair: tuple[str, str]) -> Features:
+    """Return a·sign(b) of two factors a and b."""
+    a, b = (factors[:, FACTORS.index(name)] for name in pair)
+    product: Features = np.copysign(1.0, b, dtype=np.float32) * a
+    return product
 
 
 def _thresholds(preset: Preset) -> Features:

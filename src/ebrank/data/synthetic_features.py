@@ -47,6 +47,10 @@ INTERACTION = ("length body", "depth")
 """Relevance grows with the first factor where the second is positive, and falls elsewhere: a linear
 model cannot hear it, trees and networks can."""
 
+MORE_INTERACTIONS = (INTERACTION, ("length whole document", "links"), ("length title", "depth"))
+"""Where a set asks for more interactions, these share them. No factor that comes first speaks for
+relevance in any other way."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:

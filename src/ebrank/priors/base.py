@@ -141,3 +141,10 @@ class Learner(Configured):
 
         A state may come from a file that somebody else wrote.
         """
+
+    def example_state(self, n_features: int) -> State | None:
+        """Return some state that uses all compiled code, for a server to warm up with.
+
+        None if the learner compiles nothing.
+        """
+        return None

@@ -260,3 +260,6 @@ def test_the_command_has_every_option_that_is_not_the_default(
     assert params["given"] == (("ebrank:epsilon=30",) if given else ())
     own = replace(setup, dataset=data)
     assert parsed(build.command_of(own)).params["scale"] == 0.01
+    products = ebrank.load("mq2007-like", scale=0.01, interactions=0.5)
+    own = replace(setup, dataset=products)
+    assert parsed(build.command_of(own)).params["interactions"] == 0.5

@@ -103,6 +103,10 @@ class Linear(Learner):
         if number(state, "ridge") < 0:
             raise ParameterError(f"the ridge must be 0 or more, not {number(state, 'ridge')}")
 
+    def example_state(self, n_features: int) -> State | None:
+        """Return weights of 1."""
+        return _state(np.ones(n_features + 1), FIRST_RIDGE)
+
     def _chosen(self, rows: Rows, validation: Rows, theta: Floats, ridge: float) -> State:
         """Return the fit under the ridge that validation rows prefer.
 

@@ -17,7 +17,6 @@ from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.features import Scaling
 from ebrank.policy import Policy
 from ebrank.priors.base import State
-from ebrank.priors.learners.linear import Linear
 from ebrank.ranker import EBRanker
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreError, StoreView
@@ -85,8 +84,6 @@ def warm_up(model: Model, behaviors: Behaviors) -> None:
         threads=1,
     )
     features = np.array([[0.0], [1.0]], np.float32)
-    states: list[State | None] = [None]
-    if isinstance(ranker.policy.learner, Linear):
-        states.append({"weights": np.ones(1), "intercept": np.ones(1), "ridge": np.ones(1)})
+    states: tuple[State | None, ...] = (None, ranker.policy.learner.example_state(1))
     for ranker.state_ in states:
         _ = ranker.rank(features, BehaviorStats.zeros(2, behaviors=behaviors)).interval

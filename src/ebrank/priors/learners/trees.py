@@ -1,0 +1,281 @@
+"""The linear score plus gradient-boosted trees, which hear what features say together.
+
+    s(x) = w·x + b + Σ_t tree_t(x)
+
+The linear learner comes first. Trees are then grown by LightGBM (Ke et al. 2017) on the family's
+loss of the whole score, with its slope and its bend in each row, from the linear scores on. The
+loss of validation rows says how many; without validation rows, every fifth run of rows is held out.
+Trees stay only if they lower that loss beyond doubt (`linear.surely_lower`), so where features do
+not interact the learner is the linear one.
+
+A refit keeps the trees until the evidence has grown by a quarter: growing them costs more than all
+else in a fit. LightGBM is needed for that alone. What was learned is plain arrays, and scores are
+computed by our own kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ebrank.arrays import read_only
+from ebrank.errors import ParameterError
+from ebrank.extras import import_extra
+from ebrank.parameters import param
+from ebrank.priors.base import State
+from ebrank.priors.learners.linear import HELD_OUT, Linear, surely_lower
+from ebrank.priors.rows import BLOCK, Rows, number
+from ebrank.threads import map_blocks
+from ebrank.typing import Bools, Features, Floats, Ints
+
+LINEAR = ("weights", "intercept", "ridge")
+NODES = ("split_feature", "threshold", "right_child", "leaf_value")
+"""Arrays with a number for each node. The nodes of a tree stand one after the other: a split, all
+of its left branch (value ≤ threshold), all of its right branch, whose place is `right_child`. At a
+leaf `split_feature` is −1, and `leaf_value` counts instead."""
+TREES = ("tree_starts", *NODES, "tree_evidence")
+"""Besides the nodes: the root of each tree, and how much evidence there was when they grew."""
+
+GROWTH = 1.25
+"""Trees are grown anew once there is so many times the evidence they grew on."""
+PATIENCE = 20
+"""Trees without a lower validation loss before growing ends."""
+RUN = 50
+"""Rows held out in one piece: neighbors are of one query and alike."""
+FEWEST_ROWS = 100
+"""Fewer rows than this to learn from, or to judge by, grow no trees."""
+STEP = 1e-3
+LEAST_BEND = 0.1
+"""Least second derivative of a row's loss, as a part of the mean."""
+GROWING = {
+    "max_bin": 63,
+    "min_data_in_leaf": 50,
+    "feature_pre_filter": False,
+    "min_sum_hessian_in_leaf": 25.0,  # in rows of mean bend, as is the next
+    "lambda_l2": 50.0,
+    "use_missing": False,
+    "metric": "none",
+    "verbosity": -1,
+    # the same bits everywhere: nothing is drawn, and one thread adds up
+    "seed": 0,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+}
+
+
+@dataclass(frozen=True)
+class Trees(Linear):
+    """Weights, an intercept, and trees where these are not enough."""
+
+    name = "trees"
+    help = "The linear score plus boosted trees, where validation rows prove them better."
+
+    trees: int = param(200, "most trees", at_least=1, at_most=10_000)
+    leaves: int = param(16, "leaves of a tree", at_least=2, at_most=256)
+    rate: float = param(0.1, "step of each tree", at_least=1e-3, at_most=1)
+
+    def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
+        """Return the linear learner's state and, beside it, the trees."""
+        lightgbm = import_extra("lightgbm", extra="trees", purpose="to grow trees")
+        linear = super().fit(rows, validation, None if start is None else _part(start, LINEAR))
+        evidence = float(rows.evidence[rows.included].sum())
+        if start is not None and _keeps(number(start, "tree_evidence"), evidence):
+            return {**linear, **_part(start, TREES)}
+        grown = self._grown(lightgbm, rows, validation, linear)
+        return {**linear, **grown, "tree_evidence": np.array([evidence])}
+
+    def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
+        """Return w·x + b plus what the trees say of each row."""
+        scores = super().scores(_part(state, LINEAR), features, threads)
+        add_tree_scores(state, features, threads, scores)
+        return scores
+
+    def check_state(self, state: State) -> None:
+        """Refuse what is not a linear state with trees whose every path ends at a leaf."""
+        if set(state) != {*LINEAR, *TREES}:
+            raise ParameterError(f"a prior of trees has {', '.join((*LINEAR, *TREES))}")
+        super().check_state(_part(state, LINEAR))
+        _check_trees(state, n_features=len(state["weights"]))
+
+    def example_state(self, n_features: int) -> State | None:
+        """Return weights of 1 and a tree of one split."""
+        leaf = {"leaf_value": 1.0}
+        split = {"split_feature": 0, "threshold": 0.0, "left_child": leaf, "right_child": leaf}
+        linear = super().example_state(n_features)
+        return {**(linear or {}), **tree_arrays([split]), "tree_evidence": np.ones(1)}
+
+    def _grown(
+        self, lightgbm: ModuleType, rows: Rows, validation: Rows | None, linear: State
+    ) -> State:
+        """Return trees that explain what linear scores leave; none if they prove no better."""
+        if validation is None or validation.count == 0:
+            rows, validation = _split(rows)
+        if min(rows.count, validation.count) < FEWEST_ROWS:
+            return tree_arrays([])
+        rows, validation = _included(rows), _included(validation)
+        scores = super().scores(linear, rows.features, rows.threads)
+        training = _dataset(lightgbm, rows, scores).construct()
+        if not any(training.feature_num_bin(j) > 1 for j in range(rows.features.shape[1])):
+            return tree_arrays([])  # LightGBM fails where no feature can be split
+        before = super().scores(linear, validation.features, rows.threads)
+        model = lightgbm.train(
+            {
+                **GROWING,
+                "objective": _objective(rows, scores),
+                "num_leaves": self.leaves,
+                "learning_rate": self.rate,
+            },
+            training,
+            self.trees,
+            valid_sets=[_dataset(lightgbm, validation, before, training)],
+            feval=lambda scores, _: ("loss", _losses(validation, scores).mean(), False),
+            callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
+        )
+        best = model.dump_model(num_iteration=model.best_iteration)
+        grown = tree_arrays([tree["tree_structure"] for tree in best["tree_info"]])
+        after = before.copy()
+        add_tree_scores(grown, validation.features, rows.threads, after)
+        better = surely_lower(_losses(validation, after), _losses(validation, before))
+        return grown if better else tree_arrays([])
+
+
+def add_tree_scores(state: State, features: Features, threads: int | None, scores: Floats) -> None:
+    """Add what the trees of a state say of each row of features."""
+    if not len(state["tree_starts"]):
+        return
+    from ebrank.priors.learners import trees_kernel  # Numba takes a while to import
+
+    matrix = read_only(features)
+    trees = (
+        _whole(state["tree_starts"]),
+        _whole(state["split_feature"]),
+        read_only(state["threshold"]),
+        _whole(state["right_child"]),
+        read_only(state["leaf_value"]),
+    )
+    map_blocks(
+        lambda start, stop: trees_kernel.add_scores(matrix, *trees, start, stop, scores),
+        total=len(features),
+        block=BLOCK,
+        threads=threads,
+    )
+
+
+# --- growing -------------------------------------------------------------------------------------
+
+
+def _keeps(before: float, now: float) -> bool:
+    """Return whether trees of so much evidence still do.
+
+    The very same evidence is another turn of one fit, in which the family has learned meanwhile.
+    """
+    return now == 0.0 or (now != before and before / GROWTH < now < before * GROWTH)
+
+
+def _objective(rows: Rows, first: Floats) -> Any:  # noqa: ANN401 (a function for LightGBM)
+    """Return the function that tells slope and bend of each row's loss.
+
+    Both are in units of the mean bend, so that a leaf's penalty is in rows, whatever the family.
+    Bends only set the size of steps: those of the first scores do throughout.
+    """
+    up, down = (rows.losses_and_slopes(first + step)[1] for step in (STEP, -STEP))
+    bends = np.maximum((up - down) / (2.0 * STEP), 0.0)
+    unit = bends.mean() or 1.0
+    bends = np.maximum(bends / unit, LEAST_BEND)
+
+    def slopes_and_bends(scores: Floats, _: object) -> tuple[Floats, Floats]:
+        return rows.losses_and_slopes(scores)[1] / unit, bends
+
+    return slopes_and_bends
+
+
+def _losses(rows: Rows, scores: Floats) -> Floats:
+    return rows.losses_and_slopes(scores)[0]
+
+
+def _dataset(lightgbm: ModuleType, rows: Rows, scores: Floats, like: Any = None) -> Any:  # noqa: ANN401
+    """Return LightGBM's form of the rows; labels are required and unused."""
+    labels = np.zeros(len(scores))
+    return lightgbm.Dataset(rows.features, labels, like, init_score=scores, params=GROWING)
+
+
+def _split(rows: Rows) -> tuple[Rows, Rows]:
+    """Return the rows to keep, and every fifth run of them to hold out."""
+    run = (np.cumsum(rows.included) - 1) // RUN
+    held_out: Bools = run % HELD_OUT == HELD_OUT - 1
+    return rows.subset(~held_out), rows.subset(held_out)
+
+
+def _included(rows: Rows) -> Rows:
+    """Return the included rows alone."""
+    return replace(
+        rows,
+        features=read_only(rows.features[rows.included]),
+        evidence=read_only(rows.evidence[rows.included]),
+        included=read_only(np.ones(rows.count, np.bool_)),
+    )
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def _part(state: State, names: tuple[str, ...]) -> State:
+    return {name: state[name] for name in names}
+
+
+def _whole(values: Floats) -> Ints:
+    return read_only(values.astype(np.int64))
+
+
+def tree_arrays(trees: list[Mapping[str, Any]]) -> State:
+    """Return trees as LightGBM describes them, each a nested split, as arrays."""
+    nodes: list[list[float]] = []
+
+    def append(node: Mapping[str, Any]) -> None:
+        if "split_feature" not in node:
+            nodes.append([-1.0, 0.0, 0.0, node["leaf_value"]])
+            return
+        split = [node["split_feature"], node["threshold"], 0.0, 0.0]
+        nodes.append(split)
+        append(node["left_child"])
+        split[NODES.index("right_child")] = len(nodes)
+        append(node["right_child"])
+
+    starts = []
+    for tree in trees:
+        starts.append(len(nodes))
+        append(tree)
+    columns = np.array(nodes, np.float64).reshape(-1, len(NODES)).T
+    arrays = {name: column.copy() for name, column in zip(NODES, columns, strict=True)}
+    return {"tree_starts": np.array(starts, np.float64), **arrays}
+
+
+def _check_trees(state: State, n_features: int) -> None:
+    """Raise unless every path leads down, within its tree, to a leaf."""
+    if any(state[name].ndim != 1 or not np.isfinite(state[name]).all() for name in TREES):
+        raise ParameterError("trees are made of rows of finite numbers")
+    if state["tree_evidence"].size != 1 or number(state, "tree_evidence") < 0.0:
+        raise ParameterError("tree_evidence must be one number of 0 or more")
+    starts, feature, right = (
+        state[name] for name in ("tree_starts", "split_feature", "right_child")
+    )
+    count = len(feature)
+    if any(len(state[name]) != count for name in NODES):
+        raise ParameterError("trees need the same number of everything for each node")
+    for name in ("tree_starts", "split_feature", "right_child"):
+        if np.any(state[name] != np.floor(state[name])):
+            raise ParameterError(f"{name} must hold whole numbers")
+    ends = np.append(starts, count)
+    if ends[0] != 0 or np.any(np.diff(ends) < 1):
+        raise ParameterError("tree_starts must begin at 0 and rise to the number of nodes")
+    if np.any((feature < -1) | (feature >= n_features)):
+        raise ParameterError(f"split_feature must be −1 or a feature below {n_features}")
+    end_of_tree = np.repeat(ends[1:], np.diff(ends).astype(np.int64))
+    after_left = np.arange(count) + 2
+    if np.any((feature >= 0) & ((right < after_left) | (right >= end_of_tree))):
+        raise ParameterError("right_child must come after the left branch, within the tree")
