@@ -358,7 +358,7 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
 ]
 
 
-FOR_ARRAYS_ONLY = {"posterior_interval", "interval_of"}  # by SciPy's quantiles
+FOR_ARRAYS_ONLY = {"posterior_interval", "interval_of", "beta_of"}  # two by SciPy's quantiles
 FOR_NUMBERS_ONLY = {"exploration_boundary", "horizon_bonus"}  # they branch
 
 

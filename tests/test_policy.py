@@ -121,8 +121,11 @@ BONUSES = {
     "beta": ["marginal_certainty", "horizon", "none", "draw"],
     "shape": ["horizon", "none", "draw"],
 }
-TIED = {"beta": {"family", "bonus", "examination"}, "shape": {"family", "bonus", "estimator"}}
-"""Parameters of which the family takes just some values."""
+TIED = {
+    "beta": {"family", "bonus", "learner", "examination"},
+    "shape": {"family", "bonus", "learner", "estimator"},
+}
+"""Parameters of which the family takes just some values, or that bring others along."""
 
 
 def free(policy: Policy) -> list[Parameter]:
@@ -310,7 +313,7 @@ def test_the_parts_of_the_estimate_alone(estimator: str) -> None:
     sums = stats.sums(Examination())
     alone = make(estimator=estimator, part="prior")
     expected = prior.a / (prior.a + prior.b)
-    for score in unfitted(alone)[:2]:  # unexplored
+    for score in (unfitted(alone).score, unfitted(alone).relevance):  # unexplored
         np.testing.assert_allclose(scores(score, prior, stats, Examination()), expected)
     np.testing.assert_allclose(scores(unfitted(alone).prior, prior, stats, Examination()), expected)
     users = make(estimator=estimator, part="behavior")

@@ -13,7 +13,7 @@ from ebrank.compiled import inner, kernel
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.stats import packed
 from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
-from ebrank.formula import Score
+from ebrank.formula import PAIR, Score
 from ebrank.parameters import require
 from ebrank.pointers import pointer_to, score_at
 from ebrank.priors.base import ItemPrior
@@ -30,6 +30,7 @@ def scores(
     keys: Keys | None = None,
 ) -> Floats:
     """Return the score of each item; `keys` address the draws of a score that draws."""
+    require(score.formula.frame is not PAIR, "a pair of scores is not one score")
     own_keys = _checked(prior, behavior, keys)
     out = np.empty(len(behavior))
     write_scores(
@@ -53,6 +54,7 @@ def score_pairs(
     keys: Keys | None = None,
 ) -> Floats:
     """Return two scores of each item, shape (2, items), by a formula in the frame PAIR."""
+    require(pair.formula.frame is PAIR, "one score is not a pair of scores")
     own_keys = _checked(prior, behavior, keys)
     out = np.empty((2, len(behavior)))
     write_pairs(

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ebrank import linalg
 from ebrank.compiled import inner, kernel
 from ebrank.evidence.sums import clicks_sum, number
 from ebrank.pointers import pointer_to, room
@@ -44,7 +43,7 @@ CURVATURE_ROWS = 2048
 BLOCK = 2048
 FLOOR = 1e-6
 """Added to every curvature: some directions bend by nothing else."""
-MAX_ITERATIONS = 60
+MAX_ITERATIONS, TRIAL_ITERATIONS = 60, 3
 TOLERANCE = 1e-3
 
 
@@ -59,10 +58,10 @@ def fitted(
     """Return the shape of the lowest loss, and its smoothness: the one given, or the data's choice.
 
     As for the ridge, a neighbor on the grid of smoothnesses is taken if the validation rows prefer
-    it beyond doubt, first where a Newton step guesses its optimum, then there.
+    it beyond doubt, after some steps towards its optimum.
     """
     chosen = sample(rows, MOST_ROWS)
-    base, bend = _descended(rows, scores, chosen, start, smoothness)
+    base = _descended(rows, scores, chosen, start, smoothness, MAX_ITERATIONS)
     if given is not None or validation is None or validation[0].count == 0:
         return base, smoothness
     unseen, unseen_scores = validation
@@ -71,14 +70,7 @@ def fitted(
         other = _neighbor(smoothness, step)
         if other is None:
             continue
-        change = _penalty(len(base), other) - _penalty(len(base), smoothness)
-        lower = linalg.cholesky(bend + change)
-        guess = base - linalg.solve_lower_transposed(
-            lower, linalg.solve_lower(lower, change @ base)
-        )
-        if not surely_lower(_losses(unseen, unseen_scores, guess), losses):
-            continue
-        moved, _ = _descended(rows, scores, chosen, guess, other)
+        moved = _descended(rows, scores, chosen, base, other, TRIAL_ITERATIONS)
         if surely_lower(_losses(unseen, unseen_scores, moved), losses):
             return moved, other
     return base, smoothness
@@ -110,9 +102,14 @@ def _losses(rows: Rows, scores: Floats, base: Floats) -> Floats:
 
 
 def _descended(
-    rows: Rows, scores: Floats, chosen: Ints, start: Floats, smoothness: float
-) -> tuple[Floats, Floats]:
-    """Return the shape of the lowest penalized loss on some rows, and the curvature near it."""
+    rows: Rows,
+    scores: Floats,
+    chosen: Ints,
+    start: Floats,
+    smoothness: float,
+    max_iterations: int,
+) -> Floats:
+    """Return the shape of the lowest penalized loss on some rows."""
     penalty = _penalty(len(start), smoothness)
 
     def objective(base: Floats) -> tuple[float, Floats]:
@@ -130,8 +127,8 @@ def _descended(
     few = chosen[:: max(1, -(-len(chosen) // CURVATURE_ROWS))]
     information = slope_products(*_task(with_shape(rows, start)), scores, few) / len(few)
     bend = information + penalty + FLOOR * np.eye(len(start))
-    base, _ = descended(objective, start, bend, max_iterations=MAX_ITERATIONS, tolerance=TOLERANCE)
-    return base, bend
+    base, _ = descended(objective, start, bend, max_iterations=max_iterations, tolerance=TOLERANCE)
+    return base
 
 
 def _penalty(size: int, smoothness: float) -> Floats:
