@@ -153,8 +153,9 @@ def posterior_interval(
 def beta_of(mean: Real, spread: Real) -> tuple[Real, Real]:
     """Return α and β of the Beta distribution with this mean and standard deviation.
 
-    >>> beta_of(0.25, 0.25)
-    (0.5, 1.5)
+    >>> alpha, beta = beta_of(0.25, 0.25)
+    >>> print(alpha, beta)
+    0.5 1.5
     """
     mean = np.minimum(np.maximum(mean, 1e-9), 1.0 - 1e-9)
     weight = np.maximum(mean * (1.0 - mean) / np.maximum(spread * spread, 1e-30) - 1.0, 1e-6)

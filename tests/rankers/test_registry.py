@@ -39,8 +39,8 @@ def test_a_ranker_is_printed_as_it_is_typed() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("ebrnk", "no ranker is called 'ebrnk'; did you mean ebrank? Known: bm25, "),
-        ("", "no ranker is called ''. Known: bm25, "),
+        ("ebrnk", "no ranker is called 'ebrnk'; did you mean ebrank? Known: auto, "),
+        ("", "no ranker is called ''. Known: auto, "),
         ("EBRank", "no ranker is called 'EBRank'; did you mean ebrank?"),
         ("ebrank:epsilom=3", "ebrank has no parameter 'epsilom'; did you mean epsilon? Known: "),
         ("ebrank:epsilon", "ebrank: epsilon needs a value, as in epsilon=20"),

@@ -46,7 +46,7 @@ WIDE = 92
         "ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank",
         "ebrank simulate --dataset ~/datasets/MQ2008/Fold1 --ranker bm25 --out run1",
         "ebrank simulate --dataset MQ2008 --ranker bm25 --ranker ebrank:epsilon=5",
-        "ebrank simulate --dataset MQ2008 --ranker ebrank --users cascade --click-rate 0.15",
+        "ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15",
         "ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json",
     ),
 )
