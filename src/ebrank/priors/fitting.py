@@ -48,6 +48,8 @@ WIDEST = 0.5
 """The log tells where a rank's standard error is below this part of its probability ..."""
 FEWEST = 50.0
 """... and as many impressions there are of items that were seen at other ranks as well."""
+FEWEST_ROWS = 100
+"""Fewer items than this tell nothing of a curve: their standard errors would be far too small."""
 
 
 def fit(
@@ -92,7 +94,7 @@ def _turn(
     if unseen is not None:
         beside = unseen, learner.scores(scored, unseen.features, threads)
     others |= policy.family.fit(rows, scores, beside, others)
-    if policy.learns_examination:
+    if policy.learns_examination and rows.count >= FEWEST_ROWS:
         own = policy.with_state(rows, training[1].valuation(curve), others)
         others |= examined(policy, own, scores, training[1], examination, others)
     return {**scored, **others}
