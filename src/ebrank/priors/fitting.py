@@ -94,7 +94,7 @@ def _turn(
     if unseen is not None:
         beside = unseen, learner.scores(scored, unseen.features, threads)
     others |= policy.family.fit(rows, scores, beside, others)
-    if policy.learns_examination and rows.count >= FEWEST_ROWS:
+    if policy.learns_examination:
         own = policy.with_state(rows, training[1].valuation(curve), others)
         others |= examined(policy, own, scores, training[1], examination, others)
     return {**scored, **others}
@@ -136,6 +136,8 @@ def examined(
     p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
     scale = rows.count / len(chosen)
     error, support = _errors(information * scale, first), support * scale
+    if rows.count < FEWEST_ROWS:
+        error[free] = 1.0
     sure = (error <= WIDEST * p) & (support >= FEWEST)
     sure[first] = True
     return {

@@ -19,6 +19,8 @@ from ebrank.service.store.sqlite import SqliteStore
 from tests.service.scenes import START, Clock, click, ids, items, play, settings
 from tests.service.store.blocking import run
 
+PAPERS = settings(ranking={"policy": "ebrank"})
+
 
 def test_the_shapes_that_are_pinned() -> None:
     async def scene(engine: Engine) -> None:
@@ -39,7 +41,7 @@ def test_the_shapes_that_are_pinned() -> None:
         assert clicked.weighted_clicks == pytest.approx(1 / p)
         assert clicked.relevance == pytest.approx((1 / p + 1) / (1 + 1 + 5))
 
-    play(scene)
+    play(scene, PAPERS)
 
 
 def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path) -> None:
@@ -66,7 +68,7 @@ def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path
             await engine.feedback(events)
             stats.record(expected.order, clicked)
 
-    play(scene, store=store)
+    play(scene, PAPERS, store=store)
     state = run(store.items.load("q"))
     np.testing.assert_array_equal(state.counts, stats.counts)
     run(store.close())
@@ -95,7 +97,7 @@ def test_explanations_are_the_librarys() -> None:
             assert item.exposure == stats.sums(Examination()).exposure[row]
             np.testing.assert_array_equal(item.interval, interval[row])
 
-    play(scene)
+    play(scene, PAPERS)
 
 
 def test_some_candidates_only_and_features_on_the_fly() -> None:
@@ -187,9 +189,9 @@ def test_users_are_hashed_in_the_log() -> None:
     assert "alice" not in users[0]
 
 
-def test_default_settings_are_the_librarys() -> None:
+def test_default_settings_have_nothing_to_tune() -> None:
     chosen = Settings()
-    assert policy.parse(chosen.ranking.policy) == EBRanker().policy
+    assert policy.parse(chosen.ranking.policy) == policy.make("auto")
     assert chosen.examination.examination() == Examination()
 
 

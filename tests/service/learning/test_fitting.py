@@ -75,7 +75,9 @@ def test_losses_are_means_over_the_judging_rows() -> None:
     active.state_ = linear_state(0.3, 0.2, intercept=-0.1)
     record = ModelRecord(1, 0.0, 1, None, None, activated=True)
     store.models.add(record, model_file.to_bytes(active))
-    fitted = fitted_on(store, TrainingJob(active=1, validation_share=0.4, examination=BELIEVED))
+    fitted = fitted_on(
+        store, TrainingJob(active=1, policy="ebrank", validation_share=0.4, examination=BELIEVED)
+    )
     assert fitted.document is not None
     new = model_file.from_bytes(fitted.document.encode(), "new")
     losses: dict[str, list[float]] = {"new": [], "old": []}
@@ -162,7 +164,7 @@ def test_a_query_whose_items_were_all_withdrawn_teaches_as_it_was() -> None:
 
 def test_a_tolerance_lets_a_model_be_a_little_worse() -> None:
     store = lived_in(20)
-    good = fitted_on(store, TrainingJob(active=0))
+    good = fitted_on(store, TrainingJob(active=0, policy="ebrank"))
     assert good.document is not None
     store.models.add(ModelRecord(1, 0.0, 1, None, None, activated=True), good.document.encode())
     strict = fitted_on(store, TrainingJob(active=1, policy="ebrank:ridge=10"))

@@ -118,8 +118,7 @@ def test_the_demo_keeps_where_to_listen_and_how_to_store_and_nothing_else() -> N
 def test_the_guide_tells_where_to_look() -> None:
     told = guide("http://127.0.0.1:8123")
     assert "http://127.0.0.1:8123/" in told
-    assert "ε = 150" in told  # which is not the default
-    assert "are 20 and `ips`" in told
+    assert "after 15 seconds" in told
 
 
 # --- users of a real server --------------------------------------------------------------------

@@ -1,12 +1,14 @@
 """The prior in use: a version, and the library's ranker that holds it.
 
-The file of a model says how to scale features, and which family, learner and evidence it learned
-with; those are followed. What only shapes the list, its bonus, is the server's own setting, and so
-is the examination curve.
+The file of a model says how to scale features, and which learner and evidence it learned with;
+those are followed. What only shapes the list, its bonus, is the server's own setting, and so is the
+configured examination curve. A model of another family than the settings name cannot be used: the
+server ranks untrained until the next run.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -20,6 +22,8 @@ from ebrank.priors.base import State
 from ebrank.ranker import EBRanker
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreError, StoreView
+
+log = logging.getLogger("ebrank.service")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,16 @@ def _served(document: bytes, name: str, untrained: EBRanker) -> EBRanker:
     """Return the ranker in a file, with what the server's settings say of lists."""
     own = untrained.policy
     learned = model_file.from_bytes(document, name, allow=own_parts(own))
+    theirs, ours = learned.policy.choices.family, own.choices.family
+    if theirs != ours:
+        log.warning(
+            "%s is of the family %s, ranking.policy of the family %s: its prior is not used, and "
+            "the next training replaces it",
+            name,
+            theirs,
+            ours,
+        )
+        return untrained
     bonus = {field.name: getattr(own.bonus, field.name) for field in fields(own.bonus)}  # type: ignore[arg-type]
     ranker = EBRanker(
         learned.policy.with_parameters(bonus=own.choices.bonus, part=own.choices.part, **bonus),

@@ -23,7 +23,6 @@ from itertools import count
 import numpy as np
 
 import ebrank
-from ebrank import policy as policies
 from ebrank.client import Client, ServiceError
 from ebrank.data.dataset import Dataset
 from ebrank.equations import relevance_probability
@@ -37,8 +36,6 @@ SEED = 1
 SCALE = 0.02  # about thirty queries
 PRESENT = 30  # candidates of a query at a time
 K = 10
-EPSILON = 150.0  # with 20, one in seven of the best items stays outside the top ten
-POLICY = f"ebrank:epsilon={EPSILON:g},estimator=exposure"
 SESSIONS_PER_SECOND = 100
 SESSIONS_PER_STEP = 10  # whose clicks are sent together
 SESSIONS_PER_ARRIVAL = 100  # one item a second
@@ -55,26 +52,21 @@ def demo_settings(given: Settings, folder: str) -> Settings:
         own,
         server=replace(given.server, access_log=False),
         store=replace(given.store, url=folder),
-        ranking=replace(own.ranking, k=K, policy=POLICY),
+        ranking=replace(own.ranking, k=K),
         features=replace(own.features, scaling="none"),  # the dataset's are scaled
-        training=replace(own.training, every_seconds=0.0, after_events=30_000),
+        training=replace(own.training, every_seconds=0.0, after_events=30_000, after_growth=0.0),
         insights=replace(own.insights, new_seconds=60.0, refresh_seconds=2.0),
     )
 
 
 def guide(address: str) -> str:
     """Return what to look at in the demo."""
-    usual = policies.parse(Settings().ranking.policy).values()
     return (
         f"Simulated users search and click. Open {address}/ and watch\n"
         "  - items that are new: one arrives every second. How soon is it shown?\n"
         "  - what trying them costs in clicks, and how many good ones it has found;\n"
         "  - the items of a query: stars are true relevance, known to users, not to the ranker;\n"
         "  - the first prior learned from clicks, after 15 seconds.\n"
-        f"It runs with ε = {EPSILON:g} and the estimator `exposure`, not with the defaults, which\n"
-        f"are {usual['epsilon']:g} and `{usual['estimator']}`: users click its best items so "
-        "often that\n"
-        "a lower ε leaves some good new ones outside the list; see docs/service.md, Choosing ε.\n"
         "Ctrl-C ends it all and leaves nothing behind."
     )
 

@@ -11,7 +11,6 @@ from ebrank.errors import DataError
 from ebrank.evidence.slots import ranks_of
 from ebrank.evidence.valuation import UNIT
 from ebrank.features import Scaling
-from ebrank.priors.fitting import FEWEST_ROWS
 from ebrank.ranker import EBRanker
 from ebrank.service.learning.fitting import gather
 from ebrank.service.learning.training import job
@@ -52,9 +51,6 @@ async def examined(store: StoreView, settings: Settings) -> list[ExaminedRank]:
     ranker = EBRanker(policies.make("auto"), examination=curve, scaling=scaling)
     ranker.fit(*table.part(scaling, table.seen))
     state = ranker.state_ or {}
-    if "examination" not in state:
-        shown = int(table.seen.sum())
-        raise DataError(f"{shown} items were shown; to learn the curve takes {FEWEST_ROWS}")
     configured = table.stats.valuation(curve).exposure * UNIT
     shown = table.stats.counts[:, 0].sum(axis=0)
     return [
