@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 import numpy as np
 
 from benchmarks.figure import Figure
 from ebrank.client import Client
+from ebrank.service.api import EventIn, RankResponse
 from ebrank.typing import Floats, Ints
 from tests.serving import serving
 
@@ -132,13 +134,11 @@ class Served:
         return np.array([int(item.id.removeprefix("item-")) for item in answer.items]), answer
 
     def learn(self, query: int, served: Ints, clicked: Ints, ticket: object) -> None:  # noqa: D102
-        if len(clicked):
-            self._client.feedback(
-                [
-                    {"ranking_id": ticket.ranking_id, "item": ticket.items[rank].id}  # type: ignore[attr-defined]
-                    for rank in clicked
-                ]
-            )
+        assert isinstance(ticket, RankResponse)
+        names = [ticket.items[rank].id for rank in clicked.tolist()]
+        events = [EventIn(uuid4().hex, ticket.ranking_id, name, "click") for name in names]
+        if events:
+            self._client.feedback(events)
 
     def _wait(self) -> None:
         """Let training finish: in a real shop, lists are further apart."""
