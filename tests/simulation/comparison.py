@@ -26,10 +26,6 @@ from tests.simulation.tiny import watched
 SEED = 3
 
 
-LISTS = 60.0
-"""What a query is expected to get; nobody here ranks by it but policies that plan."""
-
-
 @dataclass
 class Stepwise:
     """The compiled engine's parts, made to run one session at a time, in order of time."""
@@ -46,11 +42,17 @@ class Stepwise:
             self.world.relevance,
             stats_of(self.world, self.config.behaviors),
             self.config.believed or self.config.users.examination,
-            LISTS,
+            self.sessions / self.dataset.n_queries,
             self.key,
             threads=1,
         )
         self.learner = self.ranker.learner(self.trial)
+
+    @property
+    def sessions(self) -> int:
+        """How many there would be; fewer than model updates are no problem here."""
+        masked = self.dataset.n_rows - 5 * self.dataset.n_queries
+        return self.config.sessions or int(masked / self.config.entering_probability)
 
     def update(self) -> ScoreModel:
         """Learn from the sessions so far, and believe what was learned of examination."""

@@ -158,10 +158,10 @@ def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
 @pytest.mark.parametrize("text", ["auto", "auto:bonus=draw"])
 def test_whole_run_in_which_the_curve_is_learned(text: str) -> None:
     """The log is long enough to tell: what was counted under the mistaken curve is revalued."""
-    data = tiny(seed=7, sizes=[8] * 6)
+    data = tiny(seed=7, sizes=[8] * 60)
     config = SimulationConfig(
-        updates=3,
-        sessions=400,
+        updates=2,
+        sessions=1500,
         list_length=3,
         users=PositionBased(Examination(severity=0.3)),
         believed=Examination(severity=2.0),
