@@ -207,4 +207,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     for figure in figures(parser.parse_args().seeds):
-        print(f"{figure.what}: {figure.measured}, target {figure.target}, met: {figure.met}", flush=True)
+        print(
+            f"{figure.what}: {figure.measured}, target {figure.target}, met: {figure.met}",
+            flush=True,
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file; whoever reads it meanwhile, or after a crash, sees the old one or the new.
+    """Write a file; readers see the old one or the new, even after a crash.
 
     It has the permissions any new file has, and is on disk when this returns.
     """

@@ -36,7 +36,7 @@ class Retries:
     Attributes:
         attempts: requests in all; 1 never asks again.
         first: seconds before the second one.
-        longest: no pause is longer; if the server asks for more, the error is told at once.
+        longest: the longest pause; if the server asks for more, the error is raised at once.
     """
 
     attempts: int = 4

@@ -1,4 +1,4 @@
-"""What a learner hands to whoever makes lists: two numbers per item and a formula.
+"""What lists are made from: two numbers per item, and a formula.
 
 Between two updates of a model an item's score depends on the two numbers the model gave it and on
 the behavior of users towards it; `ebrank.formula` says how.

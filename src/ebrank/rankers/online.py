@@ -55,7 +55,7 @@ class LoggingModel(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnlineModel(ScoreModel):
-    """A logging model; whoever runs its sessions appends what they taught to `lessons`."""
+    """A logging model; its sessions append what they taught to `lessons`."""
 
     linear: LoggingModel
     lessons: list[Lesson] = field(default_factory=list)

@@ -55,7 +55,7 @@ class PairCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlockModel(ScoreModel):
-    """Blocks of items; whoever runs its sessions goes on comparing them."""
+    """Blocks of items, which its sessions go on comparing."""
 
     pairs: PairCounts
     delta: float

@@ -278,3 +278,46 @@ def test_a_result_that_learned_nothing_makes_no_version() -> None:
         assert (await engine.models()).models == []
 
     play(scene)
+
+
+def test_runs_grow_rarer_as_more_is_known() -> None:
+    clock = Clock()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
+        needed = []
+        for run_number in range(4):
+            needed.append(engine._training.out().next_events)
+            for event in range(needed[-1] or 0):
+                answer = await engine.rank(RankRequest("q"))
+                await engine.feedback([click(f"{run_number}-{event}", answer.ranking_id, "a")])
+            assert engine._training.due()
+            await trained(engine)
+        assert needed == [4, 4, 4, 6]  # four, or half of those before: 4, 8, 12
+
+    chosen = settings(training={"every_seconds": 0, "after_events": 4, "after_growth": 0.5})
+    play(scene, chosen, clock=clock)
+
+
+def test_a_model_of_another_family_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore()
+
+    async def auto(engine: Engine) -> None:
+        await lived(engine)
+        await trained(engine)
+        assert (await engine.models()).active == 1
+
+    async def papers(engine: Engine) -> None:
+        assert "model 1 of the store is of the family shape" in caplog.text
+        view = await engine.query("q0")
+        assert all(item.prior == pytest.approx(1 / 6) for item in view.items)
+        await trained(engine)
+        assert (await engine.models()).active == 2
+        view = await engine.query("q0")
+        assert len({item.prior for item in view.items}) > 1
+
+    play(auto, QUICK, store=store)
+    chosen = settings(
+        ranking={"policy": "ebrank"}, training={"every_seconds": 0, "after_events": 0}
+    )
+    play(papers, chosen, store=store)

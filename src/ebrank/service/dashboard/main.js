@@ -95,7 +95,7 @@ async function askForToken(problem) {
   tokenButton.hidden = false;
   const changed = await tokenEntered(token.get() === null ? null : complaint(problem));
   asking = false;
-  // Whoever says no is left in peace: the button in the bar asks again.
+  // After a no, nothing asks again but the button in the bar.
   if (changed) setTimeout(refresh);
   else view = null;
 }

@@ -35,7 +35,7 @@ function heading([name, kind, label]) {
 
 function trainButton({ running }) {
   const words = running ? "Training …" : "Train now";
-  // Not `disabled`: the browser would take the focus away from whoever has just pressed it.
+  // Not `disabled`: the browser would take the focus away from the button just pressed.
   return h("button", { type: "button", "data-action": "train", "aria-disabled": running ? "true" : null }, words);
 }
 

@@ -33,7 +33,7 @@ export function newAgainstOld({ insights, minutes }, width) {
 }
 
 function allNew({ new_seconds: seconds, now, first_item: first }) {
-  const minute = 60 * Math.ceil((first + seconds) / 60); // the first that is told, when it is ten seconds old
+  const minute = 60 * Math.ceil((first + seconds) / 60); // the first that is shown, when it is ten seconds old
   return `At first all items are new. Their share can be told in ${duration(Math.max(1, minute + 10 - now))}.`;
 }
 
