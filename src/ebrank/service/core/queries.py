@@ -296,12 +296,12 @@ class Queries:
         if now >= self._usual_until:
             self._usual, self._usual_until = self._pace(now), now + PACE_SECONDS
         lists, age, past = self._usual
-        expected = USUAL_LISTS
+        own, expected = live.lists, USUAL_LISTS
         if lists > 0.0 and age > 0.0:
-            own = live.age(now)
-            rate = (KNOWN + live.lists) / (KNOWN * age / lists + own)
-            expected = max(rate * min(period, max(own, past)), USUAL_LISTS)
-        renewal = live.arrivals / max(live.lists * len(live.candidates), 1)
+            since = live.age(now)
+            rate = (KNOWN + own) / (KNOWN * age / lists + since)
+            expected = max(rate * min(period, max(since, past)), USUAL_LISTS)
+        renewal = live.arrivals / max(own * len(live.candidates), 1)
         return 1.0 / (1.0 / expected + LISTS_AHEAD * renewal)
 
     def _pace(self, now: float) -> tuple[float, float, float]:
