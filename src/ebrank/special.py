@@ -21,6 +21,7 @@ Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 LOG_TWO = 0.6931471805599453
+LOG2_E = 1.4426950408889634
 ROUNDER = 1.5 * 2.0**52
 """What is added to a number to round it: the sum has no bits for a fraction."""
 LOWEST_EXPONENT = -700.0
@@ -69,7 +70,7 @@ def exp_below_one(x: float) -> float:
     >>> print(f"{exp_below_one(-1.0):.10f}")
     0.3678794412
     """
-    y = max(x, LOWEST_EXPONENT) / LOG_TWO
+    y = max(x, LOWEST_EXPONENT) * LOG2_E
     rounded = y + ROUNDER
     r = (y - (rounded - ROUNDER)) * LOG_TWO
     n = np.float64(rounded).view(np.int64) + np.int64(1023)

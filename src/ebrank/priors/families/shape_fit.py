@@ -38,7 +38,7 @@ from ebrank.typing import Floats, Ints
 
 SMOOTHNESSES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 SIZE_PENALTY = 1e-6
-MOST_ROWS = 65_536
+MOST_ROWS = 32_768
 CURVATURE_ROWS = 2048
 BLOCK = 2048
 FLOOR = 1e-6

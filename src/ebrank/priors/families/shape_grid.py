@@ -79,10 +79,9 @@ def write_posterior(
         out[g] += clicks * learned[logarithm + g]
     for slot in range(slots):
         passed = passed_at(slot, counts, slots, behaviors, table)
-        if passed > 0.0:
-            row = HEAD + (PASSED + slot) * size
-            for g in range(size):
-                out[g] += passed * learned[row + g]
+        row = HEAD + (PASSED + slot) * size
+        for g in range(size):  # without asking if it was passed at all, which nobody can predict
+            out[g] += passed * learned[row + g]
     top = -np.inf
     for g in range(size):
         top = max(top, out[g])
@@ -131,8 +130,9 @@ def on_the_grid(
         mass += weight
         mean += weight * relevance
         square += weight * relevance * relevance
-        place += weight * g
-        places += weight * (g * g)
+        node = float(g)
+        place += weight * node
+        places += weight * node * node
     mean, square, place, places = mean / mass, square / mass, place / mass, places / mass
     spread = np.sqrt(max(square - mean * mean, 0.0))
     if places - place * place >= NARROW:
