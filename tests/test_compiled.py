@@ -119,6 +119,7 @@ def result():
         assert folder.load("script").result() == [2, 1]
 
 
+@pytest.mark.slow
 def test_another_processor_has_machine_code_of_its_own(folder: Folder, cache: Path) -> None:
     folder.write({"helper": HELPER, "script": SCRIPT})
     assert run(folder, "script") == [12, 0]
@@ -167,6 +168,7 @@ def test_each_signature_has_an_index_of_its_own(folder: Folder, cache: Path) -> 
     assert len(list(cache.rglob("*.nbi"))) == len(machine_code(cache)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_processes_may_compile_at_once(folder: Folder) -> None:
     text = """
@@ -291,6 +293,7 @@ def test_lambdas_and_closures_have_machine_code_of_their_own(folder: Folder) -> 
     assert again.DOWN.compiled.cache_hits == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_so_they_have_in_other_processes(folder: Folder) -> None:
     folder.write({"helper": HELPER, "script": FORMULAS})
@@ -332,6 +335,7 @@ for rate in map(float, sys.argv[1:]):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_code_from_disk_calls_its_own_functions_not_namesakes(folder: Folder) -> None:
     line = "        s = s * 1.{i:03} + math.sin(x + {i}) if s < {i} else s / {i} - x"
@@ -399,6 +403,7 @@ def formula_texts(draw: st.DrawFn) -> tuple[str, str]:
     return f"Formula(lambda {argument}: {body})", constant
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(formula_texts(), min_size=2, max_size=3), CONSTANTS)
 def test_any_formulas_beside_each_other_agree_with_their_plain_forms(

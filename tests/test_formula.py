@@ -77,6 +77,7 @@ def compositions(draw: st.DrawFn) -> Composition:
     return Composition(Formula(body(), *parameters, given=given), parameters, "\n".join(texts))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(compositions(), st.integers(0, 99))
 def test_a_composed_formula_compiles_to_what_plain_python_computes(

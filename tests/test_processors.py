@@ -11,6 +11,8 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Outcomes: TypeAlias = tuple[dict[str, object], dict[str, object]]
 
 CODE = """

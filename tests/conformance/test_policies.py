@@ -44,7 +44,15 @@ POLICIES = [
     ),
     policies.parse("auto:examination=given"),
 ]
-every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
+QUICK = {"ebrank", "ebrank:estimator=exposure", "ebrank:bonus=draw", "auto", "auto:part=prior"}
+"""Those of the fast lane; each of the others takes seconds to compile."""
+every_policy = pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, id=str(policy), marks=() if str(policy) in QUICK else pytest.mark.slow)
+        for policy in POLICIES
+    ],
+)
 
 
 @every_policy

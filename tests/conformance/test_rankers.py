@@ -32,7 +32,13 @@ CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
 SETTINGS = [text for text in variants() if ":" not in text or ":features=" in text]
 
 every_setting = pytest.mark.parametrize("text", SETTINGS)
-every_variant = pytest.mark.parametrize("text", variants())
+every_variant = pytest.mark.parametrize(
+    "text",
+    [
+        text if text in SETTINGS else pytest.param(text, marks=pytest.mark.slow)
+        for text in variants()
+    ],
+)
 
 
 def run(text: str, data: Dataset, seed: int = 1, threads: int | None = 1) -> TrialResult:

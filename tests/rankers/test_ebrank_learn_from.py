@@ -64,6 +64,7 @@ def test_clicks_on_test_queries_teach_only_if_told_to(text: str, teach: bool) ->
     assert (before.a.tolist() != after.a.tolist()) is teach
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["ebrank:learn_from=all", "auto:learn_from=all"])
 def test_it_keeps_the_rules(text: str) -> None:
     check_ranker(registry.parse(text), learns_from_test=True)

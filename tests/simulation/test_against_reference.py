@@ -155,6 +155,7 @@ def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
     assert_whole_run_agrees(text, config, tiny(seed=8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["auto", "auto:bonus=draw"])
 def test_whole_run_in_which_the_curve_is_learned(text: str) -> None:
     """The log is long enough to tell: what was counted under the mistaken curve is revalued."""

@@ -78,6 +78,7 @@ def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path:
     assert calls[-1][1] == calls[-1][2]
 
 
+@pytest.mark.slow
 def test_what_is_found_finished_is_no_progress(dataset: Dataset, tmp_path: Path) -> None:
     def watched(trials: int, folder: str) -> list[tuple[str, int, int]]:
         calls: list[tuple[str, int, int]] = []
@@ -95,6 +96,7 @@ def test_what_is_found_finished_is_no_progress(dataset: Dataset, tmp_path: Path)
     assert steps <= {after[1] - before[1] for before, after in pairwise(both)}, "a leap"
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_what_is_finished(dataset: Dataset, tmp_path: Path) -> None:
     def stop(what: str, done: int, total: int) -> None:
         if done > total / 2:

@@ -145,12 +145,14 @@ def check(case: Case, mean: float, spread: float, loss: float) -> None:
     assert np.isfinite(slope)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_errors_for_ordinary_priors(seed: int) -> None:
     check(some_case(seed, (0.05, 1000), (0.05, 1000)), mean=1e-6, spread=1e-5, loss=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_errors_for_all_priors_that_a_score_can_give(seed: int) -> None:

@@ -63,6 +63,7 @@ def log_weights(behavior: BehaviorStats, p: Floats, scores: Floats, base: Floats
 # --- the shape -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_slope_by_the_shape_by_finite_differences() -> None:
     base = np.random.default_rng(3).normal(size=SIZE)
     rows, scores = rows_of(base=base)

@@ -149,6 +149,7 @@ def some_case(seed: int, most: float = 1e5) -> Case:
 # --- mean and spread -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.integers(0, 10**6))
 def test_mean_and_spread_for_any_evidence(seed: int) -> None:

@@ -8,6 +8,7 @@ from ebrank.experiments.framework.outcome import Cell
 from ebrank.experiments.framework.runner import FinishedDataset
 
 
+@pytest.mark.slow
 def test_predictions_beside_what_came_of_them(finished: FinishedDataset) -> None:
     outcome = finished.outcomes["calibration"]
     (figure,), (table,) = outcome.figures, outcome.tables
