@@ -38,7 +38,7 @@ def map_blocks(
         return [work(start, min(start + block, total)) for start in starts]
     results: dict[int, T] = {}
     errors: dict[int, BaseException] = {}
-    waiting = iter(starts)  # shared: whoever is free takes the next block
+    waiting = iter(starts)  # shared: a free thread takes the next block
 
     def take_blocks() -> None:
         for start in waiting:

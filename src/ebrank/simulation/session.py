@@ -76,7 +76,7 @@ def show(
     """Show the first `length` rows to the next user of query q; return the list's NDCG.
 
     `key` is that of the users stream. Writes what was clicked, where users are believed to look,
-    and adds to the counts. NO_OUTCOME is returned where users did what is no behavior.
+    and adds to the counts. Returns NO_OUTCOME if users did something that is not a behavior.
     """
     first, s = world.pointers[q], world.sessions_done[q]
     user = streams.child(streams.child(key, q), s)

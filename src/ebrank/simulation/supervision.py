@@ -1,7 +1,7 @@
 """A learner under supervision: what it hands over is checked before compiled code reads it.
 
 Kernels index a model's arrays without looking at their lengths, so a model with too few scores
-would be read beyond its end. A ranker from elsewhere that fails is told of by its name; one of
+would be read beyond its end. If a ranker from elsewhere fails, the error names it; one of
 ebrank's own that fails has a bug, and its error is left as it is.
 
 Every score must be a finite number: NaN is neither above nor below any other. Nobody can try a

@@ -55,7 +55,7 @@ def build(marks: Ints, winners: SmallInts, size: int) -> None:
 def put(marks: Ints, winners: SmallInts, size: int, place: int, value: int) -> None:
     """Give the leaf in a place a new mark and play its matches again.
 
-    The other side of every match is known beforehand and loaded whoever wins, so that no load waits
+    The other side of every match is known beforehand and loaded in any case, so that no load waits
     for another. A rival on the left wins a tie too: its mark counts as one higher.
     """
     node = size + place

@@ -1,4 +1,4 @@
-"""What every user model must do, whoever its users are."""
+"""What every user model must do."""
 
 from __future__ import annotations
 
