@@ -183,6 +183,40 @@ def test_chores_are_done_by_the_clock_and_outlive_trouble(
     assert "the disk is full" in caplog.text
 
 
+def test_a_chore_that_raises_anything_goes_on_and_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    turns: list[int] = []
+    failures: dict[int, Exception] = {
+        0: RuntimeError("a bug"),
+        1: RuntimeError("a bug"),
+        2: StoreError("the disk is full"),
+        3: RuntimeError("a bug"),
+        5: RuntimeError("a bug"),  # it went well in between
+    }
+
+    async def chore() -> None:
+        turns.append(len(turns))
+        if turns[-1] in failures:
+            raise failures[turns[-1]]
+
+    async def scene() -> None:
+        clock = Clock()
+        chores = Housekeeping(clock, tick=0.001)
+        chores.add(1.0, chore)
+        while len(turns) < 7:
+            clock.now += 1.0
+            await asyncio.sleep(0.002)
+        await chores.close()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(asyncio.wait_for(scene(), timeout=10))
+    said = [record.message for record in caplog.records]
+    bug = "a chore failed; it is tried again"
+    assert said == [bug, "the disk is full", bug]
+    assert caplog.text.count("RuntimeError: a bug") == 2
+
+
 def test_the_engine_rolls_up_saves_and_trains_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "TICK_SECONDS", 0.01)
     clock, store = Clock(), MemoryStore()

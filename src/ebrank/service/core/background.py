@@ -96,7 +96,11 @@ class Flusher:
 
 
 class Housekeeping:
-    """Chores, each done again and again at its interval, until closed."""
+    """Chores, each done again and again at its interval, until closed.
+
+    A chore that fails is done again at its next turn, whatever it raised. The log says so once for
+    each kind of failure, and again if it comes back after a turn that went well.
+    """
 
     def __init__(self, timer: Callable[[], float], tick: float = TICK_SECONDS) -> None:
         """Take a timer that never jumps, such as `time.monotonic`."""
@@ -117,12 +121,25 @@ class Housekeeping:
         self._chores = []
 
     async def _repeat(self, seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
-        last = self._timer()
+        last, said = self._timer(), set[type[Exception]]()
         while True:
             await asyncio.sleep(min(self._tick, seconds))
-            if self._timer() - last >= seconds:
-                last = self._timer()
-                try:
-                    await chore()
-                except StoreError as problem:  # requests fail too; the next time may do
-                    log.warning("%s", problem)
+            if self._timer() - last < seconds:
+                continue
+            last = self._timer()
+            try:
+                await chore()
+            except Exception as problem:
+                if type(problem) not in said:
+                    _say(problem)
+                said.add(type(problem))
+            else:
+                said.clear()
+
+
+def _say(problem: Exception) -> None:
+    """Log a chore's failure: a store's in its own words, for requests fail too; a bug in full."""
+    if isinstance(problem, StoreError):
+        log.warning("%s", problem)
+    else:
+        log.error("a chore failed; it is tried again", exc_info=problem)
