@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and files that their owner alone may read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import secrets
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file; readers see the old one or the new, even after a crash.
 
-    It has the permissions any new file has, and is on disk when this returns.
+    It has the permissions any new file has unless it is private, and is on disk when this returns.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with temporary.open("xb") as file:
+        if private:
+            make_private_file(temporary)
+        with temporary.open("wb" if private else "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -22,3 +24,23 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that its owner alone may read, whatever the umask; it must be new."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(file, 0o600)
+    finally:
+        os.close(file)
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder that its owner alone may enter, and those above it; it may be there already."""
+    try:
+        path.mkdir(0o700, parents=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    else:
+        path.chmod(0o700)

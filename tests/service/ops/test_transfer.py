@@ -12,14 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from ebrank.errors import DataError
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core.chooser import hashed
+from ebrank.service.core.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer import exporting, importing, tables
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.ops.transfer.importing import import_store
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.settings import Settings
+from ebrank.service.store import open as open_store
+from ebrank.service.store.base import SALT, Store, StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, Minute, ModelRecord
+from ebrank.service.store.records import EventEntry, Minute, ModelRecord, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill, new_items
 from tests.service.store.blocking import run
@@ -74,6 +79,36 @@ def test_an_export_is_replayed_like_its_store(store: SqliteStore, folder: Path) 
     assert run(Exported(folder).log.ranking("r3")) == run(store.log.ranking("r3"))
     assert run(Exported(folder).log.ranking("r1")) is None
     assert (report.queries, report.items, report.rankings, report.events) == (2, 5, 1, 4)
+
+
+def test_names_of_users_cannot_be_found_from_an_export(tmp_path: Path) -> None:
+    """Whoever has the export may hash all names there are: it holds no salt to do it with."""
+
+    async def session() -> tuple[str, str]:
+        async with open_store(str(tmp_path / "store")) as store:
+            engine = await Engine.open(store, Settings())
+            await engine.put_items("tea", [ItemIn("green", [1.0])])
+            await engine.rank(RankRequest("tea", user="ada@example.org"))
+            await engine.close()
+            await export(store, tmp_path / "export")
+            salt = await store.meta.get(SALT)
+        assert salt is not None
+        for path in (tmp_path / "export").iterdir():
+            assert salt.encode() not in path.read_bytes(), path.name
+        exported = Exported(tmp_path / "export")
+        assert SALT not in await exported.meta.all()
+        [entry] = [entry async for entry in exported.log.entries()]
+        assert isinstance(entry, RankingEntry)
+        assert entry.user == hashed("ada@example.org", salt)
+        await import_store(exported, str(tmp_path / "copy"))
+        async with open_store(str(tmp_path / "copy")) as copy:
+            await (await Engine.open(copy, Settings())).close()
+            fresh = await copy.meta.get(SALT)
+        assert fresh is not None
+        return salt, fresh
+
+    salt, fresh = run(session())
+    assert salt != fresh, "a user who comes back is another one"
 
 
 def test_a_row_holds_what_was_logged(store: SqliteStore, folder: Path) -> None:

@@ -45,14 +45,14 @@ from ebrank.service.learning.models import Model, warm_up
 from ebrank.service.learning.training import Training
 from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.base import SALT, Store, StoreError
 from ebrank.service.store.records import RankingEntry
 from ebrank.settings import SettingsError
 
 SAVE_SECONDS = 5.0
 TOLERATED_SECONDS = 5.0
 """Clocks are set right by less than this all the time: no reason to warn."""
-SALT, CHECKED, BEHAVIORS = "salt", "checked", "behaviors"
+CHECKED, BEHAVIORS = "checked", "behaviors"
 HOUR = 3600.0
 
 log = logging.getLogger("ebrank.service")

@@ -40,6 +40,9 @@ and is not changed. `new`: to write; there must be none, and none appears before
 Progress: TypeAlias = Callable[[int, int], None]
 """Takes how much is done, and of how much."""
 
+SALT = "salt"
+"""The setting that users' names are hashed with. It never leaves a store but in a backup."""
+
 
 class StoreError(EBRankError):
     """The store cannot do what it was asked: names the file and the remedy. Nothing was changed."""

@@ -1,8 +1,10 @@
-"""What was made or renamed is on disk under its name: its folder is flushed after it."""
+"""What was made or renamed is on disk under its name, and private to whoever made it."""
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,54 @@ def test_a_store_a_backup_and_an_import_have_their_names_on_disk(
         assert "imported" in flushed[tmp_path]
 
     run(session())
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """Return the permissions of a folder, as `.`, and of what is in it."""
+    found = {one.name: one.stat().st_mode & 0o777 for one in folder.iterdir()}
+    return {".": folder.stat().st_mode & 0o777, **found}
+
+
+def test_store_backup_export_and_import_are_private_whatever_the_umask(
+    tmp_path: Path, umask: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def session() -> None:
+        async with open(str(tmp_path / "store")) as store:
+            await fill(store)
+            await store.backup(tmp_path / "copies" / "copy.db")
+            await export(store, tmp_path / "exported")
+            found = modes(tmp_path / "store")
+            assert found.keys() == {".", "lock", "log.db", "log.db-wal", "log.db-shm"}
+            assert found == {name: 0o700 if name == "." else 0o600 for name in found}
+        await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
+
+    run(session())
+    assert modes(tmp_path / "copies") == {".": 0o700, "copy.db": 0o600}
+    for folder in ("exported", "imported"):
+        found = modes(tmp_path / folder)
+        assert found == {name: 0o700 if name == "." else 0o600 for name in found}
+    assert "access" not in caplog.text
+
+
+def test_a_store_that_others_may_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def session() -> None:
+        async with open(str(tmp_path / "store")):
+            pass
+
+    run(session())
+    (tmp_path / "store").chmod(0o755)
+    (tmp_path / "store" / "log.db").chmod(0o640)
+    with caplog.at_level(logging.WARNING):
+        run(session())
+    [record] = caplog.records
+    assert "store has mode 755, log.db has mode 640" in record.getMessage()
+    assert f"chmod -R go= {tmp_path / 'store'}" in record.getMessage()

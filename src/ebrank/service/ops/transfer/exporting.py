@@ -1,6 +1,9 @@
 """`ebrank export`: a store as a folder of Parquet files.
 
 The manifest is written last, so a folder without one is an export that did not finish.
+
+An export holds hashes of users' names but not the store's salt, without which nobody can tell whose
+they are, not even by trying all names. Its owner alone may read it.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ebrank.files import write_whole
+from ebrank.files import make_private_file, make_private_folder, write_whole
 from ebrank.service.ops.transfer import tables
-from ebrank.service.store.base import Progress, StoreError, StoreView
+from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
 from ebrank.service.store.records import RankingEntry
 
 ROWS_AT_ONCE = 10_000
@@ -28,6 +31,7 @@ class _ParquetFile:
         self._arrow = tables.arrow()
         self._schema = tables.schema(name)
         path = folder / f"{name}.parquet"
+        make_private_file(path)
         self._file = self._arrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: list[tables.Row] = []
         self.count = 0
@@ -77,9 +81,8 @@ async def export(
             document = await store.models.document(record.version)
             out["models"].add(asdict(record) | {"document": document})
     counts = {name: table.count for name, table in out.items()}
-    write_whole(
-        path / tables.MANIFEST, json.dumps(await _manifest(store, counts), indent=2).encode()
-    )
+    manifest = json.dumps(await _manifest(store, counts), indent=2)
+    write_whole(path / tables.MANIFEST, manifest.encode(), private=True)
     return counts
 
 
@@ -97,19 +100,21 @@ async def _log_rows(
 
 
 async def _manifest(store: StoreView, counts: dict[str, int]) -> dict[str, Any]:
+    settings = await store.meta.all()
+    settings.pop(SALT, None)
     return {
         "format": tables.FORMAT,
         "version": tables.VERSION,
         "last_time": await store.log.last_time(),
         "active_model": await store.models.active(),
-        "settings": await store.meta.all(),
+        "settings": settings,
         "rows": counts,
     }
 
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         occupied = any(folder.iterdir())
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"{folder}: a file, not a folder. Name a new folder.") from None

@@ -12,6 +12,7 @@ import secrets
 import sqlite3
 from pathlib import Path
 
+from ebrank.files import make_private_file, make_private_folder
 from ebrank.service.store.base import Progress, StoreError
 from ebrank.service.store.sqlite.database import connect, explained
 from ebrank.service.store.sqlite.folder import NAME, flush_folder
@@ -27,6 +28,7 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
     place = _place(target)
     building = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
+        make_private_file(building)
         with explained(source):
             _copy(source, building, progress)
         with building.open("rb") as file:
@@ -64,7 +66,7 @@ def _place(target: Path) -> Path:
     if place.exists():
         raise StoreError(f"{place}: exists already. Name a new file or folder.")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(place.parent)
     except OSError as problem:
         raise StoreError(f"{place.parent}: cannot be made: {problem.strerror}.") from None
     return place

@@ -1,17 +1,25 @@
 """The folder of a store: made, owned by one server, and on disk under its name.
 
 Flushing a file says nothing of its name: names are on disk when their folder is.
+
+A store knows who searched for what, so its owner alone may read it. SQLite gives the files beside a
+database the permissions of the database.
 """
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 
+from ebrank.files import make_private_file, make_private_folder
 from ebrank.service.store.base import StoreError
 
-NAME = "log.db"
+NAME, LOCK = "log.db", "lock"
+
+log = logging.getLogger("ebrank.service")
 
 
 def database_of(path: Path) -> Path:
@@ -28,23 +36,55 @@ def made(folder: Path) -> Path:
     """Return the database of a store; its folder is made if there is none."""
     try:
         make_folder(folder)
-        foreign = [one.name for one in folder.iterdir() if not one.name.startswith((NAME, "lock"))]
+        foreign = [one.name for one in folder.iterdir() if not one.name.startswith((NAME, LOCK))]
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"{folder}: a file, not a folder. Name a folder for the store.") from None
     except OSError as problem:
-        raise StoreError(f"{folder}: {problem.strerror}. Name another folder.") from problem
+        raise _unusable(folder, problem) from problem
     if foreign and not (folder / NAME).exists():
         raise StoreError(
             f"{folder}: no store, and not empty (it holds {sorted(foreign)[0]}). "
             "Name a new folder, or one that was served."
         )
+    try:
+        return _private(folder)
+    except OSError as problem:
+        raise _unusable(folder, problem) from problem
+
+
+def _unusable(folder: Path, problem: OSError) -> StoreError:
+    return StoreError(f"{folder}: {problem.strerror}. Name another folder.")
+
+
+def _private(folder: Path) -> Path:
+    """Return the database of a folder, made for its owner alone; warn if others may read it."""
+    for name in (NAME, LOCK):
+        with suppress(FileExistsError):
+            make_private_file(folder / name)
+    modes = {one.name: _mode(one) for one in (folder, *folder.iterdir())}
+    loose = ", ".join(f"{name} has mode {mode:o}" for name, mode in modes.items() if mode & 0o077)
+    if loose:
+        log.warning(
+            "%s: other users of this machine may have access (%s). Run `chmod -R go= %s`",
+            folder,
+            loose,
+            folder,
+        )
     return folder / NAME
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of a file, none if it has just gone."""
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return 0
 
 
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, as far as there are none, and put their names on disk."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     for one in reversed(missing):
         flush_folder(one.parent)
 
@@ -63,7 +103,7 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as problem:
             raise StoreError(
                 f"{problem.filename}: {problem.strerror}. Make it writable for this user."
