@@ -90,7 +90,7 @@ def test_features_sent_again_with_a_rank_are_not_written_again() -> None:
             ItemIn("b", {"x": 2.0, "y": 3.5}),
             ItemIn("c", {"x": 0.0}),
         ]
-        await engine.rank(RankRequest("q", items=changed))
+        await engine.rank(RankRequest("q", items=list(changed)))
         assert store.puts == 2
         state = await store.items.load("q")
         assert state is not None
