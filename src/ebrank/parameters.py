@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeGuard
+from weakref import WeakKeyDictionary
 
 from ebrank.errors import ParameterError
 
@@ -136,8 +137,17 @@ def param(
     )
 
 
-def declared(owner: type) -> Iterator[Parameter]:
-    """Yield the parameters that a class declares."""
+def declared(owner: type) -> tuple[Parameter, ...]:
+    """Return the parameters that a class declares."""
+    if owner not in _DECLARED:
+        _DECLARED[owner] = tuple(_fields(owner))
+    return _DECLARED[owner]
+
+
+_DECLARED: WeakKeyDictionary[type, tuple[Parameter, ...]] = WeakKeyDictionary()
+
+
+def _fields(owner: type) -> Iterator[Parameter]:
     if not dataclasses.is_dataclass(owner):
         raise ParameterError(f"{owner.__name__} needs the decorator @dataclass(frozen=True)")
     for field in dataclasses.fields(owner):

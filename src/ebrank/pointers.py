@@ -67,13 +67,29 @@ def score_at(
     Numba takes some ten microseconds to look at a function that it is handed, and none to look at
     a number. The caller keeps the function alive.
     """
+    return types.float64(types.intp, arguments), _calling(ir.DoubleType())
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def loss_at(
+    typing_context: Any,  # noqa: ANN401
+    address: Any,  # noqa: ANN401
+    arguments: Any,  # noqa: ANN401
+) -> tuple[Any, Callable[..., Any]]:
+    """Call the compiled loss at an address in the same way (`ebrank.formula.COUNTS_LOSS`)."""
+    return types.void(types.intp, arguments), _calling(ir.VoidType())
+
+
+def _calling(result: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """Return what generates the call of a function by its address."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ANN401
         values = cgutils.unpack_tuple(builder, given[1])
-        kind = ir.FunctionType(ir.DoubleType(), [value.type for value in values])
-        return builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
+        kind = ir.FunctionType(result, [value.type for value in values])
+        called = builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
+        return context.get_dummy_value() if result == ir.VoidType() else called
 
-    return types.float64(types.intp, arguments), generate
+    return generate
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]

@@ -1,19 +1,19 @@
-"""The family's loss over many rows, compiled; the loss itself is handed over as a function."""
+"""The family's loss over many rows, compiled; the loss itself is handed over by its address."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.pointers import pointer_to
-from ebrank.typing import Bools, Compiled, Floats, Ints
+from ebrank.pointers import loss_at, pointer_to
+from ebrank.typing import Bools, Floats, Ints
 
 
 @kernel
 def write_losses(
     evidence: Floats,
     included: Bools,
-    loss: Compiled,
+    loss: int,
     table: Ints,
     slots: int,
     behaviors: int,
@@ -26,16 +26,9 @@ def write_losses(
 ) -> None:
     """Write the loss and the slope of each included row among start..stop."""
     out = np.empty(2)
+    shared = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     for i in range(start, stop):
         if included[i]:
-            loss(
-                scores[i],
-                pointer_to(evidence, i),
-                slots,
-                behaviors,
-                pointer_to(table, 0),
-                pointer_to(parameters, 0),
-                pointer_to(out, 0),
-            )
+            loss_at(loss, (scores[i], pointer_to(evidence, i), slots, behaviors, *shared))
             losses[i] = out[0]
             slopes[i] = out[1]

@@ -73,12 +73,12 @@ class Rows:
         return replace(self, included=read_only(self.included & chosen))
 
     @property
-    def task(self) -> tuple[Floats, Bools, Any, Ints, int, int, Floats]:
-        """What kernels take to compute losses."""
+    def task(self) -> tuple[Floats, Bools, int, Ints, int, int, Floats]:
+        """What kernels take to compute losses, the loss by its address: it must outlive them."""
         return (
             self.evidence,
             self.included,
-            self.loss,
+            self.loss.address,
             self.table,
             self.slots,
             self.behaviors,

@@ -99,7 +99,7 @@ class Ranker(Configured):
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield the parameters it has."""
-        return declared(type(self))
+        return iter(declared(type(self)))
 
     def value(self, name: str) -> Any:  # noqa: ANN401 (of the parameter's type)
         """Return the value of a parameter; None if there is no such parameter."""

@@ -111,29 +111,49 @@ class Linear(Learner):
         """Return the fit under the ridge that validation rows prefer.
 
         Where a neighbor's optimum lies is guessed first: while none is better, the choice costs
-        three passes over the validation rows.
+        one pass over the validation rows.
         """
         from ebrank.priors.learners.minimization import curvature_at, moved, row_losses
 
         fitted = self._fitted(rows, None, theta, ridge)
         if not theta.any():  # a first fit ends far from where it began
             fitted = fitted._replace(curvature=curvature_at(rows, fitted.theta, ridge))
-        losses = row_losses(validation, fitted.theta)
-        for step in (1, -1):
-            first = ridge
-            while 0 <= _place(ridge) + step < len(RIDGES):
-                other = RIDGES[_place(ridge) + step]
-                guess = moved(fitted, ridge, other)
-                if not surely_lower(row_losses(validation, guess), losses):
-                    break
-                refitted = self._fitted(rows, None, guess, other)
-                lower = row_losses(validation, refitted.theta)
-                if not surely_lower(lower, losses):
-                    break
-                fitted, losses, ridge = refitted, lower, other
-            if ridge != first:
-                break
+        guesses = {
+            step: moved(fitted, ridge, RIDGES[_place(ridge) + step])
+            for step in (1, -1)
+            if 0 <= _place(ridge) + step < len(RIDGES)
+        }
+        losses, *of_guesses = row_losses(validation, np.array([fitted.theta, *guesses.values()]))
+        for step, guessed in zip(guesses, of_guesses, strict=True):
+            if surely_lower(guessed, losses):
+                better, found = self._walked(rows, validation, fitted, losses, ridge, step)
+                if found != ridge:
+                    return _state(better.theta, found)
         return _state(fitted.theta, ridge)
+
+    def _walked(
+        self,
+        rows: Rows,
+        validation: Rows,
+        fitted: Fitted,
+        losses: Floats,
+        ridge: float,
+        step: int,
+    ) -> tuple[Fitted, float]:
+        """Return the fit and the ridge where steps along the grid no longer lower the losses."""
+        from ebrank.priors.learners.minimization import moved, row_losses
+
+        while 0 <= _place(ridge) + step < len(RIDGES):
+            other = RIDGES[_place(ridge) + step]
+            guess = moved(fitted, ridge, other)
+            if not surely_lower(row_losses(validation, guess[None])[0], losses):
+                break
+            refitted = self._fitted(rows, None, guess, other)
+            [lower] = row_losses(validation, refitted.theta[None])
+            if not surely_lower(lower, losses):
+                break
+            fitted, losses, ridge = refitted, lower, other
+        return fitted, ridge
 
     def _fitted(self, rows: Rows, watched: Rows | None, theta: Floats, ridge: float) -> Fitted:
         from ebrank.priors.learners.minimization import minimize  # Numba takes a while to import

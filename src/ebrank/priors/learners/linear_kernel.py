@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import kernel
-from ebrank.pointers import pointer_to
-from ebrank.typing import Bools, Compiled, Features, Floats, Ints
+from ebrank.compiled import inner, kernel
+from ebrank.pointers import loss_at, pointer_to
+from ebrank.typing import Bools, Features, Floats, Ints
+
+TOGETHER = 4
+"""Rows whose outer products are added at a time: memory is slower than arithmetic."""
 
 
 @kernel
@@ -34,32 +37,34 @@ def write_scores(features: Features, theta: Floats, start: int, stop: int, out: 
 def write_losses(
     evidence: Floats,
     included: Bools,
-    loss: Compiled,
+    loss: int,
     table: Ints,
     slots: int,
     behaviors: int,
     parameters: Floats,
     features: Features,
-    theta: Floats,
+    thetas: Floats,
     start: int,
     stop: int,
     losses: Floats,
 ) -> None:
-    """Write the loss of each included row among start..stop."""
+    """Write the loss of each included row among start..stop under each θ."""
     out = np.empty(2)
     worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     for i in range(start, stop):
         if included[i]:
             own = pointer_to(evidence, i)
-            loss(score(features, i, theta), own, slots, behaviors, worth, numbers, result)
-            losses[i] = out[0]
+            for t in range(len(thetas)):
+                s = score(features, i, thetas[t])
+                loss_at(loss, (s, own, slots, behaviors, worth, numbers, result))
+                losses[t, i] = out[0]
 
 
 @kernel
 def loss_and_gradient_sum(
     evidence: Floats,
     included: Bools,
-    loss: Compiled,
+    loss: int,
     table: Ints,
     slots: int,
     behaviors: int,
@@ -78,7 +83,9 @@ def loss_and_gradient_sum(
     for i in range(start, stop):
         if included[i]:
             own = pointer_to(evidence, i)
-            loss(score(features, i, theta), own, slots, behaviors, worth, numbers, result)
+            loss_at(
+                loss, (score(features, i, theta), own, slots, behaviors, worth, numbers, result)
+            )
             total += out[0]
             slope = out[1]
             for j in range(n_features):
@@ -91,7 +98,7 @@ def loss_and_gradient_sum(
 def curvature_sum(
     evidence: Floats,
     included: Bools,
-    loss: Compiled,
+    loss: int,
     table: Ints,
     slots: int,
     behaviors: int,
@@ -109,22 +116,33 @@ def curvature_sum(
     """
     n_features = features.shape[1]
     total = np.zeros((n_features + 1, n_features + 1))
-    x = np.ones(n_features + 1)
+    x, scaled = np.ones((TOGETHER, n_features + 1)), np.empty((TOGETHER, n_features + 1))
     out = np.empty(2)
     worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     step = 1e-4
-    for r in range(start, stop):
-        i = rows[r]
-        s = score(features, i, theta)
-        own = pointer_to(evidence, i)
-        loss(s + step, own, slots, behaviors, worth, numbers, result)
-        up = out[1]
-        loss(s - step, own, slots, behaviors, worth, numbers, result)
-        bend = max((up - out[1]) / (2.0 * step), 0.0)
-        for j in range(n_features):
-            x[j] = features[i, j]
-        for j in range(n_features + 1):
-            scaled = bend * x[j]
-            for k in range(j + 1):
-                total[j, k] += scaled * x[k]
+    for begin in range(start, stop, TOGETHER):
+        for t in range(TOGETHER):
+            bend = 0.0
+            i = rows[min(begin + t, stop - 1)]
+            if begin + t < stop:
+                s = score(features, i, theta)
+                own = pointer_to(evidence, i)
+                loss_at(loss, (s + step, own, slots, behaviors, worth, numbers, result))
+                up = out[1]
+                loss_at(loss, (s - step, own, slots, behaviors, worth, numbers, result))
+                bend = max((up - out[1]) / (2.0 * step), 0.0)
+            for j in range(n_features):
+                x[t, j] = features[i, j]
+            for j in range(n_features + 1):
+                scaled[t, j] = bend * x[t, j]
+        add_outer_products(total, scaled, x)
     return total
+
+
+@inner
+def add_outer_products(total: Floats, left: Floats, right: Floats) -> None:
+    """Add the products of `TOGETHER` pairs of rows to the lower triangle: one pass over it."""
+    for j in range(len(total)):
+        a, b, c, d = left[0, j], left[1, j], left[2, j], left[3, j]
+        for k in range(j + 1):
+            total[j, k] += a * right[0, k] + b * right[1, k] + c * right[2, k] + d * right[3, k]
