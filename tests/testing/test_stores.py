@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from ebrank.service.store.records import (
 from ebrank.testing import check_store
 from ebrank.testing.histories import counts
 from ebrank.testing.stores import CHECKS, check_one
+from ebrank.typing import Features
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -88,6 +90,16 @@ def no_model(commit: Commit, operations: Sequence[Operation]) -> Commit:
     return commit._replace(model=0)
 
 
+def no_catalog(commit: Commit, operations: Sequence[Operation]) -> Commit:
+    return commit._replace(catalog=0)
+
+
+def all_rows(
+    found: dict[str, Features | None], names: Sequence[str], since: int = 0
+) -> dict[str, Features | None]:
+    return {name: found.get(name, np.ones(1, np.float32)) for name in names} if since else found
+
+
 def one_click_more(state: QueryState | None, query: str) -> QueryState | None:
     if state is not None and state.counts.any():
         state.counts[0, 1, 0] += 1
@@ -107,10 +119,12 @@ def nothing_rolled_up(rolled: RolledUp, before: float) -> RolledUp:
     [
         ("log", "write", ignore_versions, "versions: Each write to a query.* advances its version"),
         ("log", "write", no_model, "active_model_found: .* the active model is 0, not 1"),
+        ("log", "write", no_catalog, "catalog_found: .* the version is 0, not 1"),
+        ("catalog", "read", all_rows, "catalog_changes: .* what changed since 1 is"),
         ("items", "load", one_click_more, "counts is"),
         ("items", "queries", sorted_names, "query_order: Queries stand in the order"),
         ("log", "roll_up", nothing_rolled_up, "what was rolled up is"),
-        ("meta", "get", lambda value, key: None, "models: .* the setting is None"),
+        ("meta", "get", lambda value, key: None, "catalog_found: .* the setting is None"),
     ],
 )
 def test_a_fault_is_found_and_named(

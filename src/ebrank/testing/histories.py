@@ -80,12 +80,21 @@ def bits(state: QueryState | None) -> dict[str, Any]:
     }
 
 
+async def catalog(store: StoreView) -> dict[str, list[float | None]]:
+    """Return the catalog's rows, None where a number is missing."""
+    return {
+        name: [None if np.isnan(number) else number for number in row.tolist()]
+        async for name, row in store.catalog.entries()
+    }
+
+
 async def contents(store: StoreView) -> dict[str, Any]:
     """Return all that a store holds, to compare stores."""
     queries = await store.items.queries()
     return {
         "current": [bits(await store.items.load(query)) for query in queries],
         "snapshot": [bits(await store.items.snapshot(query)) for query in queries],
+        "catalog": await catalog(store),
         "log": [entry async for entry in store.log.entries()],
         "models": [
             (record, await store.models.document(record.version))
@@ -118,4 +127,5 @@ async def fill(store: Store) -> list[Operation]:
     commit = await store.log.write(log)
     assert {one.status for one in commit.written} == {"accepted"}
     await store.items.withdraw("q", "d", 71.0)
+    await store.catalog.put([NewItem("a", (0.5, float("nan"))), NewItem("☂", (1.0,))], 71.0)
     return log

@@ -35,6 +35,7 @@ from ebrank.service.store.records import (
 )
 from ebrank.testing.histories import (
     bits,
+    catalog,
     contents,
     counts,
     event,
@@ -150,7 +151,12 @@ async def empty(stores: Stores) -> None:
         _equal("meta.get('features')", await store.meta.get("features"), None)
         _equal("meta.all()", await store.meta.all(), {})
         _equal("meta.minutes(0.0)", await store.meta.minutes(0.0), [])
-        _equal("log.write([])", (await store.log.write([])), ([], {}, 0))
+        _equal("log.write([])", (await store.log.write([])), ([], {}, 0, 0))
+        _equal("items.tally()", await store.items.tally(), (0, []))
+        _equal("catalog.version()", await store.catalog.version(), 0)
+        _equal("catalog.read(['a'])", await store.catalog.read(["a"]), {})
+        _equal("the catalog", await catalog(store), {})
+        _equal("catalog.tally()", await store.catalog.tally(), (0, []))
         await store.flush()
 
 
@@ -208,18 +214,18 @@ async def withdrawn(stores: Stores) -> None:
 
 @_check
 async def widths(stores: Stores) -> None:
-    """Items of different widths are refused as a whole."""
+    """A row of features may end before others do; what follows is missing."""
     async with stores.new() as store:
-        mixed = [*new_items("a"), *new_items("b", width=3)]
-        await _refused(
-            store.items.put("q", mixed, 1.0, meta={"x": "y"}),
-            "'b' of query 'q' has 3 features, others have 2",
-        )
-        _equal("items.queries()", await store.items.queries(), [])
-        _equal("meta.all()", await store.meta.all(), {})
-        await store.items.put("q", new_items("a"), 1.0)
-        await _refused(store.items.put("q", new_items("c", width=1), 2.0), "nothing was changed")
-        _equal("the items", list(await _counts(store)), ["a"])
+        mixed = [*new_items("a"), *new_items("b", width=3), *new_items("c", width=0)]
+        await store.items.put("q", mixed, 1.0)
+        await store.items.put("q", new_items("a", width=1), 2.0)
+        nan = float("nan")
+        expected = np.array([[97.0, nan, nan], [98.0] * 3, [nan] * 3], np.float32)
+        found = (await _state(store)).features
+        assert np.array_equal(found, expected, equal_nan=True), f"features are {found}"
+        await store.items.put("p", new_items("z", width=0), 3.0)
+        _equal("features of no width", (await _state(store, "p")).features.shape, (1, 0))
+        _equal("items.tally()", await store.items.tally(), (4, [2, 1, 1]))
 
 
 @_check
@@ -245,6 +251,76 @@ async def many_items(stores: Stores) -> None:
         _equal("the ids", list(state.ids), [*(item.id for item in items), "last"])
         _equal("a feature that was changed", state.features[7].tolist(), [0.5])
         _equal("the version", state.version, 2)
+
+
+# --- the catalog ---------------------------------------------------------------------------------
+
+
+@_check
+async def catalog_rows(stores: Stores) -> None:
+    """The catalog holds the last row of each item, until it is removed."""
+    async with stores.new() as store:
+        items = [NewItem("ä", (1.0, float("nan"))), NewItem("b", (2.0,)), NewItem("a", (3.0, 4.0))]
+        _equal("the first write", await store.catalog.put(items, 5.0), (1, 3))
+        _equal("log.last_time()", await store.log.last_time(), 5.0)
+        names = [name async for name, _ in store.catalog.entries()]
+        _equal("the order of names", names, ["a", "b", "ä"])
+        _equal("catalog.tally()", await store.catalog.tally(), (3, [3, 1]))
+        _equal("the same rows again", await store.catalog.put(items, 6.0), (1, 0))
+        some = [NewItem("b", (2.0, 0.5)), NewItem("c", ()), items[0]]
+        _equal("two other rows", await store.catalog.put(some, 7.0), (2, 2))
+        _equal("removing one of two", await store.catalog.remove(["a", "nobody"], 8.0), (3, 1))
+        _equal("removing it again", await store.catalog.remove(["a"], 9.0), (3, 0))
+        _equal("log.last_time()", await store.log.last_time(), 8.0)
+        rows = {"b": [2.0, 0.5], "c": [], "ä": [1.0, None]}
+        _equal("the catalog", await catalog(store), rows)
+        found = await store.catalog.read(["a", "b", "nobody"])
+        assert found["a"] is None, "a removed item has a row"
+        row = found["b"]
+        assert row is not None, "an item that was put has no row"
+        _equal("the type of a row", row.dtype, np.dtype(np.float32))
+        row[:] = 7.0
+        _equal("the catalog, read again", await catalog(store), rows)
+        _equal("an item that comes back", await store.catalog.put(items[2:], 10.0), (4, 1))
+        _equal("its row", (await catalog(store))["a"], [3.0, 4.0])
+
+
+@_check
+async def catalog_changes(stores: Stores) -> None:
+    """A reader finds out what has changed since it last looked, be that much or little."""
+    async with stores.new() as store:
+        names = [f"i{number}" for number in range(1200)]
+        await store.catalog.put([NewItem(name, (1.0,)) for name in names], 1.0)
+        await store.catalog.put([NewItem(name, (2.0,)) for name in names[:700]], 2.0)
+        await store.catalog.remove(names[650:660], 3.0)
+        some, most = names[640:655] + names[1000:1010], names[600:]
+        for asked in (some, most, names[655:656], ["nobody"]):
+            for since in (0, 1, 2, 3):
+                changed = [names, names[:700], names[650:660], []][since]
+                found = await store.catalog.read(asked, since)
+                expected = [name for name in asked if name in set(changed)]
+                _equal(f"what changed since {since}", sorted(found), sorted(expected))
+                gone = sorted(name for name, row in found.items() if row is None)
+                _equal("what is gone", gone, sorted(set(names[650:660]) & set(expected)))
+                told = {float(row[0]) for row in found.values() if row is not None}
+                here = set(expected) - set(names[650:660])
+                numbers = {2.0 if name in set(names[:700]) else 1.0 for name in here}
+                _equal("the numbers", told, numbers)
+
+
+@_check
+async def catalog_found(stores: Stores) -> None:
+    """A write to the log says which version of the catalog it found; settings make a new one."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items("a"), 1.0)
+        _equal("the version", (await store.log.write([ranking("r1", "a")])).catalog, 0)
+        await store.catalog.put(new_items("a"), 2.0, meta={"features": "one"})
+        _equal("the version", (await store.log.write([ranking("r2", "a")])).catalog, 1)
+        _equal("settings alone", await store.catalog.put([], 2.0, meta={"features": "two"}), (2, 0))
+        _equal("nothing at all", await store.catalog.put([], 3.0), (2, 0))
+        _equal("the version", (await store.log.write([ranking("r3", "a")])).catalog, 2)
+        _equal("the version of no entries", (await store.log.write([])).catalog, 2)
+        _equal("the setting", await store.meta.get("features"), "two")
 
 
 # --- counting ------------------------------------------------------------------------------------
@@ -612,6 +688,8 @@ async def restored(stores: Stores) -> None:
             assert loaded is not None, "the query is unknown"
             _equal("the version", loaded.version, 1)
         await store.log.write([entry async for entry in origin.log.entries()])
+        rows = [NewItem(name, tuple(row)) async for name, row in origin.catalog.entries()]
+        await store.catalog.put(rows, 1.0)
         _equal("the store", await contents(store), await contents(origin))
 
 
@@ -645,7 +723,7 @@ async def at_once(stores: Stores) -> None:
 async def models(stores: Stores) -> None:
     """Models are kept, and one is active."""
     first = ModelRecord(1, 5.0, 10, None, 0.5, activated=True, reason="schedule")
-    second = ModelRecord(2, 6.0, 20, 0.4, 0.3, activated=False, reason="worse")
+    second = ModelRecord(2, 6.0, 20, 0.4, 0.3, False, "worse", ("p0", "s1"))
     async with stores.new() as store:
         await store.models.add(first, b"one")
         await store.models.add(second, b"two\0")
@@ -667,15 +745,13 @@ async def models(stores: Stores) -> None:
 
 @_check
 async def settings(stores: Stores) -> None:
-    """Settings are kept, with what they belong to or not at all."""
+    """Settings are kept, alone or with what they belong to."""
     async with stores.new() as store:
         await store.meta.set({"features": "[1]", "a": ""})
         await store.meta.set({"features": "☂"})
         _equal("meta.get('features')", await store.meta.get("features"), "☂")
         _equal("meta.all()", await store.meta.all(), {"a": "", "features": "☂"})
         await store.items.put("q", [NewItem("a", (1.0,))], 5.0, meta={"features": "one"})
-        wide = [NewItem("b", (1.0, 2.0))]
-        await _refused(store.items.put("q", wide, 6.0, meta={"features": "two"}), "2 features")
         _equal("meta.all()", await store.meta.all(), {"a": "", "features": "one"})
 
 

@@ -221,7 +221,7 @@ def test_replay_tells_what_differs(folder: Path) -> None:
         (None, "no complete export"),
         ("{", "damaged export"),
         ("[]", "not the manifest"),
-        ({"version": 1}, "version 1, this ebrank knows 2"),
+        ({"version": 1}, "version 1, this ebrank knows 3"),
         ({"rows": 5}, "rows is missing or of the wrong type"),
         ({"rows": {}}, "5 rows, export.json says otherwise"),
     ],

@@ -4,12 +4,13 @@ State is additive. A store keeps the items, the log of rankings and events, the 
 to, and the snapshot of what was removed from the log; counters = snapshot + log at any time, to the
 bit, because both are added up in the order of the log.
 
-Methods are awaitable and grouped by what they are about: `items`, `log`, `models`, `meta`. Each
-write is a transaction: it happens as a whole or raises `StoreError`. It survives the end of the
-process when it returns, and a power cut when the next `flush` returns.
+Methods are awaitable and grouped by what they are about: `items`, `catalog`, `log`, `models`,
+`meta`. Each write is a transaction: it happens as a whole or raises `StoreError`. It survives the
+end of the process when it returns, and a power cut when the next `flush` returns.
 
 Every query has a version, which each write to it advances by one. A server that keeps queries in
-memory compares: the version it remembers plus one means that nobody else has written.
+memory compares: the version it remembers plus one means that nobody else has written. So has the
+catalog, which holds what all queries share.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from ebrank.errors import EBRankError
 from ebrank.service.store.records import (
+    CatalogCommit,
     Commit,
     Minute,
     ModelRecord,
@@ -28,7 +30,9 @@ from ebrank.service.store.records import (
     QueryState,
     RankingEntry,
     RolledUp,
+    Tally,
 )
+from ebrank.typing import Features
 
 Mode: TypeAlias = Literal["serve", "read", "new"]
 """How a store is opened.
@@ -64,6 +68,25 @@ class ItemsView(Protocol):
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
+        ...
+
+
+class CatalogView(Protocol):
+    """Features of items that all queries share, by the items' names."""
+
+    async def version(self) -> int:
+        """Return how many writes have changed the catalog, or a setting kept with it."""
+        ...
+
+    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
+        """Return the rows of those items that were put after a version; None for removed ones.
+
+        Names that are not in the catalog are left out. The caller owns the arrays.
+        """
+        ...
+
+    def entries(self) -> AsyncIterator[tuple[str, Features]]:
+        """Yield all items with their rows, in the order of their names as UTF-8."""
         ...
 
 
@@ -128,6 +151,11 @@ class StoreView(Protocol):
         ...
 
     @property
+    def catalog(self) -> CatalogView:
+        """Features that queries share."""
+        ...
+
+    @property
     def log(self) -> LogView:
         """Rankings and events."""
         ...
@@ -176,6 +204,31 @@ class StoredItems(ItemsView, Protocol):
 
         The store knows no such query yet; `time` is that of the latest entry of this history.
         """
+        ...
+
+    async def tally(self) -> Tally:
+        """Return how many items all queries have, and how many have a number in each column."""
+        ...
+
+
+class StoredCatalog(CatalogView, Protocol):
+    """Features that queries share, to change."""
+
+    async def put(
+        self, items: Sequence[NewItem], time: float, *, meta: Mapping[str, str] | None = None
+    ) -> CatalogCommit:
+        """Add items or change their rows, and keep settings in the same transaction.
+
+        The version rises by one if a row is new or other than before, or if settings are given.
+        """
+        ...
+
+    async def remove(self, names: Sequence[str], time: float) -> CatalogCommit:
+        """Remove items; the version rises by one if any of them was there."""
+        ...
+
+    async def tally(self) -> Tally:
+        """Return how many items there are, and how many have a number in each column."""
         ...
 
 
@@ -237,6 +290,11 @@ class Store(Protocol):
     @property
     def items(self) -> StoredItems:
         """Queries and their items."""
+        ...
+
+    @property
+    def catalog(self) -> StoredCatalog:
+        """Features that queries share."""
         ...
 
     @property

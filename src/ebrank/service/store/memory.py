@@ -29,6 +29,7 @@ import numpy as np
 from ebrank.service.store.base import Mode, Progress, StoreError
 from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
+    CatalogCommit,
     Commit,
     EventEntry,
     Minute,
@@ -38,20 +39,22 @@ from ebrank.service.store.records import (
     QueryState,
     RankingEntry,
     RolledUp,
+    Tally,
     Written,
 )
 from ebrank.service.store.rows import (
     ALREADY_COUNTED,
     ID_SEEN,
     ItemRow,
-    check_width,
     count_rows,
     counts_of,
     item_rows,
+    padded,
     snapshot_of,
     state_of,
+    tally_of,
 )
-from ebrank.typing import SmallInts
+from ebrank.typing import Features, SmallInts
 
 Counts: TypeAlias = Counter[tuple[int, int]]
 """Of an item, by outcome and slot."""
@@ -90,6 +93,7 @@ class _Kept:
     models: dict[int, tuple[ModelRecord, bytes]] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
     active_model: int = 0
+    catalog_version: int = 0
     last_time: float = 0.0
 
     def touch(self, time: float) -> None:
@@ -104,6 +108,7 @@ class MemoryStore:
         self.url: str | None = None
         kept = _Kept()
         self.items = MemoryItems(kept)
+        self.catalog = MemoryCatalog(kept)
         self.log = MemoryLog(kept)
         self.models = MemoryModels(kept)
         self.meta = MemoryMeta(kept)
@@ -148,7 +153,7 @@ class MemoryItems:
             ItemRow(name, item.entered, item.active, item.first_shown)
             for name, item in known.items.items()
         ]
-        features = np.array([item.features for item in items], np.float32)
+        features = padded([item.features for item in items])
         counts = _counts([item.now for item in items])
         return state_of(query, rows, features, counts, known.version)
 
@@ -164,7 +169,6 @@ class MemoryItems:
         known = self._kept.queries.get(query, _Query())
         if not items:
             return known.version
-        check_width(query, items, next((len(old.features) for old in known.items.values()), None))
         self._kept.queries[query] = known
         for item in items:
             old = known.items.setdefault(item.id, _Item((), time))
@@ -198,6 +202,74 @@ class MemoryItems:
         self._kept.queries[state.query] = _Query(items, 1)
         self._kept.touch(time)
 
+    async def tally(self) -> Tally:
+        """Return how many items all queries have, and how many have a number in each column."""
+        queries = self._kept.queries.values()
+        return tally_of(
+            padded([item.features for item in query.items.values()]) for query in queries
+        )
+
+
+class MemoryCatalog:
+    """Features that queries share."""
+
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+        self._rows: dict[str, tuple[int, Features | None]] = {}  # by name, with their version
+
+    async def version(self) -> int:
+        """Return how many writes have changed the catalog."""
+        return self._kept.catalog_version
+
+    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
+        """Return the rows of those items that were put after a version; None for removed ones."""
+        found = ((name, self._rows[name]) for name in names if name in self._rows)
+        return {
+            name: None if row is None else row.copy()
+            for name, (version, row) in found
+            if version > since
+        }
+
+    async def entries(self) -> AsyncIterator[tuple[str, Features]]:
+        """Yield all items with their rows, in the order of their names as UTF-8."""
+        for name in sorted(self._rows, key=lambda name: name.encode("utf-8", "surrogatepass")):
+            row = self._rows[name][1]
+            if row is not None:
+                yield name, row.copy()
+
+    async def put(
+        self, items: Sequence[NewItem], time: float, *, meta: Mapping[str, str] | None = None
+    ) -> CatalogCommit:
+        """Add items or change their rows, and keep settings in the same transaction."""
+        changed, version = 0, self._kept.catalog_version + 1
+        for item in items:
+            row = np.array(item.features, np.float32)
+            old = self._rows.get(item.id, (0, None))[1]
+            if old is None or old.tobytes() != row.tobytes():
+                self._rows[item.id] = version, row
+                changed += 1
+        self._kept.meta |= meta or {}
+        return self._commit(changed, bool(changed or meta), time)
+
+    async def remove(self, names: Sequence[str], time: float) -> CatalogCommit:
+        """Remove items; the version rises by one if any of them was there."""
+        changed, version = 0, self._kept.catalog_version + 1
+        for name in names:
+            if self._rows.get(name, (0, None))[1] is not None:
+                self._rows[name] = version, None
+                changed += 1
+        return self._commit(changed, bool(changed), time)
+
+    def _commit(self, changed: int, rises: bool, time: float) -> CatalogCommit:
+        if rises:
+            self._kept.catalog_version += 1
+            self._kept.touch(time)
+        return CatalogCommit(self._kept.catalog_version, changed)
+
+    async def tally(self) -> Tally:
+        """Return how many items there are, and how many have a number in each column."""
+        return tally_of(row[None] for _, row in self._rows.values() if row is not None)
+
 
 class MemoryLog:
     """Rankings and events."""
@@ -217,7 +289,7 @@ class MemoryLog:
         written = [self._write(entry) for entry in operations]
         names = dict.fromkeys(entry.query for entry in operations)
         versions = {name: self._kept.queries[name].advance() for name in names}
-        return Commit(written, versions, self._kept.active_model)
+        return Commit(written, versions, self._kept.active_model, self._kept.catalog_version)
 
     def _check(self, entry: Operation, new: set[str]) -> None:
         known = self._kept.queries.get(entry.query)

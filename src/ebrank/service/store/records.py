@@ -18,7 +18,10 @@ Status: TypeAlias = Literal["accepted", "duplicate"]
 
 @dataclass(frozen=True, slots=True)
 class NewItem:
-    """A candidate to add or change; NaN stands for a missing feature."""
+    """An item to add or change, with a number for each column of its features.
+
+    NaN stands for a missing feature. A row may end before others do: what follows is missing too.
+    """
 
     id: str
     features: tuple[float, ...]
@@ -33,7 +36,8 @@ class QueryState:
     Attributes:
         query: its name.
         ids: the items' names.
-        features: as they were given, float32, NaN where missing, shape (items, features).
+        features: as they were given, float32, NaN where missing, shape (items, columns); there are
+            as many columns as the longest row has.
         counts: what users did, shape (items, outcomes, slots); see `ebrank.evidence`. There are as
             many outcomes and slots as the query has needed, two and one at least.
         entered: when each became a candidate, in seconds since 1970.
@@ -156,11 +160,27 @@ class Commit(NamedTuple):
         versions: of each query it wrote to, after it. A copy of the version before may take the
             same steps; any other copy is out of date.
         model: the version of the prior that was active.
+        catalog: the version of the catalog.
     """
 
     written: list[Written]
     versions: dict[str, int]
     model: int
+    catalog: int
+
+
+class CatalogCommit(NamedTuple):
+    """The version of the catalog after a write, and how many items the write changed."""
+
+    version: int
+    changed: int
+
+
+class Tally(NamedTuple):
+    """How many rows of features there are, and how many of them have a number in each column."""
+
+    rows: int
+    given: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +195,7 @@ class ModelRecord:
         previous_loss: that of the model active at the time on the same rows.
         activated: whether it went live.
         reason: why it was made, or why it did not go live.
+        features: the keys of the features it learned from, in the order of its input.
     """
 
     version: int
@@ -184,6 +205,7 @@ class ModelRecord:
     previous_loss: float | None
     activated: bool
     reason: str = ""
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ import numpy as np
 
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.stats import COUNT
-from ebrank.service.store.base import StoreError
-from ebrank.service.store.records import NewItem, QueryState
+from ebrank.service.store.records import QueryState, Tally
 from ebrank.typing import Features, SmallInts
 
 ID_SEEN = "event_id was seen before"
@@ -93,12 +92,28 @@ def count_rows(counts: SmallInts) -> list[Count]:
     return list(zip(*(key.tolist() for key in keys), counts[keys].tolist(), strict=True))
 
 
-def check_width(query: str, items: Sequence[NewItem], width: int | None) -> None:
-    """Raise unless all items have as many features, namely `width` if some are there already."""
-    for item in items:
-        width = len(item.features) if width is None else width
-        if len(item.features) != width:
-            raise StoreError(
-                f"item {item.id!r} of query {query!r} has {len(item.features)} features, "
-                f"others have {width}; nothing was changed"
-            )
+def padded(rows: Sequence[Sequence[float] | Features]) -> Features:
+    """Return rows of features below each other, those that end early filled up with NaN.
+
+    >>> padded([(1.0,), (2.0, 3.0)]).tolist()
+    [[1.0, nan], [2.0, 3.0]]
+    """
+    lengths = list(map(len, rows))
+    width = max(lengths, default=0)
+    if min(lengths, default=0) == width:
+        return np.array(rows, np.float32).reshape(len(rows), width)
+    features = np.full((len(rows), width), np.nan, np.float32)
+    for place, row in enumerate(rows):
+        features[place, : len(row)] = row
+    return features
+
+
+def tally_of(parts: Iterable[Features]) -> Tally:
+    """Return how many rows there are in all, and how many have a number in each column."""
+    rows, given = 0, np.zeros(0, np.int64)
+    for part in parts:
+        there = (~np.isnan(part)).sum(axis=0)
+        width = max(len(given), len(there))
+        given = np.pad(given, (0, width - len(given))) + np.pad(there, (0, width - len(there)))
+        rows += len(part)
+    return Tally(rows, given.tolist())

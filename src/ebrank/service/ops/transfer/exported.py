@@ -18,8 +18,8 @@ from ebrank.evidence.slots import SLOTS
 from ebrank.paths import expanded
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
-from ebrank.service.store.rows import ItemRow, counts_of, snapshot_of, state_of
-from ebrank.typing import SmallInts
+from ebrank.service.store.rows import ItemRow, counts_of, padded, snapshot_of, state_of
+from ebrank.typing import Features, SmallInts
 
 
 class Exported:
@@ -34,6 +34,7 @@ class Exported:
         self.manifest = _manifest(self.folder)
         files = {name: self._open(name) for name in tables.TABLES}
         self.items = ExportedItems(files, self.folder)
+        self.catalog = ExportedCatalog(files["catalog"])
         self.log = ExportedLog(files, self.folder, self.manifest)
         self.models = ExportedModels(files, self.manifest)
         self.meta = ExportedMeta(files, self.manifest)
@@ -70,7 +71,7 @@ class ExportedItems:
         rows = self._items.rows(query)
         if not rows:
             return None
-        features = np.array([row["features"] for row in rows], np.float32)
+        features = padded([row["features"] for row in rows])
         items = [
             ItemRow(row["item"], row["entered"], row["active"], row["first_shown"]) for row in rows
         ]
@@ -94,6 +95,27 @@ class ExportedItems:
             [(places[row["item"]], row["outcome"], row["slot"], row["count"]) for row in rows],
             len(ids),
         )
+
+
+class ExportedCatalog:
+    """Features that queries share."""
+
+    def __init__(self, file: Any) -> None:  # noqa: ANN401 (pyarrow has no types)
+        self._file = file
+
+    async def version(self) -> int:
+        """Return 1: an export does not change."""
+        return 1
+
+    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
+        """Return the rows of some items, which takes a look at all of them."""
+        wanted = set(names) if since < await self.version() else set()
+        return {name: row async for name, row in self.entries() if name in wanted}
+
+    async def entries(self) -> AsyncIterator[tuple[str, Features]]:
+        """Yield all items with their rows."""
+        for row in _rows(self._file):
+            yield row["item"], np.array(row["features"], np.float32)
 
 
 class ExportedLog:
@@ -143,7 +165,10 @@ class ExportedModels:
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
         return [
-            ModelRecord(**{name: value for name, value in row.items() if name != "document"})
+            ModelRecord(
+                **{name: row[name] for name in row if name not in ("document", "features")},
+                features=tuple(row["features"]),
+            )
             for row in _rows(self._file)
         ]
 

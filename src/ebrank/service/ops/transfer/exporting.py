@@ -72,6 +72,8 @@ async def export(
             out["items"].add(*tables.rows_of_items(current))
             out["evidence"].add(*tables.rows_of_counts(current))
             out["snapshot"].add(*tables.rows_of_counts(snapshot))
+        async for item, features in store.catalog.entries():
+            out["catalog"].add({"item": item, "features": features})
         async for name, row in _log_rows(store, progress):
             out[name].add(row)
         for minute in await store.meta.minutes(0.0):

@@ -8,7 +8,7 @@ from ebrank.errors import DataError
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.store import Store, open
 from ebrank.service.store.base import Progress
-from ebrank.service.store.records import Operation
+from ebrank.service.store.records import NewItem, Operation
 
 ENTRIES_AT_ONCE = 1000
 
@@ -32,6 +32,7 @@ async def fill(store: Store, exported: Exported, progress: Progress | None = Non
         state = await exported.items.snapshot(query)
         assert state is not None, "it is listed"
         await store.items.restore(state, last_time)
+    await _fill_catalog(store, exported, last_time)
     total, done = await exported.log.length(), 0
     entries: list[Operation] = []
     async for entry in exported.log.entries():
@@ -50,6 +51,16 @@ async def fill(store: Store, exported: Exported, progress: Progress | None = Non
     await store.models.activate(await exported.models.active())
     await store.meta.set(await exported.meta.all(), await exported.meta.minutes(0.0))
     await store.flush()
+
+
+async def _fill_catalog(store: Store, exported: Exported, time: float) -> None:
+    items: list[NewItem] = []
+    async for name, features in exported.catalog.entries():
+        items.append(NewItem(name, tuple(features.tolist())))
+        if len(items) == ENTRIES_AT_ONCE:
+            await store.catalog.put(items, time)
+            items = []
+    await store.catalog.put(items, time)
 
 
 async def check(store: Store, exported: Exported) -> None:

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 MANIFEST = "export.json"
-FORMAT, VERSION = "ebrank export", 2
+FORMAT, VERSION = "ebrank export", 3
 ROWS_AT_ONCE = 1000  # read together
-TABLES = ("items", "evidence", "snapshot", "rankings", "events", "minutes", "models")
+TABLES = ("items", "catalog", "evidence", "snapshot", "rankings", "events", "minutes", "models")
 
 _COUNTS = "query:string item:string outcome:int64 slot:int64 count:int64"
 _COLUMNS = {
     "items": "query:string item:string entered:double active:bool first_shown:double? "
     "features:floats",
+    "catalog": "item:string features:floats",
     "evidence": _COUNTS,
     "snapshot": _COUNTS,
     "rankings": "position:int64 id:string query:string time:double model:int64 items:strings "
@@ -37,7 +38,8 @@ _COLUMNS = {
     "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64",
     "minutes": "start:double name:string value:double",
     "models": "version:int64 created:double rows:int64 validation_loss:double? "
-    "previous_loss:double? activated:bool reason:string document:binary",
+    "previous_loss:double? activated:bool reason:string features:strings "
+    "document:binary",
 }
 _OF_RANKING = tuple(field.name for field in fields(RankingEntry) if field.compare)
 _OF_EVENT = tuple(field.name for field in fields(EventEntry) if field.compare)

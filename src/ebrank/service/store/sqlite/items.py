@@ -9,19 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.records import NewItem, QueryState
+from ebrank.service.store.records import NewItem, QueryState, Tally
 from ebrank.service.store.rows import (
     ItemRow,
-    check_width,
     count_rows,
     counts_of,
     item_rows,
+    padded,
     snapshot_of,
     state_of,
+    tally_of,
 )
 from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.meta import set_meta, touch
-from ebrank.typing import SmallInts
+from ebrank.typing import Features, SmallInts
 
 FLOAT32 = np.dtype("<f4")
 QUICK_ITEMS = 500
@@ -31,7 +32,7 @@ AT_ONCE = 500
 
 _ADVANCE = (
     "UPDATE queries SET version = version + 1 WHERE name = ? "
-    "RETURNING number, version, (SELECT active_model FROM state)"
+    "RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"
 )
 
 
@@ -44,11 +45,12 @@ class Known(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """A query that is written to: its number, its new version, and the active model."""
+    """A query that is written to: its number and new version, the active model, the catalog's."""
 
     number: int
     version: int
     model: int
+    catalog: int
 
 
 class SqliteItems:
@@ -116,6 +118,33 @@ class SqliteItems:
         with self._database.write() as connection:
             _restore(connection, state, time)
 
+    async def tally(self) -> Tally:
+        """Return how many items all queries have, and how many have a number in each column."""
+        sql = "SELECT numbers FROM features"
+        return await self._database.read_long(lambda connection: tally(connection, sql))
+
+
+def found(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the active model, and the version of the catalog."""
+    model, catalog = connection.execute("SELECT active_model, catalog FROM state").fetchone()
+    return model, catalog
+
+
+def features_of(blobs: Sequence[bytes]) -> Features:
+    """Return rows of features below each other; the caller owns them."""
+    width = len(blobs[0]) if blobs else 0
+    if all(len(blob) == width for blob in blobs):
+        numbers = np.frombuffer(b"".join(blobs), FLOAT32).astype(np.float32)
+        return numbers.reshape(len(blobs), width // FLOAT32.itemsize)
+    return padded([np.frombuffer(blob, FLOAT32) for blob in blobs])
+
+
+def tally(connection: sqlite3.Connection, sql: str) -> Tally:
+    """Return what there is of the rows that a statement selects."""
+    cursor = connection.execute(sql)
+    parts = iter(lambda: [blob for (blob,) in cursor.fetchmany(AT_ONCE)], [])
+    return tally_of(map(features_of, parts))
+
 
 def known_query(connection: sqlite3.Connection, query: str) -> Known | None:
     """Return what is known of a query by its name."""
@@ -154,7 +183,7 @@ def _state(connection: sqlite3.Connection, query: str, rolled_up: bool) -> Query
     known = known_query(connection, query)
     if known is None:
         return None
-    number, version, size = known
+    number, version, _ = known
     sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ? ORDER BY place"
     rows = [
         ItemRow(name, entered, bool(active), first_shown)
@@ -162,10 +191,9 @@ def _state(connection: sqlite3.Connection, query: str, rolled_up: bool) -> Query
     ]
     sql = "SELECT numbers FROM features WHERE query = ? ORDER BY place"
     blobs = [blob for (blob,) in connection.execute(sql, (number,))]
-    numbers = np.frombuffer(b"".join(blobs), FLOAT32).astype(np.float32)
-    width = len(blobs[0]) // FLOAT32.itemsize
-    features = numbers.reshape(size, width)
-    state = state_of(query, rows, features, _counts(connection, "evidence", known), version)
+    state = state_of(
+        query, rows, features_of(blobs), _counts(connection, "evidence", known), version
+    )
     return snapshot_of(state, _counts(connection, "snapshot", known)) if rolled_up else state
 
 
@@ -176,7 +204,6 @@ def _counts(connection: sqlite3.Connection, table: str, known: Known) -> SmallIn
 
 def _put(connection: sqlite3.Connection, query: str, items: Sequence[NewItem], time: float) -> int:
     number, version, size = known_query(connection, query) or _new_query(connection, query)
-    check_width(query, items, _width(connection, number))
     features = {item.id: np.array(item.features, FLOAT32).tobytes() for item in items}
     there = dict(items_by_name(connection, "id, place", number, list(features))) if size else {}
     new = [name for name in features if name not in there]
@@ -233,10 +260,3 @@ def _new_query(connection: sqlite3.Connection, query: str) -> Known:
     sql = "INSERT INTO queries (name, version, size) VALUES (?, 0, 0) RETURNING number"
     [(number,)] = connection.execute(sql, (query,)).fetchall()
     return Known(number, 0, 0)
-
-
-def _width(connection: sqlite3.Connection, number: int) -> int | None:
-    """Return how many features the items of a query have; None if it has no items."""
-    sql = "SELECT length(numbers) FROM features WHERE query = ? LIMIT 1"
-    row = connection.execute(sql, (number,)).fetchone()
-    return None if row is None else int(row[0]) // FLOAT32.itemsize

@@ -27,8 +27,7 @@ from ebrank.service.store.records import (
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 from ebrank.service.store.sqlite import rollup
 from ebrank.service.store.sqlite.database import Connections
-from ebrank.service.store.sqlite.items import Advanced, advance, items_by_name, names_of
-from ebrank.service.store.sqlite.models import active_model
+from ebrank.service.store.sqlite.items import Advanced, advance, found, items_by_name, names_of
 
 Row: TypeAlias = tuple[Any, ...]
 Names: TypeAlias = Mapping[int, str]
@@ -151,8 +150,8 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
     connection.executemany(_ADD, [(*key, amount) for key, amount in counts.items() if amount])
     if first:
         connection.executemany(_SHOWN, first)
-    model = next(iter(known.values())).model if known else active_model(connection)
-    return Commit(written, {query: one.version for query, one in known.items()}, model)
+    model, catalog = next(iter(known.values()))[2:] if known else found(connection)
+    return Commit(written, {query: one.version for query, one in known.items()}, model, catalog)
 
 
 def _hints(

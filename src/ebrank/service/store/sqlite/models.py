@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping
 
@@ -11,8 +12,8 @@ from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.meta import set_meta
 
 _ALL = (
-    "SELECT version, created, rows, validation_loss, previous_loss, activated, reason FROM models "
-    "ORDER BY version"
+    "SELECT version, created, rows, validation_loss, previous_loss, activated, reason, features "
+    "FROM models ORDER BY version"
 )
 
 
@@ -26,10 +27,7 @@ class SqliteModels:
         """Return all versions, oldest first."""
         with self._database.read() as connection:
             rows = connection.execute(_ALL).fetchall()
-        return [
-            ModelRecord(version, created, rows, loss, previous, bool(activated), reason)
-            for version, created, rows, loss, previous, activated, reason in rows
-        ]
+        return [_record(*row) for row in rows]
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
@@ -51,12 +49,13 @@ class SqliteModels:
             record.previous_loss,
             record.activated,
             record.reason,
+            json.dumps(record.features),
             document,
         )
         with self._database.write() as connection:
             if record.version < 1 or _document(connection, record.version) is not None:
                 raise StoreError(f"there is a model {record.version} already")
-            connection.execute("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+            connection.execute("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
             if record.activated:
                 _activate(connection, record.version)
 
@@ -70,6 +69,20 @@ class SqliteModels:
 def active_model(connection: sqlite3.Connection) -> int:
     """Return the active version."""
     return int(connection.execute("SELECT active_model FROM state").fetchone()[0])
+
+
+def _record(
+    version: int,
+    created: float,
+    rows: int,
+    loss: float | None,
+    previous: float | None,
+    activated: int,
+    reason: str,
+    features: str,
+) -> ModelRecord:
+    learned = tuple(json.loads(features))
+    return ModelRecord(version, created, rows, loss, previous, bool(activated), reason, learned)
 
 
 def _document(connection: sqlite3.Connection, version: int) -> bytes | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ebrank.service.store.base import StoreError
 
 APPLICATION_ID = 0x45425231  # "EBR1"
-VERSION = 2
+VERSION = 3
 
 COUNTS = """CREATE TABLE {name} (
         query INTEGER NOT NULL, place INTEGER NOT NULL, outcome INTEGER NOT NULL,
@@ -29,6 +29,10 @@ TABLES = (
     """CREATE TABLE features (
         query INTEGER NOT NULL, place INTEGER NOT NULL, numbers BLOB NOT NULL,
         PRIMARY KEY (query, place)) WITHOUT ROWID""",
+    # What queries share, by the item's name; NULL of an item that was removed.
+    "CREATE TABLE catalog (id TEXT PRIMARY KEY, version INTEGER NOT NULL, numbers BLOB) "
+    "WITHOUT ROWID",
+    "CREATE INDEX catalog_versions ON catalog (version)",
     # Counts of a query's items lie side by side, so that a list of ten touches few pages.
     COUNTS.format(name="evidence"),
     # What was rolled up adds up to this.
@@ -50,12 +54,12 @@ TABLES = (
     """CREATE TABLE models (
         version INTEGER PRIMARY KEY, created REAL NOT NULL, rows INTEGER NOT NULL,
         validation_loss REAL, previous_loss REAL, activated INTEGER NOT NULL,
-        reason TEXT NOT NULL, document BLOB NOT NULL)""",
+        reason TEXT NOT NULL, features TEXT NOT NULL, document BLOB NOT NULL)""",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE state (
         one INTEGER PRIMARY KEY CHECK (one = 1), active_model INTEGER NOT NULL,
-        last_time REAL NOT NULL, rolled_up INTEGER NOT NULL)""",
-    "INSERT INTO state VALUES (1, 0, 0.0, 0)",
+        last_time REAL NOT NULL, rolled_up INTEGER NOT NULL, catalog INTEGER NOT NULL)""",
+    "INSERT INTO state VALUES (1, 0, 0.0, 0, 0)",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {VERSION}",
 )

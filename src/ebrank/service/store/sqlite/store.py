@@ -11,6 +11,7 @@ from pathlib import Path
 from ebrank.paths import expanded
 from ebrank.service.store.base import Mode, Progress, StoreError
 from ebrank.service.store.sqlite.backup import backup
+from ebrank.service.store.sqlite.catalog import SqliteCatalog
 from ebrank.service.store.sqlite.database import Database, Snapshot
 from ebrank.service.store.sqlite.folder import database_of, flush_folder, made
 from ebrank.service.store.sqlite.items import SqliteItems
@@ -38,6 +39,7 @@ class SqliteStore:
         self.database = _opened(self._building or path, mode)
         self.flush = self.database.flush
         self.items = SqliteItems(self.database)
+        self.catalog = SqliteCatalog(self.database)
         self.log = SqliteLog(self.database)
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
