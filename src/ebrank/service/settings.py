@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
@@ -19,6 +20,11 @@ from ebrank.evidence import Behaviors, Examination
 from ebrank.service.api import MOST_RANKS
 
 Scope: TypeAlias = Literal["rank", "feedback", "admin"]
+
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
+_BYTES = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})", re.IGNORECASE)
 
 
 def _about(meaning: str, **limits: float) -> Meta:
@@ -190,9 +196,22 @@ class LimitsSettings:
         float, _about("steady rate of a token or an address; 0 is no limit", ge=0)
     ] = 0.0
     burst: Annotated[int, _about("requests it may send at once", ge=1)] = 100
-    items_in_memory: Annotated[
-        int, _about("items whose state is kept in memory; the rest is read when needed", ge=1)
-    ] = 2_000_000
+    memory: Annotated[
+        int | str,
+        _about("memory of the process, in bytes or as in `512 MB`; what is long unused is dropped"),
+    ] = "1 GB"
+
+    def memory_bytes(self) -> int:
+        """Return the limit of memory; raises `ParameterError` where it is none.
+
+        >>> LimitsSettings(memory="1.5 GB").memory_bytes(), LimitsSettings(memory=7).memory_bytes()
+        (1500000000, 7)
+        """
+        found = _BYTES.fullmatch(str(self.memory).strip())
+        size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+        if size < 1:
+            raise ParameterError(f"{self.memory!r} is no size: write 512 MB or 2 GB, say")
+        return size
 
 
 @dataclass(frozen=True)

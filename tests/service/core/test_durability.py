@@ -39,11 +39,13 @@ def test_a_failed_write_changes_nothing() -> None:
     play(scene, store=store)
 
 
-def test_memory_may_be_short_and_nothing_is_counted_twice() -> None:
+@pytest.mark.parametrize("room", [0, 1000, 12_000])  # one query; others packed; some as they are
+def test_memory_may_be_short_and_nothing_is_counted_twice(room: int) -> None:
     """Queries come and go from memory; the counters are the store's all the same."""
     store, rng = MemoryStore(), np.random.default_rng(0)
 
     async def scene(engine: Engine) -> None:
+        engine._queries.room = room
         for query in range(5):
             await engine.put_items(f"q{query}", items(4))
         lists = []
@@ -62,7 +64,7 @@ def test_memory_may_be_short_and_nothing_is_counted_twice() -> None:
             np.testing.assert_array_equal(live.stats.counts, state.counts)
             np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
 
-    play(scene, settings(limits={"items_in_memory": 9}), store=store)
+    play(scene, store=store)
 
 
 def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core import exploration
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.exploration import ListKey, Windows, explored, guarded, resumed
 from tests.service.scenes import Clock, click, ids, items, play, settings
@@ -86,19 +85,15 @@ def test_windows_end() -> None:
     assert again.rows.tolist() == [4]
 
 
-def test_windows_are_forgotten_when_they_hold_too_many_slots(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(exploration, "MOST_SLOTS", 2 * exploration.SLOTS_OF_A_WINDOW + 10)
-
+def test_windows_are_forgotten_when_they_take_too_many_bytes() -> None:
     def forgotten(slots: int) -> list[str]:
-        windows = Windows(seconds=10.0)
+        windows = Windows(seconds=10.0, room=400)
         for user in ("a", "b", "c"):
             windows.keep(ListKey("q", user), np.arange(slots), k=slots, now=0.0)
         return [user for user in ("a", "b", "c") if windows.get(ListKey("q", user), 1.0) is None]
 
     assert forgotten(5) == ["a"]
-    assert forgotten(6) == ["a", "b"]
+    assert forgotten(20) == ["a", "b"]
 
 
 @pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}])

@@ -9,7 +9,6 @@ import pytest
 
 from ebrank.service import api
 from ebrank.service.api import EventIn, RankRequest
-from ebrank.service.core import feedback
 from ebrank.service.core.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
@@ -96,7 +95,7 @@ def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> N
             if rolled_up:
                 await engine._roll_up()
                 assert await store.log.ranking(ranking) is None
-                engine._recent._recent.clear()
+                engine._recent.cache.pop(ranking)
             answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
             assert (answer.results[0].reason or "").startswith("expired")
         view = (await engine.query("q")).items
@@ -177,19 +176,21 @@ def test_times_are_numbers_or_dates() -> None:
     assert logged == [noon.timestamp(), 12.5, START]
 
 
-def test_recent_lists_are_bounded_by_their_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_lists_are_bounded_by_their_bytes() -> None:
     """Those forgotten are read from the log again."""
-    monkeypatch.setattr(feedback, "MOST_SLOTS", 2 * (5 + feedback.SLOTS_OF_A_LIST))
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(5))
+        cache = engine._recent.cache
+        await engine.rank(RankRequest("q", k=5))
+        cache.room = 2 * cache.size
         lists = [(await engine.rank(RankRequest("q", k=5))).ranking_id for _ in range(4)]
-        assert len(engine._recent._recent) == 2
+        assert len(cache) == 2
         answer = await engine.feedback(
             [click(f"e{at}", name, "i0") for at, name in enumerate(lists)]
         )
         assert answer.accepted == 4
-        assert len(engine._recent._recent) == 2
+        assert len(cache) == 2
 
     play(scene)
 

@@ -30,15 +30,15 @@ EVENTS = st.tuples(
 class Feedback(RuleBasedStateMachine):
     """The engine beside a model that keeps everything in sets."""
 
-    @initialize(confirmed=st.booleans())
-    def begin(self, confirmed: bool) -> None:
+    @initialize(confirmed=st.booleans(), packs=st.booleans())
+    def begin(self, confirmed: bool, packs: bool) -> None:
         self.runner = asyncio.Runner()
         self.store = MemoryStore()
         self.confirmed = confirmed
+        self.room = 1000 if packs else 0  # one query at a time, the other packed or not there
         self.chosen = settings(
             examination={"curve": CURVE},
             events={"other": ["buy"], "impressions": "confirmed" if confirmed else "served"},
-            limits={"items_in_memory": 5},  # one query at a time
         )
         self.seen: set[str] = set()
         self.counted: set[tuple[str, str, str]] = set()
@@ -56,6 +56,7 @@ class Feedback(RuleBasedStateMachine):
 
     def start(self) -> None:
         self.engine = self.run(Engine.open(self.store, self.chosen, clock=Clock()))
+        self.engine._queries.room = self.room
 
     @rule()
     def restart(self) -> None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.service.core.queries import LiveQuery, PackedStrings, Queries
+from ebrank.service.core.queries import (
+    DROPPED_AT_ONCE,
+    ENTRY_BYTES,
+    GENERATIONS,
+    LiveQuery,
+    PackedCache,
+    PackedStrings,
+    Queries,
+)
 from ebrank.service.learning import models
 from ebrank.service.settings import Settings
-from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import NewItem
+from ebrank.service.store.memory import MemoryItems, MemoryStore
+from ebrank.service.store.records import NewItem, QueryState, RankingEntry
 from tests.service.store.blocking import Blocking, run
 
 BATCHES = st.lists(
@@ -23,7 +33,7 @@ BATCHES = st.lists(
 @given(BATCHES, st.lists(st.sampled_from("abcdef"), max_size=3))
 def test_memory_follows_the_store(batches: list[list[tuple[str, float]]], gone: list[str]) -> None:
     store = Blocking(MemoryStore())
-    queries = Queries(store.wrapped, seed=7, most_items=100)
+    queries = Queries(store.wrapped, seed=7)
     live = queries.empty("q", 1, now=0.0)
     for time, batch in enumerate(batches):
         new = [NewItem(name, (value,)) for name, value in batch]
@@ -54,7 +64,7 @@ def test_tie_keys_depend_on_seed_query_and_item_alone() -> None:
         store.items.put(query, [NewItem("a", ()), NewItem("b", ())], 0.0)
 
     def keys(seed: int, query: str) -> list[int]:
-        live = run(Queries(store.wrapped, seed=seed, most_items=9).get(query, 0.0))
+        live = run(Queries(store.wrapped, seed=seed).get(query, 0.0))
         return [int(key) for key in live.tie_keys]
 
     assert keys(1, "q") == keys(1, "q")
@@ -64,7 +74,7 @@ def test_tie_keys_depend_on_seed_query_and_item_alone() -> None:
 def test_alpha_is_computed_once_for_a_model_and_a_set_of_candidates() -> None:
     store = Blocking(MemoryStore())
     store.items.put("q", [NewItem("a", (1.0,)), NewItem("b", (2.0,))], 0.0)
-    live = run(Queries(store.wrapped, seed=0, most_items=9).get("q", 0.0))
+    live = run(Queries(store.wrapped, seed=0).get("q", 0.0))
     model = run(models.load(store.wrapped, 0, Settings()))
     first = live.prior(model)
     assert live.prior(model) is first
@@ -74,21 +84,133 @@ def test_alpha_is_computed_once_for_a_model_and_a_set_of_candidates() -> None:
     assert live.prior(other) is not live.prior(model)
 
 
-def test_the_longest_unused_query_is_dropped_first() -> None:
+async def filled_store(queries: str) -> MemoryStore:
+    """Return a store of queries with two items each."""
+    store = MemoryStore()
+    for query in queries:
+        await store.items.put(query, [NewItem("x", (1.0,)), NewItem("y", (2.0,))], 0.0)
+    return store
+
+
+def test_the_longest_unused_query_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     async def session() -> None:
-        store = MemoryStore()
-        for query in "abc":
-            await store.items.put(query, [NewItem("x", ()), NewItem("y", ())], 0.0)
-        queries = Queries(store, seed=0, most_items=4)
+        store = await filled_store("abcd")
+        queries = Queries(store, seed=0)
         a = await queries.get("a", 0.0)
+        assert a is not None
+        queries.room = 4 * a.size  # two as they are
         await queries.get("b", 0.0)
         assert await queries.get("a", 0.0) is a
-        await queries.get("c", 0.0)  # six items are too many: b goes
+        await queries.get("c", 0.0)  # three are too many: b is packed
         assert [live.state.query for live in queries.recent(9)] == ["c", "a"]
+        loads: list[str] = []
+
+        async def load(query: str) -> QueryState | None:
+            loads.append(query)
+            return await MemoryItems.load(store.items, query)
+
+        monkeypatch.setattr(store.items, "load", load)
         assert await queries.get("a", 0.0) is a
+        assert await queries.get("b", 0.0) is not None
+        assert loads == []
+        queries.room = a.size  # one as it is, and none packed
+        queries.trim()
+        assert [live.state.query for live in queries.recent(9)] == ["b"]
+        await queries.get("a", 0.0)
+        assert loads == ["a"]
         assert await queries.get("nothing", 0.0) is None
 
     run(session())
+
+
+@given(BATCHES, st.lists(st.tuples(st.integers(0, 3), st.integers(0, 70_000)), max_size=3))
+def test_a_query_is_unpacked_as_it_was_packed(
+    batches: list[list[tuple[str, float]]], shown: list[tuple[int, int]]
+) -> None:
+    live = Queries(MemoryStore(), seed=7).empty("q", 1, now=3.0)
+    for time, batch in enumerate(batches):
+        live.put([NewItem(name, (value,)) for name, value in batch], float(time))
+    for row, count in shown:
+        if row < len(live):
+            entry = RankingEntry("r", "q", 5.0, 0, (live.ids[row],))
+            live.add(entry, [row])
+            live.stats.counts[row, 0, 0] += count
+            live.explored_first[row], live.earned[row] = True, 1.5
+            live.withdraw(0)
+    live.state.version = 2**40
+    again = LiveQuery.unpacked("q", live.packed(), seed=7, behaviors=live.stats.behaviors)
+    assert list(again.ids) == list(live.ids) == list(again.state.ids)
+    assert (again.state.version, again.since, again.size) == (2**40, 3.0, live.size)
+    for name in ("features", "entered", "first_shown", "active"):
+        np.testing.assert_array_equal(getattr(again.state, name), getattr(live.state, name))
+    for name in ("tie_keys", "earned", "explored_first", "candidates"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(live, name))
+    np.testing.assert_array_equal(again.stats.counts, live.stats.counts)
+    assert again.stats.counts.dtype == live.stats.counts.dtype
+    assert again.put([NewItem("z", (0.5,))], 9.0) == live.put([NewItem("z", (0.5,))], 9.0) == 1
+    np.testing.assert_array_equal(again.tie_keys, live.tie_keys)
+
+
+def test_a_query_of_one_item_takes_a_few_hundred_bytes() -> None:
+    queries = Queries(MemoryStore(), seed=0, room=10**6)
+    for number in range(1000):
+        live = queries.empty(f"a query of three words {number}", 20, now=0.0)
+        live.put([NewItem(f"item-{number:06d}", (0.5,) * 20)], 0.0)
+        live.add(RankingEntry("r", live.state.query, 1.0, 0, (live.ids[0],)), [0])
+        queries.admit(live)
+    assert len(queries.recent(2000)) < 150
+    assert queries.size <= 10**6
+    assert len(queries._packed) > 800  # so at most 600 bytes each
+    assert not any(gc.is_tracked(table) for table in queries._packed._tables)
+
+
+# --- packed values ---------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 300), st.booleans()), max_size=200),
+    st.sampled_from([0, 500, 5000]),
+)
+def test_a_cache_keeps_to_its_room(steps: list[tuple[int, int, bool]], room: int) -> None:
+    cache: PackedCache[str] = PackedCache(room)
+    values: dict[str, bytes] = {}
+    for number, length, keep in steps:
+        key = str(number)
+        if keep:
+            values[key] = bytes(length)
+            cache.put(key, values[key])
+        else:
+            assert cache.get(key) in (None, values.get(key))
+        assert cache.size <= room
+        assert cache.size == sum(
+            ENTRY_BYTES + len(key) + len(value)
+            for table in cache._tables
+            for key, value in table.items()
+        )
+        assert len(cache._tables) <= 2 * GENERATIONS
+    for key in list(values):
+        cache.pop(key)
+    assert (cache.size, len(cache)) == (0, 0)
+
+
+def test_what_was_used_lately_outlives_what_was_not() -> None:
+    cache: PackedCache[str] = PackedCache(100 * (ENTRY_BYTES + 12))
+    cache.put("used", b"12345678")
+    for number in range(1000):
+        cache.put(f"{number:04d}", b"12345678")
+        assert cache.get("used") is not None
+    assert cache.get("0999") is not None
+    assert cache.get("0800") is None
+    assert len(cache) == 100
+
+
+def test_much_is_dropped_a_little_at_a_time() -> None:
+    names: PackedCache[str] = PackedCache(10**9)
+    for number in range(3 * DROPPED_AT_ONCE):
+        names.put(str(number), b"")
+    names.room = 0
+    names.trim()
+    assert len(names) == 2 * DROPPED_AT_ONCE
 
 
 TEXTS = st.lists(st.text(st.characters(), max_size=5), max_size=8)
@@ -131,7 +253,7 @@ def with_lists(queries: Queries, name: str, lists: int, items: int = 20) -> Live
 
 def planned(lists: int, *, after: float, others: int = 0, period: float = MONTH) -> float:
     """Return what is planned for a query after some time, beside another query."""
-    queries = Queries(MemoryStore(), seed=0, most_items=1000)
+    queries = Queries(MemoryStore(), seed=0)
     if others:
         with_lists(queries, "other", others)
     return queries.expected_lists(with_lists(queries, "q", lists), after, period)
@@ -152,7 +274,7 @@ def test_a_new_query_is_expected_to_be_like_the_others() -> None:
     alone, beside = planned(20, after=MONTH), planned(20, after=MONTH, others=90_000)
     assert alone == 100.0
     assert beside == 100.0  # it has been there as long, and is rarely asked
-    queries = Queries(MemoryStore(), seed=0, most_items=1000)
+    queries = Queries(MemoryStore(), seed=0)
     with_lists(queries, "other", 90_000)
     new = queries.empty("new", 1, now=MONTH)
     new.put([NewItem("a", (0.0,))], MONTH)
@@ -161,7 +283,7 @@ def test_a_new_query_is_expected_to_be_like_the_others() -> None:
 
 
 def test_plans_end_where_new_items_take_over() -> None:
-    queries = Queries(MemoryStore(), seed=0, most_items=1000)
+    queries = Queries(MemoryStore(), seed=0)
     live = with_lists(queries, "q", 600, items=30)
     before = queries.expected_lists(live, 100.0, MONTH)
     assert live.arrivals == 0

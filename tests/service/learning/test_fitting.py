@@ -142,7 +142,7 @@ def test_training_sees_candidates_as_ranking_does(
     ranker = Seen(scaling=scaling)
     ranker.state_ = linear_state(1.0, 1.0)
     for query, rows in (("q0", slice(0, 6)), ("q1", slice(6, 14)), ("q2", slice(14, 20))):
-        live = run(Queries(store.wrapped, seed=0, most_items=99).get(query, 5.0))
+        live = run(Queries(store.wrapped, seed=0).get(query, 5.0))
         live.prior(Model(1, ranker, fill_by_mean=by_mean))
         np.testing.assert_array_equal(scaled[rows][live.state.active], ranker.features)
     if kind == "query":

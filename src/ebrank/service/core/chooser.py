@@ -33,11 +33,12 @@ class Chooser:
 
     Attributes:
         examination: p of the ranks.
+        windows: what users have seen lately.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.ranking
-        self._windows = Windows(settings.ranking.window)
+        self.windows = Windows(settings.ranking.window)
         self._draws = np.random.PCG64()
         self.examination = settings.examination.examination()(np.arange(1, api.MOST_RANKS + 1))
 
@@ -67,13 +68,13 @@ class Chooser:
         return lists.explored_list(candidates, k, self._settings, self.examination)
 
     def _stable(self, candidates: ScoredCandidates, page: ListKey, k: int, now: float) -> Listing:
-        kept = self._windows.get(page, now)
+        kept = self.windows.get(page, now)
         chosen = (
             self._explored(candidates, k)
             if kept is None
             else lists.resumed_list(candidates, kept, k, self._settings, self.examination)
         )
-        self._windows.keep(page, chosen.rows, k, now)
+        self.windows.keep(page, chosen.rows, k, now)
         return chosen
 
     def _shadow(

@@ -35,6 +35,7 @@ from ebrank.service.core import chooser, lists
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
 from ebrank.service.core.items import FIRST_ITEM, SCHEMA, Items
+from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.core.ranking_ids import RankingIds
 from ebrank.service.insight import overview
@@ -53,6 +54,8 @@ SAVE_SECONDS = 5.0
 TOLERATED_SECONDS = 5.0
 """Clocks are set right by less than this all the time: no reason to warn."""
 CHECKED, BEHAVIORS = "checked", "behaviors"
+MEMORY_SHARES = (0.75, 0.125, 0.125)
+"""Of queries, of lists that feedback may cite, and of lists that users have seen."""
 HOUR = 3600.0
 
 log = logging.getLogger("ebrank.service")
@@ -91,7 +94,6 @@ class Engine:
         self._queries = Queries(
             store,
             seed=settings.ranking.seed,
-            most_items=settings.limits.items_in_memory,
             behaviors=self._behaviors,
         )
         self._chooser = chooser.Chooser(settings)
@@ -99,6 +101,11 @@ class Engine:
             store, settings.insights.new_seconds, self._chooser.examination, meta.get(TOTALS)
         )
         self._recent = RecentLists(store)
+        caches = (self._queries, self._recent.cache, self._chooser.windows.cache)
+        self._memory = Memory(
+            settings.limits.memory_bytes(), list(zip(caches, MEMORY_SHARES, strict=True))
+        )
+        self._memory.start()
         self._items = Items(store, settings, self._queries, self._activity, meta.get(SCHEMA))
         rules = FeedbackRules(settings, self._behaviors)
         self._feedback = Feedback(store, rules, self._queries, self._recent, self._activity, clock)
@@ -135,6 +142,8 @@ class Engine:
         """Compile what ranks, and start the chores; before the first request."""
         self._now()  # warns if the clock is behind the log
         await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
+        self._memory.start()  # again: compiled code takes some
+        self._chores.add(TICK_SECONDS, self._adjust_memory)
         self._chores.add(SAVE_SECONDS, self._activity.save)
         self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
         self._chores.add(TICK_SECONDS, self._train_if_due)
@@ -305,6 +314,9 @@ class Engine:
             training=self._training.out(),
             shadow=overview.shadow_out(minutes) if shadow else None,
         )
+
+    async def _adjust_memory(self) -> None:
+        self._memory.adjust()
 
     async def _train_if_due(self) -> None:
         if self._training.due():

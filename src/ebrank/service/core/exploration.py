@@ -13,19 +13,17 @@ Guardrails are off by default. Here the best by score is the worst by relevance:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+import struct
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from cachetools import LRUCache
 
+from ebrank.service.core.queries import ROOM, PackedCache, encode
 from ebrank.typing import Ints
 
-MOST_SLOTS = 3_000_000
-"""Of all windows together: some 100,000 of ten items, and about 60 MB."""
-SLOTS_OF_A_WINDOW = 20
-"""What a window takes beside its slots."""
+_HEAD = struct.Struct("<dI")
 
 
 def guarded(
@@ -93,36 +91,51 @@ class ListKey(NamedTuple):
     user: str
     among: int | None = None
 
+    def packed(self) -> bytes:
+        """Return what stands for it in memory."""
+        text = f"{len(self.query)}:{self.query}{self.user}:{self.among}"
+        return hashlib.blake2b(encode(text), digest_size=16).digest()
 
-@dataclass(frozen=True)
-class Kept:
+
+class Kept(NamedTuple):
     """An order that a user has seen, by rows, and the k it was made for."""
 
     rows: Ints
     k: int
     until: float
 
+    def packed(self) -> bytes:
+        """Return it as bytes, which take less memory."""
+        return _HEAD.pack(self.until, self.k) + self.rows.astype(np.int32).tobytes()
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Kept:
+        """Return the order that was packed."""
+        until, k = _HEAD.unpack_from(data)
+        return cls(np.frombuffer(data, np.int32, offset=_HEAD.size).astype(np.int64), k, until)
+
 
 class Windows:
     """The orders that users have seen lately, in memory; the least recently used ones go first."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, room: int = ROOM) -> None:
         self._seconds = seconds
-        self._kept: LRUCache[ListKey, Kept] = LRUCache(
-            MOST_SLOTS, lambda kept: len(kept.rows) + SLOTS_OF_A_WINDOW
-        )
+        self.cache: PackedCache[bytes] = PackedCache(room)
 
     def get(self, page: ListKey, now: float) -> Kept | None:
         """Return the order a user has seen within the window."""
-        kept = self._kept.get(page)
+        data = self.cache.get(page.packed())
+        kept = None if data is None else Kept.unpacked(data)
         return None if kept is None or now >= kept.until else kept
 
     def keep(self, page: ListKey, rows: Ints, k: int, now: float) -> None:
         """Remember an order; seen again within its window, it still ends when it was to end."""
         kept = self.get(page, now)
         if kept is None:
-            self._kept[page] = Kept(rows, k, now + self._seconds)
-            return
-        unseen = rows[~np.isin(rows, kept.rows)]
-        if len(unseen):
-            self._kept[page] = replace(kept, rows=np.concatenate([kept.rows, unseen]))
+            kept = Kept(rows, k, now + self._seconds)
+        else:
+            unseen = rows[~np.isin(rows, kept.rows)]
+            if not len(unseen):
+                return
+            kept = kept._replace(rows=np.concatenate([kept.rows, unseen]))
+        self.cache.put(page.packed(), kept.packed())

@@ -7,17 +7,17 @@ A rejected event has a reason that begins with a short code: `malformed`, `too_l
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
-from cachetools import LRUCache
 
 from ebrank.evidence import Behaviors
 from ebrank.service import api
 from ebrank.service.core import ranking_ids
-from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.queries import ROOM, LiveQuery, PackedCache, Queries, decode, encode
 from ebrank.service.insight.activity import Activity
 from ebrank.service.settings import Settings
 from ebrank.service.store import counting
@@ -26,11 +26,7 @@ from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
 from ebrank.typing import SmallInts
 
-MOST_SLOTS = 1_000_000
-"""Of the lists in memory together: some 40,000 of ten items, and about 20 MB."""
-SLOTS_OF_A_LIST = 15
-"""What a list takes beside its slots."""
-
+_HEAD = struct.Struct("<d?H")
 
 _NAMED = ("event_id", "ranking_id", "item", "type")
 
@@ -48,25 +44,36 @@ class Served(NamedTuple):
         """Return what has to be known of a list, given the rows of its items."""
         return cls(entry.query, entry.time, entry.counted, np.array(rows, np.int32))
 
+    def packed(self) -> bytes:
+        """Return it as bytes, which take less memory."""
+        head = _HEAD.pack(self.time, self.counted, len(self.rows))
+        return head + self.rows.tobytes() + encode(self.query)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Served:
+        """Return the list that was packed."""
+        time, counted, count = _HEAD.unpack_from(data)
+        rows = np.frombuffer(data, np.int32, count, _HEAD.size)
+        return cls(decode(data[_HEAD.size + rows.nbytes :]), time, counted, rows)
+
 
 class RecentLists:
     """The lists served last, since most feedback cites one of them; others are in the store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, room: int = ROOM) -> None:
         self._store = store
-        self._recent: LRUCache[str, Served] = LRUCache(
-            MOST_SLOTS, lambda served: len(served.rows) + SLOTS_OF_A_LIST
-        )
+        self.cache: PackedCache[str] = PackedCache(room)
 
     def add(self, ranking_id: str, served: Served) -> None:
         """Remember a list."""
-        self._recent[ranking_id] = served
+        self.cache.put(ranking_id, served.packed())
 
     async def get(
         self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery]]
     ) -> Served | None:
         """Return a list that is still in the log; `live` finds its query."""
-        served = self._recent.get(ranking_id)
+        packed = self.cache.get(ranking_id)
+        served = None if packed is None else Served.unpacked(packed)
         if served is None and ranking_ids.number_of(ranking_id) is not None:
             entry = await self._store.log.ranking(ranking_id)
             if entry is not None:

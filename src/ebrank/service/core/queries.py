@@ -1,7 +1,8 @@
-"""The queries in memory: read from the store when first needed, dropped when long unused.
+"""The queries in memory: read from the store when first needed, packed and dropped when unused.
 
 A `LiveQuery` is a `QueryState` that follows the log: each write adds the same steps here. It also
-keeps what is costly to compute and seldom changes, the prior of its candidates.
+keeps what is costly to compute and seldom changes, the prior of its candidates. Those used last are
+at hand as they are; others are packed, one of a single item into some 200 bytes in place of 4 KB.
 
 Other servers may write to the same store. Each write returns the query's version: one more than the
 version in memory means that no other server wrote, and memory takes the same step. Any other means
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import struct
 from array import array
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +43,27 @@ KNOWN = 10.0
 PACE_SECONDS, MOST_PACED = 10.0, 256
 """How often, and from how many queries, the rate of all is computed."""
 NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
+ROOM = 16 * 10**6
+"""Bytes of a cache that nobody has told how much it may take."""
+GENERATIONS = 8
+"""Packed values lie with those used at about the same time: an eighth of all."""
+ENTRY_BYTES = 136
+"""What a packed value takes beside its own bytes and its key's: objects, a place in a table."""
+DROPPED_AT_ONCE = 1000
+"""At most, when another is kept: more would hold up whoever keeps it."""
+PACKED_AT_ONCE = 100
+"""The same for packing."""
+MOST_UNPACKED = 4000
+"""Queries: the garbage collector looks at a dozen objects of each."""
+QUERY_BYTES, ITEM_BYTES = 3600, 55
+"""What an unpacked query takes, and each item of it, beside its name, features and counts."""
+USUAL_SLOTS = 10
+"""Counts of an unpacked query grow to this many slots with its first list of ten."""
+
+_HEAD = struct.Struct("<QdIIIBBB")
+_COUNTS: Mapping[int, Any] = {1: np.uint8, 2: np.uint16, 4: COUNT}
+"""Types of packed counts, by their bytes."""
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class LiveQuery:
@@ -92,6 +115,62 @@ class LiveQuery:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes, or will take once lists of it were served."""
+        counts = self.stats.counts
+        of_counts = counts.itemsize * counts.shape[1] * max(counts.shape[2], USUAL_SLOTS)
+        of_item = ITEM_BYTES + self.state.features.itemsize * self.state.features.shape[1]
+        return int(QUERY_BYTES + len(self.ids.parts[0]) + len(self) * (of_item + of_counts))
+
+    def packed(self) -> bytes:
+        """Return all of it but its name and what can be computed again."""
+        state, counts, (text, ends) = self.state, self.stats.counts, self.ids.parts
+        most = counts.max(initial=0)
+        width = 1 if most < 2**8 else 2 if most < 2**16 else 4
+        arrays = (
+            state.entered,
+            state.first_shown,
+            state.features,
+            self.tie_keys,
+            self.earned,
+            state.active,
+            self.explored_first,
+            counts.astype(_COUNTS[width]),
+        )
+        shape = len(self), state.features.shape[1], len(text), *counts.shape[1:], width
+        head = _HEAD.pack(state.version, self.since, *shape)
+        return b"".join([head, text, ends.tobytes(), *(values.tobytes() for values in arrays)])
+
+    @classmethod
+    def unpacked(cls, query: str, data: bytes, *, seed: int, behaviors: Behaviors) -> LiveQuery:
+        """Return a query of this name as it was when it was packed."""
+        version, since, items, features, length, outcomes, slots, width = _HEAD.unpack_from(data)
+        at = _HEAD.size + length
+
+        def taken(kind: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
+            nonlocal at
+            values = np.frombuffer(data, kind, math.prod(shape), at)
+            at += values.nbytes
+            return values.reshape(shape).copy()
+
+        live = cls.__new__(cls)
+        ends = array("I", taken(np.uint32, items).tobytes())
+        live.ids = PackedStrings.of_parts(data[_HEAD.size : _HEAD.size + length], ends)
+        entered, first_shown = taken(np.float64, items), taken(np.float64, items)
+        numbers = taken(np.float32, items, features)
+        live.tie_keys, live.earned = taken(np.uint32, items), taken(np.float32, items)
+        active, live.explored_first = taken(np.bool_, items), taken(np.bool_, items)
+        counts = taken(_COUNTS[width], items, outcomes, slots).astype(COUNT)
+        live.stats = BehaviorStats(counts, behaviors)
+        live.state = QueryState(
+            query, live.ids, numbers, NO_COUNTS, entered, first_shown, active, version
+        )
+        live.since, live._seed = since, seed
+        live._candidates = live._prior = live._arrivals = None
+        live._prior_version = -1
+        return live
 
     def follows(self, version: int) -> bool:
         """Take over the version that a write made, if it is the next one; then take its step."""
@@ -197,27 +276,38 @@ class LiveQuery:
 
 
 class Queries:
-    """The live queries, as many as fit; the one longest unused is dropped first."""
+    """The queries in memory: those used last as they are, others packed, as many as fit.
+
+    Attributes:
+        room: bytes they may take together; one is always kept.
+    """
 
     def __init__(
-        self, store: Store, *, seed: int, most_items: int, behaviors: Behaviors = CLICKS
+        self, store: Store, *, seed: int, room: int = ROOM, behaviors: Behaviors = CLICKS
     ) -> None:
         self._store = store
         self._behaviors = behaviors
         self._seed = seed
-        self._most_items = most_items
+        self.room = room
         self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
         self._sizes: dict[str, int] = {}
+        self._unpacked = 0  # bytes
+        self._packed: PackedCache[str] = PackedCache(room)
         self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
-        self._items = 0
         self._usual = 0.0, 0.0, 0.0
         self._usual_until = -math.inf
 
+    @property
+    def size(self) -> int:
+        """Bytes they take together."""
+        return self._unpacked + self._packed.size
+
     async def get(self, query: str, now: float) -> LiveQuery | None:
         """Return a query, None if the store does not know it."""
-        live = self._live.get(query)
+        live = self._in_memory(query)
         if live is not None:
             self._live.move_to_end(query)
+            self.trim()
             return live
         loading = self._loading.get(query)
         if loading is None:
@@ -245,15 +335,26 @@ class Queries:
                 f"query {state.query!r} is damaged: {problem}. Run `ebrank replay` for details"
             ) from problem
 
+    def _in_memory(self, query: str) -> LiveQuery | None:
+        """Return a query that is in memory, unpacked; others stay as they are."""
+        live = self._live.get(query)
+        if live is None:
+            data = self._packed.pop(query)
+            if data is not None:
+                live = LiveQuery.unpacked(query, data, seed=self._seed, behaviors=self._behaviors)
+                self._keep(live)
+        return live
+
     def wrote(self, query: str, version: int) -> LiveQuery | None:
         """Return the query that must take the step of a write, which made this version.
 
-        None if it is not in memory, or was dropped because another server wrote in between: it is
-        read with the step in it when it is needed.
+        It must take it before the next call of `get` or `admit`, which may pack it. None if it is
+        not in memory, or was dropped because another server wrote in between: it is read with the
+        step in it when it is needed.
         """
-        live = self._live.get(query)
+        live = self._in_memory(query)
         if live is not None and not live.follows(version):
-            self._drop(query)
+            self._forget(query)
             return None
         return live
 
@@ -271,18 +372,34 @@ class Queries:
         return self._made(state, now)
 
     def admit(self, live: LiveQuery) -> None:
-        """Keep a query that has grown, or is new; drop others if memory is short."""
-        name = live.state.query
+        """Keep a query that has grown, or is new; pack and drop others if memory is short."""
+        self._keep(live)
+        self.trim()
+
+    def _keep(self, live: LiveQuery) -> None:
+        name, size = live.state.query, live.size
+        if name not in self._live:
+            self._packed.pop(name)
         self._live[name] = live
         self._live.move_to_end(name)
-        self._items += len(live) - self._sizes.get(name, 0)
-        self._sizes[name] = len(live)
-        while self._items > self._most_items and len(self._live) > 1:
-            self._drop(next(iter(self._live)))
+        self._unpacked += size - self._sizes.get(name, 0)
+        self._sizes[name] = size
 
-    def _drop(self, query: str) -> None:
+    def trim(self) -> None:
+        """Pack queries and drop packed ones, the longest unused first, or some if that is much."""
+        for _ in range(PACKED_AT_ONCE):
+            fits = self._unpacked <= self.room // 2 and len(self._live) <= MOST_UNPACKED
+            if fits or len(self._live) == 1:
+                break
+            name, live = next(iter(self._live.items()))
+            self._forget(name)
+            self._packed.put(name, live.packed())
+        self._packed.room = max(self.room - self._unpacked, 0)
+        self._packed.trim()
+
+    def _forget(self, query: str) -> None:
         del self._live[query]
-        self._items -= self._sizes.pop(query)
+        self._unpacked -= self._sizes.pop(query)
 
     def expected_lists(self, live: LiveQuery, now: float, period: float) -> float:
         """Return how many lists of a query are to be planned for: those in which its items matter.
@@ -340,7 +457,8 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _decode(text: bytes) -> str:
+def decode(text: bytes) -> str:
+    """Return the text that was encoded."""
     return text.decode("utf-8", "surrogatepass")
 
 
@@ -361,6 +479,18 @@ class PackedStrings(Sequence[str]):
         self._text = b"".join(encoded)
         self._ends = array("I", accumulate(map(len, encoded)))  # indexed faster than NumPy's
 
+    @classmethod
+    def of_parts(cls, text: bytes, ends: array[int]) -> PackedStrings:
+        """Return the list that has these `parts`."""
+        names = cls()
+        names._text, names._ends = text, ends
+        return names
+
+    @property
+    def parts(self) -> tuple[bytes, array[int]]:
+        """All of the texts as UTF-8, and where each of them ends."""
+        return self._text, self._ends
+
     def __len__(self) -> int:
         return len(self._ends)
 
@@ -373,22 +503,112 @@ class PackedStrings(Sequence[str]):
             return [self[at] for at in range(*place.indices(len(self)))]
         end = self._ends[place]
         begin = self._ends[place - 1] if place % len(self) else 0
-        return _decode(self._text[begin:end])
+        return decode(self._text[begin:end])
 
     def __iter__(self) -> Iterator[str]:
         begin = 0
         for end in self._ends:
-            yield _decode(self._text[begin:end])
+            yield decode(self._text[begin:end])
             begin = end
 
     def at(self, places: Sequence[int]) -> list[str]:
         """Return the texts at some places, counted from 0: faster than one by one."""
         text, ends = self._text, self._ends
-        return [_decode(text[ends[at - 1] if at else 0 : ends[at]]) for at in places]
+        return [decode(text[ends[at - 1] if at else 0 : ends[at]]) for at in places]
 
     def extended(self, names: Sequence[str]) -> PackedStrings:
         """Return these names followed by others."""
-        more, both = PackedStrings(names), PackedStrings()
-        both._text = self._text + more._text
-        both._ends = self._ends + array("I", (len(self._text) + end for end in more._ends))
-        return both
+        text, ends = PackedStrings(names).parts
+        moved = array("I", (len(self._text) + end for end in ends))
+        return PackedStrings.of_parts(self._text + text, self._ends + moved)
+
+
+class PackedCache(Generic[_Key]):
+    """Packed values by name, as many as there is room for; those unused for longest go first.
+
+    As Python objects a query of one item takes 4 KB, and the garbage collector, which stops
+    everything meanwhile, looks at each of its parts. It knows nothing of bytes.
+
+    >>> cache = PackedCache(room=1000)
+    >>> cache.put("tea", b"green")
+    >>> cache.get("tea"), cache.get("coffee")
+    (b'green', None)
+
+    Each table holds what was kept or asked for within a span of time. What is dropped is taken from
+    the oldest one, in no order. No table is so large that growing it would take long.
+
+    Attributes:
+        room: bytes it may take.
+        size: bytes it takes.
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
+        self.room = room
+        self.size = 0
+        self._tables: deque[dict[_Key, bytes]] = deque([{}])
+        self._newest = 0  # bytes in the newest table
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tables))
+
+    def put(self, key: _Key, value: bytes) -> None:
+        """Keep a value, in place of another of this name."""
+        self.pop(key)
+        cost = _cost(key, value)
+        if self._newest + cost > self.room // GENERATIONS and self._tables[-1]:
+            self._begin_table()
+        self._tables[-1][key] = value
+        self._newest += cost
+        self.size += cost
+        self.trim()
+
+    def _begin_table(self) -> None:
+        if len(self._tables) == 2 * GENERATIONS:  # much was taken out of them
+            oldest = self._tables.popleft()
+            self._tables[0].update(oldest)
+        self._tables.append({})
+        self._newest = 0
+
+    def get(self, key: _Key) -> bytes | None:
+        """Return a value, which counts as used now."""
+        value = self._tables[-1].get(key)
+        if value is None:
+            value = self.pop(key)
+            if value is not None:
+                self.put(key, value)
+        return value
+
+    def pop(self, key: _Key) -> bytes | None:
+        """Return a value that is not kept any longer."""
+        for table in reversed(self._tables):
+            value = table.pop(key, None)
+            if value is not None:
+                self._forget(table, _cost(key, value))
+                return value
+        return None
+
+    def trim(self) -> None:
+        """Drop what there is no room for, or some of it if that is much."""
+        for _ in range(DROPPED_AT_ONCE):
+            if self.size <= self.room or not self._drop():
+                break
+
+    def _drop(self) -> bool:
+        """Drop one of the oldest values; return whether there was one."""
+        while not self._tables[0]:
+            if len(self._tables) == 1:
+                return False
+            self._tables.popleft()
+        table = self._tables[0]
+        key, value = table.popitem()
+        self._forget(table, _cost(key, value))
+        return True
+
+    def _forget(self, table: dict[_Key, bytes], cost: int) -> None:
+        self.size -= cost
+        if table is self._tables[-1]:
+            self._newest -= cost
+
+
+def _cost(key: _Key, value: bytes) -> int:
+    return ENTRY_BYTES + len(key) + len(value)  # type: ignore[arg-type]

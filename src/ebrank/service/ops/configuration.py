@@ -147,6 +147,7 @@ def _settings(values: Mapping[str, Mapping[str, object]], tokens: tuple[Token, .
     checks: dict[str, Callable[[], object]] = {
         "[examination]": lambda: Valuation.of(settings.examination.examination(), slots=SLOTS),
         "events.behaviors": settings.events.declared,
+        "limits.memory": settings.limits.memory_bytes,
         "ranking.policy": lambda: policies.parse(settings.ranking.policy),
     }
     for place, check in checks.items():

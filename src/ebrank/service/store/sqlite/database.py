@@ -27,7 +27,8 @@ from ebrank.service.store.sqlite import schema
 from ebrank.service.store.sqlite.folder import Lock, flush_folder
 
 BUSY_SECONDS = 10.0
-CACHE_KIB = 32 * 1024
+CACHE_KIB = 8 * 1024
+"""Pages of a connection; the operating system keeps more of them."""
 BRAKE_PAGES = 65_536
 """Without other checkpoints, the writer makes one when the WAL has this many pages (256 MB)."""
 INTERVAL_SECONDS = 1.0
