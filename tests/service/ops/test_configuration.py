@@ -142,3 +142,20 @@ def test_off_is_for_what_may_have_no_value(tmp_path: Path) -> None:
     assert read(path, flags=flags).ranking.max_explored == 3
     with pytest.raises(SettingsError, match=r"ranking.k: Expected `int`, got `str`"):
         read(written(tmp_path, '[ranking]\nk = "off"\n'))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("512 MB", 512 * 10**6), ("1.5GB", 1_500_000_000), ("2 GiB", 2**31), ("1000", 1000)],
+)
+def test_memory_is_a_size(text: str, size: int) -> None:
+    assert read(flags={"limits": {"memory": text}}).limits.memory_bytes() == size
+    environment = {"EBRANK_SERVE_LIMITS_MEMORY": text}
+    assert read(environment=environment).limits.memory_bytes() == size
+    assert read(flags={"limits": {"memory": size}}).limits.memory_bytes() == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1 MB", "0", "5 TB", ""])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"limits\.memory: .* is no size: write 512 MB"):
+        read(flags={"limits": {"memory": text}})
