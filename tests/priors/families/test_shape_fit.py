@@ -20,6 +20,7 @@ POLICY = parse("auto")
 CURVE = Examination(curve=(1.0, 0.7, 0.4, 0.0, 0.2))
 U = logits()
 TILT = (U - U.mean()) / U.std()
+START = np.random.default_rng(9).normal(size=SIZE)
 
 
 def log(seed: int = 0, items: int = 40, shown: int = 12) -> tuple[Features, BehaviorStats]:
@@ -30,10 +31,12 @@ def log(seed: int = 0, items: int = 40, shown: int = 12) -> tuple[Features, Beha
     return rng.random((items, 2), dtype=np.float32), BehaviorStats.of(impressions, clicks)
 
 
-def rows_of(seed: int = 0, base: Floats | None = None, items: int = 40) -> tuple[Rows, Floats]:
+def rows_of(
+    seed: int = 0, base: Floats | None = None, items: int = 40, shown: int = 12
+) -> tuple[Rows, Floats]:
     """Return rows under a shape, and some scores."""
     state = None if base is None else {"shape": base, "smoothness": np.ones(1)}
-    rows = POLICY.rows(*log(seed, items), CURVE, 1, state)
+    rows = POLICY.rows(*log(seed, items, shown), CURVE, 1, state)
     return rows, np.random.default_rng(seed + 1).normal(size=items)
 
 
@@ -42,10 +45,9 @@ def every(rows: Rows) -> Ints:
     return chosen
 
 
-def base_sums(rows: Rows, scores: Floats, chosen: Ints) -> tuple[float, Floats]:
-    learned = rows.parameters[rows.learned :]
-    counts = rows.evidence, rows.table, rows.slots, rows.behaviors
-    return shape_fit.base_sums(*counts, learned, scores, chosen, 0, len(chosen))
+def base_sums(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> tuple[float, Floats]:
+    weights = shape_fit.weights_of(rows, scores, chosen, START)
+    return shape_fit.base_sums(*weights[1:], base - START)
 
 
 def log_weights(behavior: BehaviorStats, p: Floats, scores: Floats, base: Floats) -> Floats:
@@ -63,41 +65,43 @@ def log_weights(behavior: BehaviorStats, p: Floats, scores: Floats, base: Floats
 # --- the shape -----------------------------------------------------------------------------------
 
 
+FEW_OR_MANY = pytest.mark.parametrize("shown", [12, 5000], ids=["on the grid", "narrow"])
+
+
 @pytest.mark.slow
-def test_the_slope_by_the_shape_by_finite_differences() -> None:
+@FEW_OR_MANY
+def test_the_slope_by_the_shape_by_finite_differences(shown: int) -> None:
     base = np.random.default_rng(3).normal(size=SIZE)
-    rows, scores = rows_of(base=base)
+    rows, scores = rows_of(base=base, shown=shown)
     chosen = every(rows)[::2]
-    _, slope = base_sums(rows, scores, chosen)
+    _, slope = base_sums(rows, scores, chosen, base)
     step = 1e-4
     for node in range(SIZE):
         moved = step * (np.arange(SIZE) == node)
-        up, down = (
-            base_sums(shape_fit.with_shape(rows, base + sign * moved), scores, chosen)[0]
-            for sign in (1, -1)
-        )
+        up, down = (base_sums(rows, scores, chosen, base + sign * moved)[0] for sign in (1, -1))
         assert slope[node] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-6)
 
 
-def test_the_loss_of_a_shape_is_that_of_the_rows_but_for_what_it_cannot_change() -> None:
+@FEW_OR_MANY
+def test_the_loss_of_a_shape_is_that_of_the_rows_but_for_what_it_cannot_change(shown: int) -> None:
     first, second = np.random.default_rng(4).normal(size=(2, SIZE))
-    rows, scores = rows_of()
+    rows, scores = rows_of(shown=shown)
     chosen = every(rows)
     sums, losses = [], []
     for base in (first, second):
         own = shape_fit.with_shape(rows, base)
-        sums.append(base_sums(own, scores, chosen)[0])
+        sums.append(base_sums(rows, scores, chosen, base)[0])
         losses.append(own.losses_and_slopes(scores)[0].sum())
     assert sums[1] - sums[0] == pytest.approx(losses[1] - losses[0], rel=1e-9)
 
 
-def test_the_curvature_is_the_sum_of_products_of_the_rows_slopes() -> None:
+def test_the_curvature_is_the_mean_of_products_of_the_rows_slopes() -> None:
     base = np.random.default_rng(5).normal(size=SIZE)
     rows, scores = rows_of(base=base)
     chosen = every(rows)[:40]
-    found = shape_fit.slope_products(*shape_fit._task(rows), scores, chosen)
-    slopes = [base_sums(rows, scores, np.array([row]))[1] for row in chosen]
-    np.testing.assert_allclose(found, np.add.reduce([np.outer(s, s) for s in slopes]), atol=1e-12)
+    found = shape_fit.slope_products(shape_fit.weights_of(rows, scores, chosen, START), base)
+    slopes = [base_sums(rows, scores, np.array([row]), base)[1] for row in chosen]
+    np.testing.assert_allclose(found, np.mean([np.outer(s, s) for s in slopes], 0), atol=1e-12)
 
 
 def test_an_even_sample_of_included_rows() -> None:

@@ -11,7 +11,7 @@ bends, and sets the coordinates of the descent. An even sample of rows is enough
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from ebrank.priors.learners.minimization import descended
 from ebrank.priors.rows import Rows
 from ebrank.special import exp_below_one
 from ebrank.threads import map_blocks
-from ebrank.typing import Floats, Ints
+from ebrank.typing import Bools, Floats, Ints
 
 SMOOTHNESSES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 SIZE_PENALTY = 1e-6
@@ -43,6 +43,8 @@ CURVATURE_ROWS = 2048
 BLOCK = 2048
 FLOOR = 1e-6
 """Added to every curvature: some directions bend by nothing else."""
+SMALLEST = 1e-300
+"""Keeps logarithms finite far from where any optimum is."""
 MAX_ITERATIONS, TRIAL_ITERATIONS = 60, 3
 TOLERANCE = 1e-3
 
@@ -60,8 +62,8 @@ def fitted(
     As for the ridge, a neighbor on the grid of smoothnesses is taken if the validation rows prefer
     it beyond doubt, after some steps towards its optimum.
     """
-    chosen = sample(rows, MOST_ROWS)
-    base = _descended(rows, scores, chosen, start, smoothness, MAX_ITERATIONS)
+    weights = weights_of(rows, scores, sample(rows, MOST_ROWS), start)
+    base = _descended(weights, start, smoothness, MAX_ITERATIONS)
     if given is not None or validation is None or validation[0].count == 0:
         return base, smoothness
     unseen, unseen_scores = validation
@@ -70,7 +72,7 @@ def fitted(
         other = _neighbor(smoothness, step)
         if other is None:
             continue
-        moved = _descended(rows, scores, chosen, base, other, TRIAL_ITERATIONS)
+        moved = _descended(weights, base, other, TRIAL_ITERATIONS)
         if surely_lower(_losses(unseen, unseen_scores, moved), losses):
             return moved, other
     return base, smoothness
@@ -101,34 +103,61 @@ def _losses(rows: Rows, scores: Floats, base: Floats) -> Floats:
     return with_shape(rows, base).losses_and_slopes(scores)[0][rows.included]
 
 
-def _descended(
-    rows: Rows,
-    scores: Floats,
-    chosen: Ints,
-    start: Floats,
-    smoothness: float,
-    max_iterations: int,
-) -> Floats:
-    """Return the shape of the lowest penalized loss on some rows."""
-    penalty = _penalty(len(start), smoothness)
+class Weights(NamedTuple):
+    """What a shape is fitted to: weights of the nodes (columns) for each row, each adding up to 1.
+
+    Attributes:
+        base: the shape under which they are these. Another one multiplies all rows alike.
+        prior: π of each row.
+        posterior: that of each row, given what users did.
+        fixed: where the posterior is too narrow for the grid: a shape cannot move it.
+    """
+
+    base: Floats
+    prior: Floats
+    posterior: Floats
+    fixed: Bools
+
+
+def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weights:
+    """Return the weights of the nodes for some rows under a shape."""
+    shape = len(chosen), len(base)
+    weights = Weights(base, np.empty(shape), np.empty(shape), np.zeros(len(chosen), np.bool_))
+    own = with_shape(rows, base)
+    map_blocks(
+        lambda begin, end: write_weights(*_task(own), scores, chosen, begin, end, *weights[1:]),
+        total=len(chosen),
+        block=BLOCK,
+        threads=rows.threads,
+    )
+    return weights
+
+
+def _descended(weights: Weights, start: Floats, smoothness: float, max_iterations: int) -> Floats:
+    """Return the shape of the lowest penalized loss."""
+    penalty, count = _penalty(len(start), smoothness), len(weights.prior)
 
     def objective(base: Floats) -> tuple[float, Floats]:
-        own = with_shape(rows, base)
-        sums = map_blocks(
-            lambda begin, end: base_sums(*_task(own), scores, chosen, begin, end),
-            total=len(chosen),
-            block=BLOCK,
-            threads=rows.threads,
-        )
+        loss, slope = base_sums(*weights[1:], base - weights.base)
         pull = penalty @ base
-        value = sum(loss for loss, _ in sums) / len(chosen) + 0.5 * float(pull @ base)
-        return value, np.add.reduce([slope for _, slope in sums]) / len(chosen) + pull
+        return loss / count + 0.5 * float(pull @ base), slope / count + pull
 
-    few = chosen[:: max(1, -(-len(chosen) // CURVATURE_ROWS))]
-    information = slope_products(*_task(with_shape(rows, start)), scores, few) / len(few)
-    bend = information + penalty + FLOOR * np.eye(len(start))
+    bend = slope_products(weights, start) + penalty + FLOOR * np.eye(len(start))
     base, _ = descended(objective, start, bend, max_iterations=max_iterations, tolerance=TOLERANCE)
     return base
+
+
+def slope_products(weights: Weights, base: Floats) -> Floats:
+    """Return the mean product of rows' slopes by b, of a sample: the loss bends about like that."""
+    few = slice(None, None, max(1, -(-len(weights.prior) // CURVATURE_ROWS)))
+    factors = np.exp(base - weights.base - (base - weights.base).max())
+    prior, posterior = (
+        part[few] * factors / (part[few] @ factors)[:, None]
+        for part in (weights.prior, weights.posterior)
+    )
+    slopes = prior - np.where(weights.fixed[few, None], weights.posterior[few], posterior)
+    mean: Floats = np.einsum("rg,rh->gh", slopes, slopes) / len(slopes)
+    return mean
 
 
 def _penalty(size: int, smoothness: float) -> Floats:
@@ -161,51 +190,8 @@ def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
     )
 
 
-@inner
-def write_slopes(
-    counts: Any,  # noqa: ANN401 (a pointer)
-    table: Ints,
-    slots: int,
-    behaviors: int,
-    learned: Floats,
-    score: float,
-    weights: Any,  # noqa: ANN401 (a pointer)
-    slopes: Floats,
-) -> float:
-    """Write π_g − posterior_g, the slope of a row's loss by b; return the loss.
-
-    The part of the loss that b cannot change is left out.
-    """
-    size, numbers, worth = int(learned[0]), pointer_to(learned, 0), pointer_to(table, 0)
-    top = write_prior(score, numbers, weights)
-    mass = 0.0
-    for g in range(size):
-        slopes[g] = exp_below_one(weights[g] - top)
-        mass += slopes[g]
-    for g in range(size):
-        slopes[g] /= mass
-    value = np.log(mass) + top
-    clicks = number(clicks_sum(counts, slots, behaviors, worth))
-    place, whole, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
-    if place >= 0.0:
-        node = int(place)
-        part = place - node
-        slopes[node] -= 1.0 - part
-        slopes[node + 1] -= part
-        own = (1.0 - part) * weights[node] + part * weights[node + 1]
-        return value - own - whole  # type: ignore[no-any-return]
-    after = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
-    mass_after = 0.0
-    for g in range(size):
-        weights[g] = exp_below_one(weights[g] - after)
-        mass_after += weights[g]
-    for g in range(size):
-        slopes[g] -= weights[g] / mass_after
-    return value - np.log(mass_after) - after  # type: ignore[no-any-return]
-
-
 @kernel
-def base_sums(
+def write_weights(
     evidence: Floats,
     table: Ints,
     slots: int,
@@ -215,38 +201,73 @@ def base_sums(
     rows: Ints,
     start: int,
     stop: int,
-) -> tuple[float, Floats]:
-    """Return the summed loss and its slope by b over rows[start:stop]."""
-    size, weights = int(learned[0]), room()
-    total, slope, own = 0.0, np.zeros(size), np.empty(size)
+    prior: Floats,
+    posterior: Floats,
+    fixed: Bools,
+) -> None:
+    """Write the prior and posterior weights of rows[start:stop]; see `Weights`."""
+    weights, numbers, worth = room(), pointer_to(learned, 0), pointer_to(table, 0)
     for r in range(start, stop):
-        counts, score = pointer_to(evidence, rows[r]), scores[rows[r]]
-        total += write_slopes(counts, table, slots, behaviors, learned, score, weights, own)
-        for g in range(size):
-            slope[g] += own[g]
-    return total, slope
+        counts = pointer_to(evidence, rows[r])
+        top = write_prior(scores[rows[r]], numbers, weights)
+        write_shares(weights, top, prior[r])
+        clicks = number(clicks_sum(counts, slots, behaviors, worth))
+        place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
+        fixed[r] = place >= 0.0
+        if place >= 0.0:
+            node = int(place)
+            posterior[r] = 0.0
+            posterior[r, node] = 1.0 - (place - node)
+            posterior[r, node + 1] = place - node
+        else:
+            top = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
+            write_shares(weights, top, posterior[r])
+
+
+@inner
+def write_shares(logarithms: Any, top: float, shares: Floats) -> None:  # noqa: ANN401 (a pointer)
+    """Write the exponentials of some logarithms, the largest of which is `top`, as shares of 1."""
+    whole = 0.0
+    for g in range(len(shares)):
+        shares[g] = exp_below_one(logarithms[g] - top)
+        whole += shares[g]
+    for g in range(len(shares)):
+        shares[g] /= whole
 
 
 @kernel
-def slope_products(
-    evidence: Floats,
-    table: Ints,
-    slots: int,
-    behaviors: int,
-    learned: Floats,
-    scores: Floats,
-    rows: Ints,
-) -> Floats:
-    """Return the summed outer products of the rows' slopes by b: the loss bends about like that."""
-    size, weights = int(learned[0]), room()
-    total, own = np.zeros((size, size)), np.empty(size)
-    for row in rows:
-        counts = pointer_to(evidence, row)
-        write_slopes(counts, table, slots, behaviors, learned, scores[row], weights, own)
+def base_sums(
+    prior: Floats, posterior: Floats, fixed: Bools, moves: Floats
+) -> tuple[float, Floats]:
+    """Return by how much moves of b raise the summed loss, and the slope of the loss there.
+
+    Moves multiply the weights by e^move, and the loss of a row is the log of its prior's sum less
+    that of its posterior's. What all moves have in common changes nothing.
+    """
+    size, furthest = len(moves), moves.max()
+    factors, before, after, held = np.empty(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    for g in range(size):
+        factors[g] = np.exp(moves[g] - furthest)
+    total = 0.0
+    for r in range(len(prior)):
+        whole, rest = 0.0, 0.0
         for g in range(size):
-            for h in range(size):
-                total[g, h] += own[g] * own[h]
-    return total
+            whole += prior[r, g] * factors[g]
+            rest += posterior[r, g] * factors[g]
+        part = 1.0 / max(whole, SMALLEST)
+        total -= np.log(part)
+        for g in range(size):
+            before[g] += part * prior[r, g]
+        if fixed[r]:
+            for g in range(size):
+                total -= posterior[r, g] * (moves[g] - furthest)
+                held[g] += posterior[r, g]
+            continue
+        part = 1.0 / max(rest, SMALLEST)
+        total += np.log(part)
+        for g in range(size):
+            after[g] += part * posterior[r, g]
+    return total, factors * (before - after) - held
 
 
 @kernel
