@@ -49,8 +49,10 @@ class AsyncClient(Connection):
         query: str,
         *,
         k: int | None = None,
+        offset: int | None = None,
         items: calls.Candidates | None = None,
         user: str | None = None,
+        session: str | None = None,
         explore: bool | None = None,
         explain: bool | None = None,
     ) -> api.RankResponse:
@@ -59,12 +61,15 @@ class AsyncClient(Connection):
         Args:
             query: its name.
             k: how many items.
+            offset: how many ranks stand above the list: 10 for a second page of ten.
             items: only these: ids, or a mapping of ids to features, which are stored first.
             user: whose list it is, so that it stays the same within the window.
+            session: whose request it is, where the server tells bots by their sessions.
             explore: False ranks by relevance alone.
             explain: True tells how each score came about.
         """
-        wanted = {"k": k, "items": items, "user": user, "explore": explore, "explain": explain}
+        wanted = {"k": k, "offset": offset, "items": items, "user": user, "session": session}
+        wanted |= {"explore": explore, "explain": explain}
         return await self._send(calls.rank(query, **wanted))
 
     async def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:

@@ -61,6 +61,10 @@ class StoreSettings:
         float, _about("age at which rankings and events are rolled up", gt=0)
     ] = 30 * 86400.0
     roll_up_seconds: Annotated[float, _about("time between two roll-ups", gt=0)] = 600.0
+    normalize_queries: Annotated[
+        bool,
+        _about("whether `Tea` and `tea ` are one query: Unicode NFKC, no case, single spaces"),
+    ] = True
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,21 @@ class EventsSettings:
 
 
 @dataclass(frozen=True)
+class BotsSettings:
+    """Who asks too often to be a person."""
+
+    lists_per_minute: Annotated[
+        int, _about("a visitor who asks for more lists in a minute is a bot; 0 is off", ge=0)
+    ] = 0
+    events_per_minute: Annotated[
+        int, _about("a visitor with more events in a minute is a bot; 0 is off", ge=0)
+    ] = 0
+    visitor: Annotated[
+        Literal["user", "session"], _about("whose lists and events are added up: the request's")
+    ] = "user"
+
+
+@dataclass(frozen=True)
 class TrainingSettings:
     """When the prior is refitted, and on what."""
 
@@ -233,6 +252,7 @@ class Settings:
     examination: ExaminationSettings = field(default_factory=ExaminationSettings)
     features: FeaturesSettings = field(default_factory=FeaturesSettings)
     events: EventsSettings = field(default_factory=EventsSettings)
+    bots: BotsSettings = field(default_factory=BotsSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
     insights: InsightsSettings = field(default_factory=InsightsSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)

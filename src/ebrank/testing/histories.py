@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,7 @@ async def fill(store: Store) -> list[Operation]:
     await store.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
     first = ranking("r1", "abcd", explored=(True, False, False, True), user="u", cost=0.25)
     late = ranking("r2", "cab", time=30.0, counted=False, would_rank=("a", "b", "c"))
+    late = replace(late, offset=10, continues="r1", seen=(3, 1, 0), bot=True)
     umlaut = RankingEntry("r3", "other query ☂", 50.0, 0, ("ä",), relevance=(0.1,))
     log: list[Operation] = [
         first,

@@ -366,6 +366,34 @@ async def long_lists(stores: Stores) -> None:
 
 
 @_check
+async def pages(stores: Stores) -> None:
+    """A page counts at its ranks, and only what its user has not seen before."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abcd"), 1.0)
+        first = ranking("r1", "ab", time=5.0)
+        second = ranking("r2", "cd", time=6.0, offset=9, continues="r1")
+        again = ranking("r3", "bda", time=7.0, continues="r1", seen=(2, 0, 1))
+        bot = ranking("r4", "abcd", time=8.0, counted=False, bot=True)
+        ignored = replace(event("e1", bot, "a", time=9.0), outcome=0, bot=True)
+        log: list[Operation] = [first, second, again, bot, ignored]
+        await store.log.write(log)
+        _equal("the log", await _log(store), log)
+        expected = {
+            "a": {(0, 1): 1},
+            "b": {(0, 2): 1},
+            "c": {(0, 10): 1},
+            "d": {(0, 11): 1, (0, 2): 1},
+        }
+        for rolled_up in (False, True):
+            if rolled_up:
+                await store.log.roll_up(1000.0)
+                _equal("the snapshot", counts(await store.items.snapshot("q")), expected)
+            state = await _state(store)
+            _equal("the counts", counts(state), expected)
+            _equal("first_shown", first_shown(state), {"a": 5.0, "b": 5.0, "c": 6.0, "d": 6.0})
+
+
+@_check
 async def all_or_nothing(stores: Stores) -> None:
     """What cannot be stored leaves nothing."""
     first = ranking("r1", "ab")
@@ -827,7 +855,10 @@ def _random_call(
         return lambda store: store.log.roll_up(before)
     if kind == "rank":
         counted = chance.random() < 0.5
-        lists.append(ranking(f"r{time}", order, query=query, time=time, counted=counted))
+        offset = chance.choice([0, 0, 3, 10, 290])
+        seen = tuple(chance.choice([0, 5]) for _ in order) if chance.random() < 0.3 else ()
+        served = ranking(f"r{time}", order, query=query, time=time, counted=counted)
+        lists.append(replace(served, offset=offset, seen=seen))
         return lambda store: store.log.write(lists[-1:])
     entries: list[Operation] = []
     for served in chance.sample(lists, min(len(lists), 3)):

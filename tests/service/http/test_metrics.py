@@ -20,6 +20,7 @@ def test_every_metric_keeps_its_name_and_type() -> None:
         "ebrank_slots": "counter",
         "ebrank_events": "counter",
         "ebrank_shadow_different": "counter",
+        "ebrank_bots": "counter",
         "ebrank_flush_seconds": "histogram",
         "ebrank_http_in_flight": "gauge",
         "ebrank_flush_waiting": "gauge",

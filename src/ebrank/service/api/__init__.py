@@ -27,6 +27,7 @@ from ebrank.service.api.calls import (
     read_events,
 )
 from ebrank.service.api.reports import (
+    BotsOut,
     BuriedItem,
     CalibrationBin,
     ExplorationOut,
@@ -51,6 +52,7 @@ __all__ = [
     "MOST_EVENTS",
     "MOST_ITEMS",
     "MOST_RANKS",
+    "BotsOut",
     "BuriedItem",
     "CalibrationBin",
     "EventIn",

@@ -75,13 +75,17 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
     """A list is wanted.
 
     `items` restricts it to these candidates; those given with features are added or changed first.
-    In shadow mode they are the caller's own order, and are served as they are.
+    In shadow mode they are the caller's own order, and are served as they are. `offset` is how many
+    ranks stand above the list: 10 for the second page of ten. `session` says whose requests these
+    are, if the server tells bots by their sessions.
     """
 
     query: Query
     k: Annotated[int, Meta(ge=1, le=MOST_RANKS)] | None = None
+    offset: Annotated[int, Meta(ge=0, lt=MOST_RANKS)] = 0
     items: Annotated[list[Name | ItemIn], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
     user: Name | None = None
+    session: Name | None = None
     explore: bool = True
     explain: bool = False
 

@@ -235,6 +235,13 @@ class ShadowOut(Struct, frozen=True):
     served_new_items: float
 
 
+class BotsOut(Struct, frozen=True):
+    """What bots asked for and did: it is logged, and counts nothing."""
+
+    lists: int
+    events: int
+
+
 class Insights(Struct, frozen=True):
     """All that the dashboard shows, but for the view of one query.
 
@@ -256,4 +263,5 @@ class Insights(Struct, frozen=True):
     calibration: list[CalibrationBin]
     models: list[ModelOut]
     training: TrainingOut
+    bots: BotsOut
     shadow: ShadowOut | None

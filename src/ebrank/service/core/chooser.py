@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xxhash
 
 from ebrank.service import api
 from ebrank.service.core import lists
-from ebrank.service.core.exploration import ListKey, Windows
+from ebrank.service.core.exploration import Kept, ListKey, Windows
 from ebrank.service.core.lists import Listing, ScoredCandidates
 from ebrank.service.core.problems import Problem
 from ebrank.service.core.queries import LiveQuery, encode
@@ -22,10 +22,26 @@ from ebrank.typing import Ints
 
 @dataclass(frozen=True)
 class Choice:
-    """The list to serve, and in shadow mode the one EBRank would have served."""
+    """The list to serve, and what it has to do with those the user has seen.
+
+    Attributes:
+        served: the list.
+        order: the places of all ranks down to its last.
+        k: how long a list was asked for.
+        would: in shadow mode, the list EBRank would have served.
+        page: whose list it is, if it is to keep its order.
+        continues: the user's first list within the window.
+        seen: for each item the rank at which its impression counts already, 0 if here; empty if
+            all count here.
+    """
 
     served: Listing
+    order: Ints
+    k: int
     would: Listing | None = None
+    page: ListKey | None = None
+    continues: str | None = None
+    seen: tuple[int, ...] = ()
 
 
 class Chooser:
@@ -52,47 +68,50 @@ class Chooser:
         expected: float | None,
     ) -> Choice:
         """Return the list that answers a request of a query expected to get so many lists."""
-        k = request.k or self._settings.k
-        if self._settings.mode == "shadow":
-            return self._shadow(request, live, model, k, expected)
+        offset, k = request.offset, request.k or self._settings.k
+        if offset + k > api.MOST_RANKS:
+            raise Problem(f"offset and k must not exceed {api.MOST_RANKS} together", "offset")
         only = None if request.items is None else _rows(live, request.items)
         candidates = lists.scored(live, model, only, draws=self._draws, lists=expected)
-        if not request.explore:
-            return Choice(lists.relevance_list(candidates, k, self.examination))
-        if user is None or not self._settings.window:
-            return Choice(self._explored(candidates, k))
-        page = ListKey(live.state.query, user, None if only is None else _hash(only))
-        return Choice(self._stable(candidates, page, k, now))
+        page = None
+        if user is not None and self._settings.window:
+            among = None if only is None else _hash(only)
+            page = ListKey(live.state.query, user, among, request.explore)
+        kept = None if page is None else self.windows.get(page, now)
+        would = None
+        if self._settings.mode == "shadow":
+            order = self._own_order(only)[: offset + k]
+            by_score = self._order(candidates, None, offset, k, explore=True)
+            would = lists.listing(candidates, by_score, self.examination, offset)
+        else:
+            order = self._order(candidates, kept, offset, k, explore=request.explore)
+        served = lists.listing(candidates, order, self.examination, offset)
+        if would is not None:
+            # The caller's order is not our exploration, whatever it costs.
+            nothing = np.zeros(len(served.places), np.bool_)
+            served = replace(served, explored=nothing, cost=0.0)
+        if kept is None or kept.view is None:
+            return Choice(served, order, k, would, page)
+        seen = kept.ranks_of(served.rows)
+        return Choice(served, order, k, would, page, kept.view, seen if any(seen) else ())
 
-    def _explored(self, candidates: ScoredCandidates, k: int) -> Listing:
-        return lists.explored_list(candidates, k, self._settings, self.examination)
+    def remember(self, choice: Choice, ranking_id: str | None, now: float) -> None:
+        """Keep the order of a list that was logged; without an id, one that does not count."""
+        if choice.page is not None:
+            rows, offset = choice.served.candidates.rows[choice.order], choice.served.offset
+            self.windows.keep(choice.page, rows, offset, choice.k, ranking_id, now)
 
-    def _stable(self, candidates: ScoredCandidates, page: ListKey, k: int, now: float) -> Listing:
-        kept = self.windows.get(page, now)
-        chosen = (
-            self._explored(candidates, k)
-            if kept is None
-            else lists.resumed_list(candidates, kept, k, self._settings, self.examination)
-        )
-        self.windows.keep(page, chosen.rows, k, now)
-        return chosen
+    def _order(
+        self, candidates: ScoredCandidates, kept: Kept | None, offset: int, k: int, *, explore: bool
+    ) -> Ints:
+        if kept is None:
+            return lists.new_order(candidates, offset + k, self._settings, explore=explore)
+        return lists.resumed_order(candidates, kept, offset, k, self._settings, explore=explore)
 
-    def _shadow(
-        self,
-        request: api.RankRequest,
-        live: LiveQuery,
-        model: Model,
-        k: int,
-        expected: float | None,
-    ) -> Choice:
-        if request.items is None:
+    def _own_order(self, only: Ints | None) -> Ints:
+        if only is None:
             raise Problem("in shadow mode a request gives its own order: items", "items")
-        rows = _rows(live, request.items)
-        candidates = lists.scored(live, model, rows, draws=self._draws, lists=expected)
-        served = lists.listing(candidates, np.arange(min(k, len(rows))), self.examination)
-        # The caller's order is not our exploration, whatever it costs.
-        own = Listing(candidates, served.places, np.zeros(len(served.places), np.bool_), 0.0)
-        return Choice(own, self._explored(candidates, k))
+        return np.arange(len(only))
 
 
 def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:

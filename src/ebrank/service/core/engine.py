@@ -20,7 +20,6 @@ FeedbackResponse(accepted=1, duplicate=1, rejected=0, results=[...])
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import time
@@ -29,14 +28,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 
-from ebrank.evidence import Behaviors
 from ebrank.service import api
-from ebrank.service.core import chooser, lists
+from ebrank.service.core import chooser, fixed_settings, lists
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping
+from ebrank.service.core.bots import Bots
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
 from ebrank.service.core.items import FIRST_ITEM, SCHEMA, Items
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.query_names import naming
 from ebrank.service.core.ranking_ids import RankingIds
 from ebrank.service.insight import overview
 from ebrank.service.insight.activity import TOTALS, Activity
@@ -48,12 +48,11 @@ from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import SALT, Store, StoreError
 from ebrank.service.store.records import RankingEntry
-from ebrank.settings import SettingsError
 
 SAVE_SECONDS = 5.0
 TOLERATED_SECONDS = 5.0
 """Clocks are set right by less than this all the time: no reason to warn."""
-CHECKED, BEHAVIORS = "checked", "behaviors"
+CHECKED = "checked"
 MEMORY_SHARES = (0.75, 0.125, 0.125)
 """Of queries, of lists that feedback may cite, and of lists that users have seen."""
 HOUR = 3600.0
@@ -71,6 +70,7 @@ class Engine:
 
     Attributes:
         flusher: puts writes on disk; metrics watch it.
+        bots: tells bots by their rate; metrics watch it.
     """
 
     def __init__(
@@ -89,6 +89,8 @@ class Engine:
         self._now = clock
         self._timer = timer
         self._ids = RankingIds(after=clock.last)
+        self._named = naming(normalize=settings.store.normalize_queries)
+        self.bots = Bots(settings.bots)
         self._salt = meta[SALT]
         self._versions = versions
         self._queries = Queries(
@@ -100,7 +102,7 @@ class Engine:
         self._activity = Activity(
             store, settings.insights.new_seconds, self._chooser.examination, meta.get(TOTALS)
         )
-        self._recent = RecentLists(store)
+        self._recent = RecentLists(store, self.bots)
         caches = (self._queries, self._recent.cache, self._chooser.windows.cache)
         self._memory = Memory(
             settings.limits.memory_bytes(), list(zip(caches, MEMORY_SHARES, strict=True))
@@ -108,7 +110,9 @@ class Engine:
         self._memory.start()
         self._items = Items(store, settings, self._queries, self._activity, meta.get(SCHEMA))
         rules = FeedbackRules(settings, self._behaviors)
-        self._feedback = Feedback(store, rules, self._queries, self._recent, self._activity, clock)
+        self._feedback = Feedback(
+            store, rules, self._queries, self._recent, self._activity, self.bots, clock, timer
+        )
         self.flusher = Flusher(store)
         self._training = Training(
             settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
@@ -133,7 +137,7 @@ class Engine:
         if SALT not in meta:  # what users' names are hashed with
             meta[SALT] = secrets.token_hex(16)
             await store.meta.set({SALT: meta[SALT]})
-        await _fix_behaviors(store, settings.events.declared(), meta.get(BEHAVIORS))
+        await fixed_settings.fix(store, settings, meta)
         now = MonotoneClock(clock, await store.log.last_time())
         versions = await ModelVersions.open(store, settings, now)
         return cls(store, settings, now, timer, versions, meta)
@@ -175,24 +179,26 @@ class Engine:
 
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
         """Add candidates of a query or change their features, all or none."""
-        answer = await self._items.put(query, items, self._now())
+        answer = await self._items.put(self._named(query), items, self._now())
         await self.flusher.flushed()
         return answer
 
     async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
         """Withdraw a candidate; its history stays."""
-        answer = await self._items.withdraw(query, item, self._now())
+        answer = await self._items.withdraw(self._named(query), item, self._now())
         await self.flusher.flushed()
         return answer
 
     async def rank(self, request: api.RankRequest) -> api.RankResponse:
         """Return a list; it is logged when this returns."""
         began, now = time.perf_counter(), self._now()
-        live, model = await self._live(request, now), await self._versions.current()
+        name = self._named(request.query)
+        live, model = await self._live(name, request, now), await self._versions.current()
         user = None if request.user is None else chooser.hashed(request.user, self._salt)
         expected = self._expected_lists(live, model, now)
         choice = self._chooser.choose(request, live, model, user, self._timer(), expected)
-        answer = await self._served(live, model, choice, user, explain=request.explain)
+        visitor = self.bots.visitor(request, user) if self.bots.on else None
+        answer = await self._served(live, model, choice, user, visitor, explain=request.explain)
         if self._settings.store.durability == "disk":
             await self.flusher.flushed()
         self._activity.latency(now, time.perf_counter() - began)
@@ -204,13 +210,13 @@ class Engine:
             return None
         return self._queries.expected_lists(live, now, self._settings.ranking.plan_seconds)
 
-    async def _live(self, request: api.RankRequest, now: float) -> LiveQuery:
+    async def _live(self, name: str, request: api.RankRequest, now: float) -> LiveQuery:
         """Return the query of a request, its new items added once the others are known."""
         if request.items is not None:
-            chooser.check_known(await self._queries.get(request.query, now), request.items)
+            chooser.check_known(await self._queries.get(name, now), request.items)
             new = [item for item in request.items if isinstance(item, api.ItemIn)]
-            await self._items.put(request.query, new, now, skip_known=True)
-        return await self._items.query(request.query, now)
+            await self._items.put(name, new, now, skip_known=True)
+        return await self._items.query(name, now)
 
     async def _served(
         self,
@@ -218,6 +224,7 @@ class Engine:
         model: Model,
         choice: chooser.Choice,
         user: str | None,
+        visitor: str | None,
         *,
         explain: bool,
     ) -> api.RankResponse:
@@ -226,6 +233,7 @@ class Engine:
         rows = served.rows.tolist()
         others = [] if would is None else would.rows.tolist()
         names, would_rank = live.ids.at(rows), live.ids.at(others)
+        bot = visitor is not None and self.bots.suspects(visitor, self._timer(), lists=1)
         now = self._now()  # after all that may take time: the log's times never go back
         entry = RankingEntry(
             id=self._ids.new(now),
@@ -233,12 +241,16 @@ class Engine:
             time=now,
             model=model.version,
             items=tuple(names),
-            counted=self._settings.events.impressions == "served",
+            counted=not bot and self._settings.events.impressions == "served",
             explored=tuple(served.explored.tolist()),
             relevance=tuple(served.relevance.tolist()),
             cost=served.cost,
             user=user,
             would_rank=tuple(would_rank),
+            offset=served.offset,
+            continues=choice.continues,
+            seen=choice.seen,
+            bot=bot,
             hint=live.hint(rows + others),
         )
         # As it was known when the list was made, not as this list changes it.
@@ -251,7 +263,10 @@ class Engine:
         changed = self._queries.wrote(entry.query, commit.versions[entry.query])
         if changed is not None:
             changed.add(entry, rows)
-        self._recent.add(entry.id, Served.of(entry, rows))
+        self._chooser.remember(choice, None if bot else entry.id, self._timer())
+        self._recent.add(entry.id, Served.of(entry, rows, visitor))
+        if bot:
+            self.bots.on_bot("list")
         shadow = UNSET if would is None else would_rank
         return api.RankResponse(entry.id, entry.model, items, shadow)
 
@@ -267,7 +282,8 @@ class Engine:
 
     async def query(self, query: str) -> api.QueryResponse:
         """Return the state of a query's items."""
-        live, model = await self._items.query(query, self._now()), self._versions.model
+        live = await self._items.query(self._named(query), self._now())
+        model = self._versions.model
         expected = self._expected_lists(live, model, self._now())
         return query_view(live, model, self._settings.ranking.k, expected)
 
@@ -312,6 +328,7 @@ class Engine:
             calibration=overview.calibration(found),
             models=versions,
             training=self._training.out(),
+            bots=overview.bots_out(minutes),
             shadow=overview.shadow_out(minutes) if shadow else None,
         )
 
@@ -331,23 +348,6 @@ class Engine:
         now, kept = self._now(), self._settings.store.retention_seconds
         oldest = now - max(kept, HOUR)  # minute, since the dashboard shows an hour
         await self._store.log.roll_up(now - kept, minutes_before=oldest)
-
-
-async def _fix_behaviors(store: Store, declared: Behaviors, stored: str | None) -> None:
-    """Keep the names of behaviors in the order by which the store counts them.
-
-    More may be declared later if they are worth more: then the numbers of the others stay.
-    """
-    names = list(declared.names)
-    known = names if stored is None else json.loads(stored)
-    if names[: len(known)] != known:
-        raise SettingsError(
-            f"events.behaviors: the store counts {', '.join(known)}, from the least worth to the "
-            f"most; the settings have {', '.join(names)}. Declare these and, worth more, others, "
-            "or serve another store"
-        )
-    if known != names or stored is None:
-        await store.meta.set({BEHAVIORS: json.dumps(names)})
 
 
 class MonotoneClock:

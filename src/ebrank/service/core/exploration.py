@@ -14,16 +14,17 @@ Guardrails are off by default. Here the best by score is the worst by relevance:
 from __future__ import annotations
 
 import hashlib
+import itertools
 import struct
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.service.core.queries import ROOM, PackedCache, encode
-from ebrank.typing import Ints
+from ebrank.service.core.queries import ROOM, PackedCache, decode, encode
+from ebrank.typing import Ints, SmallInts
 
-_HEAD = struct.Struct("<dI")
+_HEAD = struct.Struct("<dIII")
 
 
 def guarded(
@@ -64,15 +65,18 @@ def guarded(
     return np.array(chosen, np.int64)
 
 
-def explored(listed: Ints, relevance_order: Ints) -> npt.NDArray[np.bool_]:
-    """Return for each slot whether its item would not be in this list by relevance alone."""
+def explored(listed: Ints, relevance_order: Ints, offset: int = 0) -> npt.NDArray[np.bool_]:
+    """Return for each slot whether its item would stand below this list by relevance alone.
+
+    `offset` is how many ranks stand above the list.
+    """
     outside = np.ones(len(relevance_order), np.bool_)
-    outside[relevance_order[: len(listed)]] = False
+    outside[relevance_order[: offset + len(listed)]] = False
     return outside[listed]
 
 
 def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
-    """Return a user's list again: what is gone drops out, and what is new waits at the end.
+    """Return the first k of an order that a user has seen: what is gone drops out.
 
     Freed slots go to the best by relevance: exploration waits until the window is over.
 
@@ -90,29 +94,50 @@ class ListKey(NamedTuple):
     query: str
     user: str
     among: int | None = None
+    explore: bool = True
 
     def packed(self) -> bytes:
         """Return what stands for it in memory."""
-        text = f"{len(self.query)}:{self.query}{self.user}:{self.among}"
+        text = f"{len(self.query)}:{self.query}{self.user}:{self.among}:{self.explore}"
         return hashlib.blake2b(encode(text), digest_size=16).digest()
 
 
 class Kept(NamedTuple):
-    """An order that a user has seen, by rows, and the k it was made for."""
+    """An order that was made for a user, from the first rank on.
 
-    rows: Ints
+    Attributes:
+        rows: the items, by their rows.
+        ranks: at which rank each one's impression counts; 0 for those not yet served.
+        depth: how many ranks were made.
+        k: the length of a list when it was made.
+        view: the first list that was served from it; None before there is one that counts.
+        until: when the window ends.
+    """
+
+    rows: SmallInts
+    ranks: SmallInts
+    depth: int
     k: int
+    view: str | None
     until: float
+
+    def ranks_of(self, rows: Ints) -> tuple[int, ...]:
+        """Return the ranks at which impressions of these items count already, 0 for others."""
+        known = dict(zip(self.rows.tolist(), self.ranks.tolist(), strict=True))
+        return tuple(known.get(row, 0) for row in rows.tolist())
 
     def packed(self) -> bytes:
         """Return it as bytes, which take less memory."""
-        return _HEAD.pack(self.until, self.k) + self.rows.astype(np.int32).tobytes()
+        head = _HEAD.pack(self.until, self.k, self.depth, len(self.rows))
+        return b"".join([head, self.rows.tobytes(), self.ranks.tobytes(), encode(self.view or "")])
 
     @classmethod
     def unpacked(cls, data: bytes) -> Kept:
         """Return the order that was packed."""
-        until, k = _HEAD.unpack_from(data)
-        return cls(np.frombuffer(data, np.int32, offset=_HEAD.size).astype(np.int64), k, until)
+        until, k, depth, count = _HEAD.unpack_from(data)
+        rows, ranks = np.frombuffer(data, np.int32, 2 * count, _HEAD.size).reshape(2, count)
+        view = decode(data[_HEAD.size + 2 * rows.nbytes :]) or None
+        return cls(rows, ranks, depth, k, view, until)
 
 
 class Windows:
@@ -128,14 +153,27 @@ class Windows:
         kept = None if data is None else Kept.unpacked(data)
         return None if kept is None or now >= kept.until else kept
 
-    def keep(self, page: ListKey, rows: Ints, k: int, now: float) -> None:
-        """Remember an order; seen again within its window, it still ends when it was to end."""
+    def keep(
+        self, page: ListKey, order: Ints, offset: int, k: int, ranking_id: str | None, now: float
+    ) -> None:
+        """Remember an order of which the ranks from `offset` on were served as a list.
+
+        An impression counts at the rank where the user first saw its item, for the first list of
+        the window. A list that does not count has no `ranking_id`. Seen again within its window, an
+        order still ends when it was to end.
+        """
         kept = self.get(page, now)
         if kept is None:
-            kept = Kept(rows, k, now + self._seconds)
-        else:
-            unseen = rows[~np.isin(rows, kept.rows)]
-            if not len(unseen):
-                return
-            kept = kept._replace(rows=np.concatenate([kept.rows, unseen]))
-        self.cache.put(page.packed(), kept.packed())
+            none = np.zeros(0, np.int32)
+            kept = Kept(none, none, 0, k, None, now + self._seconds)
+        rows = np.concatenate([kept.rows, order[~np.isin(order, kept.rows)]]).astype(np.int32)
+        ranks = np.zeros(len(rows), np.int32)
+        ranks[: len(kept.ranks)] = kept.ranks
+        if ranking_id is not None:
+            listed = dict(zip(order[offset:].tolist(), itertools.count(offset + 1), strict=False))
+            for at, row in enumerate(rows.tolist()):
+                if not ranks[at]:
+                    ranks[at] = listed.get(row, 0)
+        depth, view = max(kept.depth, len(order)), kept.view or ranking_id
+        updated = Kept(rows, ranks, depth, kept.k, view, kept.until)
+        self.cache.put(page.packed(), updated.packed())

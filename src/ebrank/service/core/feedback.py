@@ -17,6 +17,7 @@ import numpy as np
 from ebrank.evidence import Behaviors
 from ebrank.service import api
 from ebrank.service.core import ranking_ids
+from ebrank.service.core.bots import Bots
 from ebrank.service.core.queries import ROOM, LiveQuery, PackedCache, Queries, decode, encode
 from ebrank.service.insight.activity import Activity
 from ebrank.service.settings import Settings
@@ -26,42 +27,95 @@ from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
 from ebrank.typing import SmallInts
 
-_HEAD = struct.Struct("<d?H")
+_HEAD = struct.Struct("<d???HHHH")
 
 _NAMED = ("event_id", "ranking_id", "item", "type")
 
 
 class Served(NamedTuple):
-    """A list that was served: its query, when, whether that counts, and the rows of its items."""
+    """A list that was served.
+
+    Attributes:
+        query: its query.
+        time: when; that of the first list of its window, since its events count for that one.
+        counted: whether showing counted.
+        rows: of its items.
+        offset: how many ranks stand above it.
+        continues: the list for which its events count, if it is another.
+        seen: at which ranks impressions counted before, 0 for others; None if none did.
+        bot: whether a bot asked for it.
+        visitor: whose events are added up to tell bots.
+    """
 
     query: str
     time: float
     counted: bool
     rows: SmallInts
+    offset: int = 0
+    continues: str | None = None
+    seen: SmallInts | None = None
+    bot: bool = False
+    visitor: str | None = None
 
     @classmethod
-    def of(cls, entry: RankingEntry, rows: Sequence[int]) -> Served:
+    def of(cls, entry: RankingEntry, rows: Sequence[int], visitor: str | None = None) -> Served:
         """Return what has to be known of a list, given the rows of its items."""
-        return cls(entry.query, entry.time, entry.counted, np.array(rows, np.int32))
+        plain = cls(entry.query, entry.time, entry.counted, np.array(rows, np.int32), entry.offset)
+        if entry.continues is None and visitor is None and not entry.bot:
+            return plain
+        first = ranking_ids.time_of(entry.continues) if entry.continues else None
+        return plain._replace(
+            time=entry.time if first is None else first,
+            continues=entry.continues,
+            seen=np.array(entry.seen, np.int32) if entry.seen else None,
+            bot=entry.bot,
+            visitor=visitor,
+        )
+
+    def ranks(self) -> Sequence[int]:
+        """Return the rank at which each item's impression counts."""
+        own = range(self.offset + 1, self.offset + len(self.rows) + 1)
+        if self.seen is None:
+            return own
+        return [seen or rank for seen, rank in zip(self.seen.tolist(), own, strict=True)]
 
     def packed(self) -> bytes:
         """Return it as bytes, which take less memory."""
-        head = _HEAD.pack(self.time, self.counted, len(self.rows))
-        return head + self.rows.tobytes() + encode(self.query)
+        continues, visitor = encode(self.continues or ""), encode(self.visitor or "")
+        flags = self.counted, self.bot, self.seen is not None
+        sizes = self.offset, len(self.rows), len(continues), len(visitor)
+        seen = b"" if self.seen is None else self.seen.tobytes()
+        head = _HEAD.pack(self.time, *flags, *sizes)
+        return b"".join([head, self.rows.tobytes(), seen, continues, visitor, encode(self.query)])
 
     @classmethod
     def unpacked(cls, data: bytes) -> Served:
         """Return the list that was packed."""
-        time, counted, count = _HEAD.unpack_from(data)
-        rows = np.frombuffer(data, np.int32, count, _HEAD.size)
-        return cls(decode(data[_HEAD.size + rows.nbytes :]), time, counted, rows)
+        time, counted, bot, repeats, offset, count, *lengths = _HEAD.unpack_from(data)
+        rows, at = np.frombuffer(data, np.int32, count, _HEAD.size), _HEAD.size + 4 * count
+        seen = None
+        if repeats:
+            seen, at = np.frombuffer(data, np.int32, count, at), at + 4 * count
+        continues, visitor = at + lengths[0], at + sum(lengths)
+        return cls(
+            query=decode(data[visitor:]),
+            time=time,
+            counted=counted,
+            rows=rows,
+            offset=offset,
+            continues=decode(data[at:continues]) or None,
+            seen=seen,
+            bot=bot,
+            visitor=decode(data[continues:visitor]) or None,
+        )
 
 
 class RecentLists:
     """The lists served last, since most feedback cites one of them; others are in the store."""
 
-    def __init__(self, store: Store, room: int = ROOM) -> None:
+    def __init__(self, store: Store, bots: Bots, room: int = ROOM) -> None:
         self._store = store
+        self._bots = bots
         self.cache: PackedCache[str] = PackedCache(room)
 
     def add(self, ranking_id: str, served: Served) -> None:
@@ -79,7 +133,8 @@ class RecentLists:
             if entry is not None:
                 rows = (await live(entry.query)).rows_of(entry.items)
                 # All are known, since items are never forgotten.
-                served = Served.of(entry, [-1 if row is None else row for row in rows])
+                known = [-1 if row is None else row for row in rows]
+                served = Served.of(entry, known, self._bots.visitor_of(entry))
                 self.add(ranking_id, served)
         return served
 
@@ -113,7 +168,11 @@ class FeedbackRules:
         self._retention = settings.store.retention_seconds
 
     def judge(
-        self, event: api.EventIn | api.Malformed, lists: Mapping[str, Cited], now: float
+        self,
+        event: api.EventIn | api.Malformed,
+        lists: Mapping[str, Cited],
+        now: float,
+        suspects: Callable[[Served], bool],
     ) -> Counted | str:
         """Return the event as it is logged, or the reason why it is rejected."""
         if isinstance(event, api.Malformed):
@@ -128,20 +187,23 @@ class FeedbackRules:
             return f"expired: rankings are kept for {self._retention:g} seconds"
         if cited is None:
             return "unknown_ranking: no list of this name was served"
-        return self._resolved(event, cited, time, now)
-
-    def _resolved(self, event: api.EventIn, cited: Cited, time: float, now: float) -> Counted | str:
-        """Return the event with the rank that was logged with its list."""
-        place = cited.places.get(event.item)
-        if place is None:
+        if event.item not in cited.places:
             return "unknown_item: the item is not in this list"
-        (rank, row), outcome = place, self._outcomes.get(event.type, 0)
-        shows = not cited.served.counted and (outcome > 0 or event.type == IMPRESSION)
+        return self._resolved(event, cited, time, now, bot=suspects(cited.served))
+
+    def _resolved(
+        self, event: api.EventIn, cited: Cited, time: float, now: float, *, bot: bool
+    ) -> Counted:
+        """Return the event with the rank that was logged with its list."""
+        (rank, row), outcome = cited.places[event.item], self._outcomes.get(event.type, 0)
+        if bot:
+            outcome = 0
+        shows = not (bot or cited.served.counted) and (outcome > 0 or event.type == IMPRESSION)
         # What it does not show need not be known to be unseen.
         unseen = shows and math.isnan(cited.live.state.first_shown[row])
         logged = EventEntry(
             event_id=event.event_id,
-            ranking_id=event.ranking_id,
+            ranking_id=cited.served.continues or event.ranking_id,
             query=cited.served.query,
             item=event.item,
             type=event.type,
@@ -150,6 +212,7 @@ class FeedbackRules:
             shows=shows,
             time=time,
             received=now,
+            bot=bot,
             hint=Hint((row,), (unseen,)),
         )
         return Counted(logged, cited.live, row)
@@ -183,20 +246,24 @@ class Feedback:
         queries: Queries,
         lists: RecentLists,
         activity: Activity,
+        bots: Bots,
         clock: Callable[[], float],
+        timer: Callable[[], float],
     ) -> None:
         self._store = store
         self._rules = rules
         self._queries = queries
         self._lists = lists
         self._activity = activity
+        self._bots = bots
         self._clock = clock
+        self._timer = timer
 
     async def take(self, events: Sequence[api.EventIn | api.Malformed]) -> list[api.EventResult]:
         """Write and count a batch in one transaction; it is on disk after the next flush."""
         lists = await self._cited(events)
         now = self._clock()  # after all that may take time: the log's times never go back
-        verdicts = [self._rules.judge(event, lists, now) for event in events]
+        verdicts = [self._rules.judge(event, lists, now, self._suspects) for event in events]
         written = iter(await self._written([one for one in verdicts if not isinstance(one, str)]))
         return [
             api.EventResult(index, "rejected", verdict)
@@ -204,6 +271,12 @@ class Feedback:
             else _result(index, next(written))
             for index, verdict in enumerate(verdicts)
         ]
+
+    def _suspects(self, served: Served) -> bool:
+        """Return whether an event about a list is that of a bot."""
+        if served.visitor is None:
+            return served.bot
+        return self._bots.suspects(served.visitor, self._timer(), events=1) or served.bot
 
     async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
         """Return the lists that events cite, as far as they are still there."""
@@ -213,7 +286,7 @@ class Feedback:
             if served is not None:
                 live = await self._live(served.query)
                 rows = served.rows.tolist()
-                places = zip(range(1, len(rows) + 1), rows, strict=True)
+                places = zip(served.ranks(), rows, strict=True)
                 found[name] = Cited(served, live, dict(zip(live.ids.at(rows), places, strict=True)))
         return found
 
@@ -234,6 +307,8 @@ class Feedback:
             if written.status != "accepted":
                 continue
             self._activity.event(known, row, event, written)
+            if event.bot:
+                self._bots.on_bot("event")
             live = changed[event.query]
             if live is not None:
                 live.add(counting.as_written(event, written), [row])

@@ -53,12 +53,14 @@ class Listing:
         places: positions in `candidates.rows`, best rank first.
         explored: for each rank, whether exploration put the item there.
         cost: expected clicks lost against the order by relevance alone.
+        offset: how many ranks stand above its first item.
     """
 
     candidates: ScoredCandidates
     places: Ints
     explored: npt.NDArray[np.bool_]
     cost: float
+    offset: int = 0
 
     @cached_property
     def rows(self) -> Ints:
@@ -104,53 +106,70 @@ def scored(
     return ScoredCandidates(rows, ranking, by_relevance)
 
 
-def explored_list(
-    candidates: ScoredCandidates, k: int, settings: RankingSettings, p: Floats
-) -> Listing:
-    """Return the list by score, within the guardrails."""
-    return listing(candidates, _guarded(candidates, candidates.ranking.order, k, settings), p)
+def new_order(
+    candidates: ScoredCandidates, depth: int, settings: RankingSettings, *, explore: bool
+) -> Ints:
+    """Return the first places by score within the guardrails, or by relevance alone."""
+    if not explore:
+        return candidates.relevance_order[:depth]
+    return _guarded(candidates.ranking.order, candidates.relevance_order, depth, settings)
 
 
-def resumed_list(
-    candidates: ScoredCandidates, kept: Kept, k: int, settings: RankingSettings, p: Floats
-) -> Listing:
-    """Return the list that a user has seen, as far as it still stands.
+def resumed_order(
+    candidates: ScoredCandidates,
+    kept: Kept,
+    offset: int,
+    k: int,
+    settings: RankingSettings,
+    *,
+    explore: bool,
+) -> Ints:
+    """Return the first `offset + k` places of an order that a user has seen, as far as it stands.
 
-    It was made within the guardrails for its own k; for another k they are applied again.
+    Below what was made before, a page goes on with what is best by now. The order was made within
+    the guardrails for lists of `kept.k`; for a list of another length they are applied again.
     """
+    depth, by_relevance = offset + k, candidates.relevance_order
     place_of = {row: place for place, row in enumerate(candidates.rows.tolist())}
     seen = np.array([place_of[row] for row in kept.rows.tolist() if row in place_of], np.int64)
-    if k == kept.k:
-        return listing(candidates, exploration.resumed(seen, candidates.relevance_order, k), p)
-    order = exploration.resumed(seen, candidates.relevance_order, len(candidates.rows))
-    return listing(candidates, _guarded(candidates, order, k, settings), p)
+    order = exploration.resumed(seen, by_relevance, kept.depth)
+    by_score = candidates.ranking.order if explore else by_relevance
+    if offset == 0 and k != kept.k and explore:
+        return _guarded(_then(order, by_score), by_relevance, k, settings)
+    if depth <= len(order):
+        return order[:depth]
+    below = _guarded(
+        by_score[~np.isin(by_score, order)],
+        by_relevance[~np.isin(by_relevance, order)],
+        depth - len(order),
+        settings,
+    )
+    return np.concatenate([order, below])
 
 
-def _guarded(candidates: ScoredCandidates, order: Ints, k: int, settings: RankingSettings) -> Ints:
-    """Return the first k of an order of all candidates, as far as the guardrails let it."""
+def _then(first: Ints, others: Ints) -> Ints:
+    return np.concatenate([first, others[~np.isin(others, first)]])
+
+
+def _guarded(order: Ints, relevance_order: Ints, k: int, settings: RankingSettings) -> Ints:
+    """Return the first k of an order of candidates, as far as the guardrails let it."""
     return exploration.guarded(
         order,
-        candidates.relevance_order,
+        relevance_order,
         k,
         max_explored=settings.max_explored,
         max_promotion=settings.max_promotion,
     )
 
 
-def relevance_list(candidates: ScoredCandidates, k: int, p: Floats) -> Listing:
-    """Return the list by relevance alone."""
-    return listing(candidates, candidates.relevance_order[:k], p)
-
-
-def listing(candidates: ScoredCandidates, places: Ints, p: Floats) -> Listing:
-    """Return the list of these places, with what exploration has to do with it."""
-    count = len(places)
-    best = candidates.relevance_order[:count]
+def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 0) -> Listing:
+    """Return the list of these places from `offset` on, with what exploration has to do with it."""
+    places, below = order[offset:], len(order)
+    best = candidates.relevance_order[offset:below]
     relevance = candidates.known.relevance
-    cost = float(p[:count] @ (relevance[best] - relevance[places]))
-    return Listing(
-        candidates, places, exploration.explored(places, candidates.relevance_order), cost
-    )
+    cost = float(p[offset:below] @ (relevance[best] - relevance[places]))
+    explored = exploration.explored(places, candidates.relevance_order, offset)
+    return Listing(candidates, places, explored, cost, offset)
 
 
 def ranked_items(names: Sequence[str], chosen: Listing, *, explain: bool) -> list[api.RankedItem]:
@@ -159,12 +178,12 @@ def ranked_items(names: Sequence[str], chosen: Listing, *, explain: bool) -> lis
     if not explain:
         return [
             api.RankedItem(name, rank, score)
-            for rank, (name, score) in enumerate(scored_names, start=1)
+            for rank, (name, score) in enumerate(scored_names, start=chosen.offset + 1)
         ]
     return [
         api.RankedItem(name, rank, score, **reasons)
         for rank, ((name, score), reasons) in enumerate(
-            zip(scored_names, _reasons(chosen), strict=True), start=1
+            zip(scored_names, _reasons(chosen), strict=True), start=chosen.offset + 1
         )
     ]
 

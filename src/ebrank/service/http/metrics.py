@@ -77,6 +77,15 @@ class Metrics:
             registry=own,
         )
         engine.flusher.on_flush = flushes.observe
+        bots = Counter(
+            "ebrank_bots_total",
+            "Lists and events of bots, which count nothing.",
+            ("kind",),
+            registry=own,
+        )
+        for kind in ("list", "event"):
+            bots.labels(kind)  # shown as 0 before there is one
+        engine.bots.on_bot = lambda kind: bots.labels(kind).inc()
         for name, meaning, value in (
             ("http_in_flight", "Requests being served.", lambda: self.in_flight),
             ("flush_waiting", "Who waits for a flush.", lambda: engine.flusher.waiting),

@@ -69,8 +69,17 @@ class Activity:
 
     def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
         """Count a list; call it before its steps are added to the counters."""
+        self._count(rankings=1)
+        if entry.bot:
+            self._book.add(entry.time, bot_lists=1)
+            return
         rows, new = served.rows, self._new(live, served.rows, entry.time)
-        explored = np.count_nonzero(served.explored)
+        p = self._examination[entry.offset : entry.offset + len(rows)] * entry.counted
+        explored, cost = np.count_nonzero(served.explored), served.cost
+        if entry.seen:  # it shows only the others
+            fresh = np.array(entry.seen) == 0
+            p, explored = p * fresh, np.count_nonzero(served.explored & fresh)
+            cost *= fresh.any()
         if explored:
             unseen = np.isnan(live.state.first_shown[rows])
             live.explored_first[rows] |= unseen & served.explored
@@ -78,20 +87,21 @@ class Activity:
         if np.count_nonzero(waiting):
             deserved = rows[~served.explored & waiting]
             live.earned[deserved] = entry.time - live.state.entered[deserved]
-        p = self._examination[: len(rows)] * entry.counted
-        self._count(rankings=1)
         self._book.add(
             entry.time,
             rankings=1,
             exposure_new=float(p @ new),
             exposure_old=float(p @ ~new),
-            exploration_cost=served.cost,
+            exploration_cost=cost,
             explored=int(explored),
         )
 
     def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
         """Count an event that was accepted; the first behavior on an impression is its click."""
         sums = self._book.sums(entry.received)
+        if entry.bot:
+            sums["bot_events"] += 1.0
+            return
         new = live.state.entered[row] > entry.received - self._new_seconds
         self._totals["events"] += 1
         sums["events"] += 1.0

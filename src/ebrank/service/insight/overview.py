@@ -180,6 +180,11 @@ def exploration_out(minutes: Sequence[Minute], found: int) -> api.ExplorationOut
     )
 
 
+def bots_out(minutes: Sequence[Minute]) -> api.BotsOut:
+    """Return what bots asked for and did over these minutes."""
+    return api.BotsOut(int(_total(minutes, "bot_lists")), int(_total(minutes, "bot_events")))
+
+
 def _total(minutes: Sequence[Minute], name: str) -> float:
     return sum((minute.values.get(name, 0.0) for minute in minutes), 0.0)
 

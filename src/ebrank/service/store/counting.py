@@ -13,8 +13,10 @@ that the entry names, in the order of `items_of`:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import compress
+from operator import not_
 from typing import TypeVar
 
 from ebrank.evidence.behaviors import SHOWN
@@ -33,9 +35,11 @@ def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
     if isinstance(entry, RankingEntry):
         if not entry.counted:
             return []
-        return [
-            (key, SHOWN, slot, 1) for key, slot in zip(keys, _slots(len(entry.items)), strict=False)
-        ]
+        slots = _slots(entry.offset, len(entry.items))
+        placed: Iterable[tuple[T, int]] = zip(keys, slots, strict=False)
+        if entry.seen:
+            placed = compress(placed, map(not_, entry.seen))
+        return [(key, SHOWN, slot, 1) for key, slot in placed]
     [key], slot = keys, slot_of(entry.rank)
     added = []
     if entry.shows:
@@ -47,11 +51,11 @@ def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
     return added
 
 
-def _slots(length: int) -> Sequence[int]:
+def _slots(offset: int, length: int) -> Sequence[int]:
     """Return the slots of the ranks of a list."""
-    if length <= DEEPEST:
-        return _SLOTS[:length]
-    return [slot_of(rank) for rank in range(1, length + 1)]
+    if offset + length <= DEEPEST:
+        return _SLOTS[offset : offset + length]
+    return [slot_of(rank) for rank in range(offset + 1, offset + length + 1)]
 
 
 def items_of(entry: Operation) -> tuple[str, ...]:
@@ -63,7 +67,10 @@ def shown(entry: Operation, keys: Sequence[T]) -> Sequence[T]:
     """Return the items that an entry shows: they were shown at its time."""
     if isinstance(entry, EventEntry):
         return keys if entry.shows else ()
-    return keys[: len(entry.items)] if entry.counted else ()
+    if not entry.counted:
+        return ()
+    listed = keys[: len(entry.items)]
+    return list(compress(listed, map(not_, entry.seen))) if entry.seen else listed
 
 
 def as_written(entry: Operation, written: Written) -> Operation:

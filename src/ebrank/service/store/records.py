@@ -85,6 +85,12 @@ class RankingEntry:
         cost: expected clicks lost against the order by relevance alone.
         user: a hash of the user's name, or None.
         would_rank: in shadow mode, the order EBRank would have served.
+        offset: how many ranks stand above its first item: 10 for a second page of ten.
+        continues: the user's first list of this query within the window, for which events of this
+            one count; None if this is the first, or nobody's.
+        seen: for each item the rank at which its impression counts already, by an earlier list
+            that this one continues; 0 if it counts here. Empty if all count here.
+        bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
         hint: what the caller knows of its items; no part of the log.
     """
 
@@ -99,6 +105,10 @@ class RankingEntry:
     cost: float = 0.0
     user: str | None = None
     would_rank: tuple[str, ...] = ()
+    offset: int = 0
+    continues: str | None = None
+    seen: tuple[int, ...] = ()
+    bot: bool = False
     hint: Hint | None = field(default=None, compare=False, repr=False)
 
 
@@ -110,7 +120,8 @@ class EventEntry:
 
     Attributes:
         event_id: the same event sent twice has the same.
-        rank: from 1, as logged with the ranking.
+        ranking_id: the list it counts for: the one it cites, or the one which that continues.
+        rank: from 1, at which its impression counts.
         outcome: the behavior that it makes the outcome of its item's impression, counted from 1; 0
             if it is none. An impression keeps its best: a store logs 0 if a better one came first.
         replaces: the outcome that it takes the place of, 0 if there was none; the store's to say.
@@ -119,6 +130,7 @@ class EventEntry:
             is a behavior on an item whose impression nobody has confirmed.
         time: when it happened, by the client's clock.
         received: when it arrived; never earlier than the entry before.
+        bot: whether a bot did it: then it neither shows anything nor has an outcome.
         hint: what the caller knows of its item; no part of the log.
     """
 
@@ -133,6 +145,7 @@ class EventEntry:
     time: float
     received: float
     replaces: int = 0
+    bot: bool = False
     hint: Hint | None = field(default=None, compare=False, repr=False)
 
 

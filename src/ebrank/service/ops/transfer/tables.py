@@ -33,9 +33,11 @@ _COLUMNS = {
     "evidence": _COUNTS,
     "snapshot": _COUNTS,
     "rankings": "position:int64 id:string query:string time:double model:int64 items:strings "
-    "counted:bool explored:bools relevance:doubles cost:double user:string? would_rank:strings",
+    "counted:bool explored:bools relevance:doubles cost:double user:string? would_rank:strings "
+    "offset:int64 continues:string? seen:ints bot:bool",
     "events": "position:int64 event_id:string ranking_id:string query:string item:string "
-    "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64",
+    "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64 "
+    "bot:bool",
     "minutes": "start:double name:string value:double",
     "models": "version:int64 created:double rows:int64 validation_loss:double? "
     "previous_loss:double? activated:bool reason:string features:strings "
@@ -66,6 +68,7 @@ def schema(table: str) -> pa.Schema:
         "bool": pa.bool_(),
         "binary": pa.binary(),
         "floats": pa.list_(pa.float32()),
+        "ints": pa.list_(pa.int64()),
         "doubles": pa.list_(pa.float64()),
         "bools": pa.list_(pa.bool_()),
         "strings": pa.list_(pa.string()),
@@ -117,7 +120,7 @@ def entry_row(position: int, entry: Operation) -> Row:
 def ranking_of(row: Row) -> tuple[int, Operation]:
     """Return the position and the entry of a row of `rankings`."""
     position = row.pop("position")
-    lists = ("items", "explored", "relevance", "would_rank")
+    lists = ("items", "explored", "relevance", "would_rank", "seen")
     return position, RankingEntry(**row | {name: tuple(row[name]) for name in lists})
 
 

@@ -10,7 +10,6 @@ import sqlite3
 import struct
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from itertools import compress
 from typing import Any, TypeAlias
 
 from ebrank.service.store.base import StoreError
@@ -40,25 +39,25 @@ PAGE = 1000
 
 _RANKINGS = (
     "SELECT query, seq, id, name, time, model, items, counted, explored, relevance, cost, user, "
-    "would_rank FROM rankings JOIN queries ON query = number"
+    "would_rank, offset, continues, seen, bot FROM rankings JOIN queries ON query = number"
 )
 _EVENTS = (
     "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
-    "received, replaces FROM events JOIN queries ON query = number"
+    "received, replaces, bot FROM events JOIN queries ON query = number"
 )
 _PAGE = " WHERE seq > ? AND seq <= ? ORDER BY seq"
 _ADD = (
     "INSERT INTO evidence VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
 )
-_RANKING = "INSERT INTO rankings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_RANKING = f"INSERT INTO rankings VALUES ({', '.join('?' * 16)})"
 # An event counts if it is better than those before it, and shows its item if none of them did.
 # Scalar subqueries: a SELECT from the table it inserts into would be copied first.
 _BEFORE = "FROM events WHERE ranking_id = ?3 AND place = ?5"
 _EVENT = f"""INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
     iif(EXISTS (SELECT 1 {_BEFORE} AND outcome >= ?8), 0, ?8),
     (SELECT iif(max(outcome) < ?8, max(outcome), 0) {_BEFORE}),
-    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11)
+    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11, ?12)
     ON CONFLICT DO NOTHING"""
 _SHOWN = "UPDATE items SET first_shown = ? WHERE query = ? AND place = ? AND first_shown IS NULL"
 _LAST_TIME = (
@@ -145,8 +144,9 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
             for place, outcome, slot, amount in steps(logged, hint.places):
                 key = (query, place, outcome, slot)
                 counts[key] = counts.get(key, 0) + amount
-            for place in compress(shown(logged, hint.places), hint.unseen):
-                first.append((time_of(logged), query, place))
+            for place, unseen in shown(logged, tuple(zip(*hint, strict=True))):
+                if unseen:
+                    first.append((time_of(logged), query, place))
     connection.executemany(_ADD, [(*key, amount) for key, amount in counts.items() if amount])
     if first:
         connection.executemany(_SHOWN, first)
@@ -308,6 +308,10 @@ def ranking_row(seq: int, entry: RankingEntry, query: int, places: Sequence[int]
         entry.cost,
         entry.user,
         _text(places[length:]) if entry.would_rank else None,
+        entry.offset,
+        entry.continues,
+        _text(entry.seen) if entry.seen else None,
+        entry.bot,
     )
 
 
@@ -325,12 +329,13 @@ def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
         entry.shows,
         entry.time,
         entry.received,
+        entry.bot,
     )
 
 
 def _ranking(row: Row, names: Names) -> RankingEntry:
     _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
-    cost, user, would_rank = rest
+    cost, user, would_rank, offset, continues, seen, bot = rest
     return RankingEntry(
         id=name,
         query=query,
@@ -343,12 +348,16 @@ def _ranking(row: Row, names: Names) -> RankingEntry:
         cost=cost,
         user=user,
         would_rank=tuple(names[place] for place in _listed(would_rank)),
+        offset=offset,
+        continues=continues,
+        seen=tuple(_listed(seen)),
+        bot=bool(bot),
     )
 
 
 def _event(row: Row, names: Names) -> EventEntry:
     _, _, event_id, ranking_id, query, place, kind, rank, outcome, shows, *rest = row
-    time, received, replaces = rest
+    time, received, replaces, bot = rest
     return EventEntry(
         event_id,
         ranking_id,
@@ -361,12 +370,13 @@ def _event(row: Row, names: Names) -> EventEntry:
         time,
         received,
         replaces,
+        bool(bot),
     )
 
 
-def _text(places: Iterable[int]) -> str:
-    return f"[{','.join(map(str, places))}]"
+def _text(numbers: Iterable[int]) -> str:
+    return f"[{','.join(map(str, numbers))}]"
 
 
-def _listed(places: str | None) -> Sequence[int]:
-    return [] if places is None else json.loads(places)
+def _listed(numbers: str | None) -> Sequence[int]:
+    return [] if numbers is None else json.loads(numbers)

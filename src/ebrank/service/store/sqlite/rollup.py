@@ -31,9 +31,10 @@ def _slot(rank: str) -> str:
 
 # `counting.steps` as SQL, for all entries of a portion; tests compare the two.
 _SUM = f"""INSERT INTO rolled SELECT query, place, outcome, slot, sum(amount) AS count FROM (
-    SELECT query, listed.value AS place, {SHOWN} AS outcome, {_slot("listed.key + 1")} AS slot,
-        1 AS amount
+    SELECT query, listed.value AS place, {SHOWN} AS outcome,
+        {_slot("offset + listed.key + 1")} AS slot, 1 AS amount
         FROM rankings, json_each(items) AS listed WHERE seq > :after AND seq <= :last AND counted
+        AND (seen IS NULL OR json_extract(seen, '$[' || listed.key || ']') = 0)
     UNION ALL SELECT query, place, {SHOWN}, {_slot("rank")}, 1
         FROM events WHERE seq > :after AND seq <= :last AND shows
     UNION ALL SELECT query, place, outcome, {_slot("rank")}, 1

@@ -37,17 +37,20 @@ TABLES = (
     COUNTS.format(name="evidence"),
     # What was rolled up adds up to this.
     COUNTS.format(name="snapshot"),
-    # Rankings and events share one sequence: the order of the log. Lists are JSON, of places.
+    # Rankings and events share one sequence: the order of the log. Lists are JSON: of
+    # places, and in `seen` of ranks.
     """CREATE TABLE rankings (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, query INTEGER NOT NULL,
         time REAL NOT NULL, model INTEGER NOT NULL, items TEXT NOT NULL,
         counted INTEGER NOT NULL, explored BLOB NOT NULL, relevance BLOB NOT NULL,
-        cost REAL NOT NULL, user TEXT, would_rank TEXT)""",
+        cost REAL NOT NULL, user TEXT, would_rank TEXT, offset INTEGER NOT NULL,
+        continues TEXT, seen TEXT, bot INTEGER NOT NULL)""",
     """CREATE TABLE events (
         seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, ranking_id TEXT NOT NULL,
         query INTEGER NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
         outcome INTEGER NOT NULL, replaces INTEGER NOT NULL, shows INTEGER NOT NULL,
-        time REAL NOT NULL, received REAL NOT NULL, UNIQUE (ranking_id, place, type))""",
+        time REAL NOT NULL, received REAL NOT NULL, bot INTEGER NOT NULL,
+        UNIQUE (ranking_id, place, type))""",
     """CREATE TABLE minutes (
         start REAL NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
         PRIMARY KEY (start, name)) WITHOUT ROWID""",

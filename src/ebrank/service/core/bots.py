@@ -1,0 +1,75 @@
+"""Who asks too often to be a person: what bots see and do is logged, and counts nothing.
+
+A visitor over a limit is a bot until the end of the next minute, so one that goes on stays one. The
+decision is logged with each list and event: a replay needs no clock.
+
+>>> bots = Bots(BotsSettings(lists_per_minute=2))
+>>> [bots.suspects("a crawler", now=60.0 + second, lists=1) for second in range(4)]
+[False, False, True, True]
+>>> bots.suspects("a crawler", now=179.0, lists=1), bots.suspects("a crawler", now=180.0, lists=1)
+(True, False)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from cachetools import LRUCache
+
+from ebrank.service import api
+from ebrank.service.settings import BotsSettings
+from ebrank.service.store.records import RankingEntry
+
+MOST_VISITORS = 100_000
+MINUTE = 60.0
+
+
+class _Visitor:
+    """What a visitor has done in a minute, and until when it is a bot."""
+
+    __slots__ = ("bot_until", "events", "lists", "minute")
+
+    def __init__(self) -> None:
+        self.minute = -math.inf
+        self.lists = self.events = 0
+        self.bot_until = -math.inf
+
+
+class Bots:
+    """Counts the lists and events of each visitor, minute by minute.
+
+    Attributes:
+        on_bot: is given `list` or `event` for each that a bot asked for or sent.
+        on: whether any limit is set.
+    """
+
+    def __init__(self, settings: BotsSettings) -> None:
+        self.on_bot: Callable[[str], None] = lambda kind: None
+        self._most_lists = settings.lists_per_minute or math.inf
+        self._most_events = settings.events_per_minute or math.inf
+        self.on = settings.lists_per_minute > 0 or settings.events_per_minute > 0
+        self._by_session = settings.visitor == "session"
+        self._visitors: LRUCache[str, _Visitor] = LRUCache(MOST_VISITORS)
+
+    def visitor(self, request: api.RankRequest, user: str | None) -> str | None:
+        """Return whose request it is, given the hash of its user; None if it does not say."""
+        return request.session if self._by_session else user
+
+    def visitor_of(self, entry: RankingEntry) -> str | None:
+        """Return whose list an entry of the log is, as far as the log says: it names no session."""
+        return entry.user if self.on and not self._by_session else None
+
+    def suspects(self, visitor: str, now: float, *, lists: int = 0, events: int = 0) -> bool:
+        """Add to what a visitor has done, and return whether it is a bot by now."""
+        known = self._visitors.get(visitor)
+        if known is None:
+            known = self._visitors[visitor] = _Visitor()
+        minute = now // MINUTE
+        if minute != known.minute:
+            known.minute, known.lists, known.events = minute, 0, 0
+        known.lists += lists
+        known.events += events
+        if known.lists > self._most_lists or known.events > self._most_events:
+            known.bot_until = (minute + 2) * MINUTE
+        return now < known.bot_until
