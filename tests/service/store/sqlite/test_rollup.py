@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import itertools
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ebrank.service.ops.replay import replay
-from ebrank.service.store.records import RolledUp
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import Minute, NewItem, RankingEntry, RolledUp
 from ebrank.service.store.sqlite import SqliteStore, rollup
 from ebrank.testing.histories import bits, event, fill, ranking
 from tests.service.store.blocking import Blocking, run
@@ -24,7 +25,7 @@ def test_an_interrupted_roll_up_is_continued(
     store = Blocking(SqliteStore(tmp_path))
     log = run(fill(store.wrapped))
     current = bits(store.items.load("q"))
-    monkeypatch.setattr(rollup, "PORTION", 2)
+    portions_of(monkeypatch, 2)
     move, left = rollup._move, iter(range(portions))
 
     def die_after_some(*given: Any, **named: Any) -> RolledUp:  # noqa: ANN401
@@ -49,24 +50,29 @@ def test_an_interrupted_roll_up_is_continued(
     store.close()
 
 
+def portions_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Roll up so many entries at a time."""
+    monkeypatch.setattr(rollup, "FIRST_PORTION", size)
+    monkeypatch.setattr(rollup, "next_portion", lambda portion, took: size)
+
+
 def test_others_write_between_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SqliteStore(tmp_path)
     run(fill(store))
-    monkeypatch.setattr(rollup, "PORTION", 1)
-    fold, numbers = rollup._fold, iter(range(100))
+    portions_of(monkeypatch, 1)
 
     async def session() -> None:
-        loop = asyncio.get_running_loop()
-
-        def write_and_fold(*given: Any) -> None:  # noqa: ANN401
-            served = ranking(f"new-{next(numbers)}", "abc", time=100.0)
+        rolling_up = asyncio.create_task(store.log.roll_up(90.0))
+        written = 0
+        while not rolling_up.done():
+            served = ranking(f"new-{written}", "abc", time=100.0)
             clicked = event(f"of-{served.id}", served, "a", time=100.0)
-            asyncio.run_coroutine_threadsafe(store.log.write([served, clicked]), loop).result(10)
-            fold(*given)
-
-        monkeypatch.setattr(rollup, "_fold", write_and_fold)
-        assert await store.log.roll_up(90.0) == RolledUp(3, 5)
-        assert len([entry async for entry in store.log.entries()]) == 16
+            await store.log.write([served, clicked])
+            written += 1
+            await asyncio.sleep(0)
+        assert await rolling_up == RolledUp(3, 5)
+        assert written > 8
+        assert len([entry async for entry in store.log.entries()]) == 2 * written
         assert (await replay(store)).equal
         await store.close()
 
@@ -78,24 +84,61 @@ def test_closing_waits_for_a_portion_and_no_longer(
 ) -> None:
     store = SqliteStore(tmp_path)
     log = run(fill(store))
-    monkeypatch.setattr(rollup, "PORTION", 1)
-    fold, began = rollup._fold, threading.Event()
-
-    def slow(*given: Any) -> None:  # noqa: ANN401
-        began.set()
-        time.sleep(0.1)
-        fold(*given)
-
-    monkeypatch.setattr(rollup, "_fold", slow)
+    portions_of(monkeypatch, 1)
 
     async def session() -> None:
         rolling_up = asyncio.create_task(store.log.roll_up(1000.0))
-        await asyncio.to_thread(began.wait, 10)
+        await asyncio.sleep(0)
         await store.close()
-        assert await rolling_up == RolledUp(1, 0)
+        with pytest.raises(StoreError, match="the store is closed"):
+            await rolling_up
 
     run(session())
     again = Blocking(SqliteStore(tmp_path))
     assert again.log.entries() == log[1:]
     assert run(replay(again.wrapped)).equal
     again.close()
+
+
+def test_a_backlog_is_rolled_up_in_short_portions_with_pauses(tmp_path: Path) -> None:
+    """Whoever writes meanwhile hardly waits: the loop is free nine tenths of the time."""
+    store = SqliteStore(tmp_path)
+    items = tuple(f"i{at}" for at in range(10))
+
+    async def session() -> tuple[RolledUp, list[float]]:
+        await store.items.put("q", [NewItem(item, (1.0,)) for item in items], 0.0)
+        for number in range(0, 5000, 500):
+            await store.log.write(
+                [RankingEntry(f"r{number + at}", "q", 1.0, 0, items) for at in range(500)]
+            )
+        turns = [time.thread_time()]
+        rolling_up = asyncio.create_task(store.log.roll_up(1000.0))
+        while not rolling_up.done():
+            await asyncio.sleep(0)
+            turns.append(time.thread_time())
+        await store.close()
+        return await rolling_up, turns
+
+    rolled_up, turns = run(session())
+    assert rolled_up == RolledUp(5000, 0)
+    longest = sorted(later - turn for turn, later in itertools.pairwise(turns))
+    assert longest[-1] < 0.02
+    portions = [turn for turn in longest if turn > 1e-4]
+    assert len(portions) >= 25
+
+
+def test_many_old_minutes_are_dropped_a_few_at_a_time(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+
+    async def session() -> None:
+        minutes = [Minute(60.0 * at, {"rankings": 1.0}) for at in range(35)]
+        await store.meta.set({}, minutes)
+        rolling_up = asyncio.create_task(store.log.roll_up(0.0, minutes_before=60.0 * 30))
+        left = {35}
+        while not rolling_up.done():
+            await asyncio.sleep(0)
+            left.add(len(await store.meta.minutes(0.0)))
+        assert left == {35, 25, 15, 5}
+        await store.close()
+
+    run(session())

@@ -76,16 +76,6 @@ class Connections(Protocol):
         """Lend the connection that writes, in a transaction."""
         ...
 
-    async def write_long(
-        self, work: Callable[[sqlite3.Connection, threading.RLock, threading.Event], T]
-    ) -> T:
-        """Return what work does in a thread, over a connection of its own.
-
-        It gets the writers' lock, which it may hold for moments only, and an event that asks it to
-        stop.
-        """
-        ...
-
 
 class Snapshot:
     """A database as it was when it was opened; everything happens in the caller's thread."""
@@ -120,12 +110,6 @@ class Snapshot:
         """Refuse."""
         raise StoreError(f"{self.path}: opened to be read, not to be written")
 
-    async def write_long(
-        self, work: Callable[[sqlite3.Connection, threading.RLock, threading.Event], T]
-    ) -> T:
-        """Refuse."""
-        raise StoreError(f"{self.path}: opened to be read, not to be written")
-
     async def flush(self) -> None:
         """Do nothing: nothing was written."""
 
@@ -142,7 +126,6 @@ class Database:
         self.path = path
         self._writing = threading.RLock()
         self._reading = threading.Lock()  # in threads
-        self._rolling_up = threading.Lock()
         self._closing = threading.Event()
         with ExitStack() as opened, explained(path):
             opened.callback(Lock(path.parent).close)
@@ -194,22 +177,6 @@ class Database:
             with transaction(self._writer):
                 yield self._writer
 
-    async def write_long(
-        self, work: Callable[[sqlite3.Connection, threading.RLock, threading.Event], T]
-    ) -> T:
-        """Return what work does in a thread, one at a time."""
-
-        def write() -> T:
-            with explained(self.path), self._rolling_up:
-                _check_open(self.path, self._closing.is_set())
-                connection = connect(self.path)
-                try:
-                    return work(connection, self._writing, self._closing)
-                finally:
-                    connection.close()
-
-        return await asyncio.to_thread(write)
-
     async def flush(self) -> None:
         """Return when all earlier writes are on disk."""
         _check_open(self.path, self._closing.is_set())
@@ -220,7 +187,7 @@ class Database:
         if self._closing.is_set():
             return
         self._closing.set()
-        for busy in (self._rolling_up, self._reading, self._writing):
+        for busy in (self._reading, self._writing):
             with busy:  # work under way ends, and none begins any more
                 pass
         with explained(self.path):
@@ -367,6 +334,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     try:
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA wal_autocheckpoint = {BRAKE_PAGES}")
     except BaseException:
         connection.close()

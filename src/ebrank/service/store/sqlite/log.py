@@ -111,17 +111,7 @@ class SqliteLog:
     async def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
         """Add the log's entries older than a time to the snapshot, and remove them."""
         oldest = before if minutes_before is None else minutes_before
-        return await self._database.write_long(
-            lambda connection, writing, stop: rollup.roll_up(
-                connection,
-                writing,
-                stop,
-                after=rolled_up(connection),
-                end=last_number(connection),
-                before=before,
-                oldest_minute=oldest,
-            )
-        )
+        return await rollup.roll_up(self._database, self._last, before, oldest)
 
 
 def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begin: int) -> Commit:

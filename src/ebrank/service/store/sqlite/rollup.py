@@ -1,24 +1,34 @@
 """Roll-up: old entries become part of the snapshot, and leave the log.
 
-What a portion of the log adds is summed up by SQL, into a temporary table, while others go on. Then
-it is added to the snapshot, and the entries are deleted, in one short transaction. After each such
-portion counts = snapshot + log, so a roll-up can be interrupted at any point.
+A portion of the log is summed up by SQL, into a temporary table, and added to the snapshot, and its
+entries are deleted, in one transaction. After each portion counts = snapshot + log, so a roll-up
+can be interrupted at any point.
+
+Whoever else writes waits for a portion. So it is small, smaller where it takes long, and after each
+comes a pause of many times its length: a long backlog takes longer, and requests hardly notice.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-import threading
+import time
 
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.slots import FIRST_RANKS
 from ebrank.service.store.records import RolledUp
-from ebrank.service.store.sqlite.database import transaction
+from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.meta import touch
 from ebrank.service.store.sqlite.schema import COUNTS
 
-PORTION = 1000
-"""Entries per transaction: writers wait for some ten milliseconds at most."""
+FIRST_PORTION, MOST_PORTION = 20, 200
+"""Entries per transaction."""
+WANTED_SECONDS = 5e-4
+"""How long a portion should take: about as long as a list."""
+PAUSE = 9.0
+"""How many times as long as a portion the pause after it is."""
+MINUTES_AT_ONCE = 600.0
+"""Sums of so many seconds are dropped in one transaction."""
 
 
 def _slot(rank: str) -> str:
@@ -50,41 +60,69 @@ _LATEST = """SELECT max(time) FROM (
     UNION ALL SELECT received FROM events WHERE seq > :after AND seq <= :last)"""
 
 
-def roll_up(
-    connection: sqlite3.Connection,
-    writing: threading.RLock,
-    stop: threading.Event,
-    after: int,
-    end: int,
-    before: float,
-    oldest_minute: float,
-) -> RolledUp:
-    """Roll up entries after a number, up to another, that are older than a time.
+async def roll_up(database: Connections, end: int, before: float, oldest_minute: float) -> RolledUp:
+    """Roll up entries up to a number that are older than a time; drop sums of older minutes."""
+    total, portion, done = RolledUp(), FIRST_PORTION, False
+    while not done:
+        began = time.perf_counter()
+        with database.write() as connection:
+            moved, done = _portion(connection, portion, end, before)
+        total = RolledUp(total.rankings + moved.rankings, total.events + moved.events)
+        portion = await _paused(began, portion)
+    while not await _minutes_dropped(database, oldest_minute):
+        pass
+    return total
 
-    The connection must be one that nobody else uses. Setting `stop` ends it between two portions.
+
+async def _paused(began: float, portion: int) -> int:
+    """Let others write after a portion of this size; return the size of the next."""
+    took = time.perf_counter() - began
+    await asyncio.sleep(PAUSE * took)
+    return next_portion(portion, took)
+
+
+def next_portion(portion: int, took: float) -> int:
+    """Return how many entries to take after so many that took so long.
+
+    >>> next_portion(100, took=0.1e-3), next_portion(100, took=2e-3), next_portion(100, took=1.0)
+    (200, 50, 50)
     """
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute(COUNTS.format(name="temp.rolled"))
-    rankings = events = 0
-    while after < end and not stop.is_set():
-        last = min(after + PORTION, end)
-        borders = {"after": after, "last": last, "before": before}
-        young = connection.execute(_YOUNG, borders).fetchone()[0]
-        if young is not None:
-            last = end = young - 1
-        if last > after:
-            _fold(connection, after, last)
-            with writing, transaction(connection):
-                moved = _move(connection, after, last)
-            rankings, events = rankings + moved.rankings, events + moved.events
-        after = last
-    with writing, transaction(connection):
-        connection.execute("DELETE FROM minutes WHERE start < ?", (oldest_minute,))
-    return RolledUp(rankings, events)
+    fitting = portion * WANTED_SECONDS / max(took, 1e-6)
+    return int(max(min(max(fitting, portion / 2), portion * 2, MOST_PORTION), 1))
+
+
+def _portion(
+    connection: sqlite3.Connection, portion: int, end: int, before: float
+) -> tuple[RolledUp, bool]:
+    """Roll up the oldest entries; return how many there were, and whether no more are to be."""
+    [(after,)] = connection.execute("SELECT rolled_up FROM state")
+    last = min(after + portion, end)
+    borders = {"after": after, "last": last, "before": before}
+    young = connection.execute(_YOUNG, borders).fetchone()[0]
+    if young is not None:
+        last = young - 1
+    if last <= after:
+        return RolledUp(), True
+    _fold(connection, after, last)
+    return _move(connection, after, last), young is not None or last == end
+
+
+async def _minutes_dropped(database: Connections, before: float) -> bool:
+    """Drop sums of some old minutes; return whether none are left."""
+    began = time.perf_counter()
+    with database.write() as connection:
+        [(oldest,)] = connection.execute("SELECT min(start) FROM minutes")
+        if oldest is None or oldest >= before:
+            return True
+        border = min(before, oldest + MINUTES_AT_ONCE)
+        connection.execute("DELETE FROM minutes WHERE start < ?", (border,))
+    await _paused(began, 1)
+    return False
 
 
 def _fold(connection: sqlite3.Connection, after: int, last: int) -> None:
     """Put into the temporary table what entries after a number and up to another add up to."""
+    connection.execute(COUNTS.format(name="IF NOT EXISTS temp.rolled"))
     connection.execute("DELETE FROM rolled")
     connection.execute(_SUM, {"after": after, "last": last})
 
