@@ -159,7 +159,7 @@ def test_help_needs_nothing_heavy() -> None:
     code = (
         "import sys; from ebrank.cli import root\n"
         "root.main(['serve', '--help'], standalone_mode=False)\n"
-        "print([m for m in ('msgspec', 'granian', 'numpy', 'httpx') if m in sys.modules])"
+        "print([m for m in ('msgspec', 'httptools', 'numpy', 'httpx') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
@@ -167,7 +167,7 @@ def test_help_needs_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("absent", ["cachetools", "granian"])
+@pytest.mark.parametrize("absent", ["cachetools", "httptools"])
 def test_a_missing_extra_says_how_to_install_it(tmp_path: Path, absent: str) -> None:
     store = tmp_path / "store"
     code = (

@@ -66,7 +66,8 @@ def command(
         raise click.UsageError("--scopes belongs to --new-token NAME.")
     if demo and store is not None:
         raise click.UsageError("--demo throws its store away: leave out --store.")
-    import_extra("cachetools", extra="service", purpose="to serve")
+    for module in ("cachetools", "httptools"):
+        import_extra(module, extra="service", purpose="to serve")
     if new_token is not None:
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return

@@ -210,7 +210,21 @@ class InsightsSettings:
 class LimitsSettings:
     """How much one caller may ask for."""
 
-    body_bytes: Annotated[int, _about("largest request", ge=1024)] = 8 * 2**20
+    body_bytes: Annotated[int, _about("largest body of a request", ge=1024)] = 8 * 2**20
+    bodies_bytes: Annotated[
+        int, _about("most bytes of bodies held at once, of all requests together", ge=1024)
+    ] = 64 * 2**20
+    connections: Annotated[
+        int, _about("open connections; beyond, the one that waited longest makes room", ge=1)
+    ] = 4096
+    head_seconds: Annotated[
+        float, _about("time to send the address and headers of a request", gt=0)
+    ] = 10.0
+    body_seconds: Annotated[float, _about("time to send a body", gt=0)] = 30.0
+    answer_seconds: Annotated[float, _about("time to take an answer", gt=0)] = 30.0
+    idle_seconds: Annotated[
+        float, _about("how long a connection stays open without a request", gt=0)
+    ] = 75.0
     requests_per_second: Annotated[
         float, _about("steady rate of a token or an address; 0 is no limit", ge=0)
     ] = 0.0

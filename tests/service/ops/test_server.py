@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
-from ebrank.service.http import app
-from ebrank.service.ops.server import ServerError, check, free_port, run
-from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
+from ebrank.service.ops.server import ServerError, check, listening, run
+from ebrank.service.settings import LimitsSettings, ServerSettings, Settings, StoreSettings, Token
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.store.blocking import Blocking
-from tests.serving import Server, serving
+from tests.serving import PATIENCE_SECONDS, Server, serving
 
 ITEMS = {f"item {place}": [float(place)] for place in range(20)}
 ONCE = Retries(attempts=1)
@@ -47,15 +49,23 @@ def test_a_port_in_use_is_refused_even_if_it_could_be_shared() -> None:
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(ServerError, match=f"port {port}: address already in use"):
-            free_port("127.0.0.1", port)
-    assert free_port("127.0.0.1", port) == port
+            listening("127.0.0.1", port)
+    with listening("127.0.0.1", port) as opened:
+        assert opened.getsockname()[1] == port
+
+
+def test_a_port_is_not_shared_with_a_server_that_would_share_it() -> None:
+    with listening("127.0.0.1", 0) as ours, socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(ours.getsockname())
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
     with pytest.raises(ServerError, match=r"cannot listen on 192\.0\.2\.1"):
-        free_port("192.0.2.1", 0)
+        listening("192.0.2.1", 0)
     with pytest.raises(ServerError, match="cannot listen on no such host"):
-        free_port("no such host", 0)
+        listening("no such host", 0)
 
 
 def test_trouble_at_the_start_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,10 +100,7 @@ LARGE = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\
 @pytest.mark.parametrize(
     ("sent", "status"), [(HALF, b"408"), (LARGE, b"413")], ids=["half", "large"]
 )
-def test_who_does_not_send_its_body_is_told_and_cut_off(
-    monkeypatch: pytest.MonkeyPatch, sent: bytes, status: bytes
-) -> None:
-    monkeypatch.setattr(app, "BODY_SECONDS", 0.2)
+def test_who_does_not_send_its_body_is_told_and_cut_off(sent: bytes, status: bytes) -> None:
     answers: list[bytes] = []
 
     async def companion(address: str) -> None:
@@ -105,7 +112,8 @@ def test_who_does_not_send_its_body_is_told_and_cut_off(
         writer.close()
         signal.raise_signal(signal.SIGTERM)
 
-    run(LOCAL, announce=lambda address: None, companion=companion)
+    impatient = replace(LOCAL, limits=LimitsSettings(body_seconds=0.2))
+    run(impatient, announce=lambda address: None, companion=companion)
     assert answers[0].split()[1] == status
     assert b"connection: close" in answers[0].lower()
 
@@ -182,6 +190,59 @@ def test_two_servers_do_not_share_a_store(tmp_path: Path) -> None:
         pass
     assert str(server.process.pid) in str(told.value)
     assert "Traceback" not in str(told.value)
+
+
+@pytest.mark.slow
+def test_two_servers_do_not_share_a_port(tmp_path: Path) -> None:
+    """Both announced success once, and the system dealt requests out to them in turn."""
+    with serving(tmp_path / "one") as server:
+        second = subprocess.run(
+            [
+                *(sys.executable, "-m", "ebrank", "serve", "--port", str(server.port)),
+                *("--store", str(tmp_path / "other")),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert second.returncode != 0
+        assert f"cannot listen on 127.0.0.1 port {server.port}: address already in use" in (
+            second.stderr
+        )
+        assert "Traceback" not in second.stderr
+        assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+def test_servers_that_start_at_once_do_not_share_a_port(tmp_path: Path) -> None:
+    with listening("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    started = [
+        subprocess.Popen(
+            [
+                *(sys.executable, "-m", "ebrank", "serve", "--port", str(port)),
+                *("--store", str(tmp_path / name)),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        for name in ("one", "other")
+    ]
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (ended := [process for process in started if process.poll() is not None]):
+            assert time.monotonic() < deadline, "both serve"
+            time.sleep(0.05)
+        [loser] = ended
+        assert loser.returncode != 0
+        assert "address already in use" in loser.communicate()[1]
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
 """The service over HTTP: an ASGI application around an engine.
 
-A request's body is read within a limit of size and time, its route is found (`http.routes`), its
-caller let in or not (`http.admission`), the engine serves it, and the answer is sent. Whatever goes
-wrong on the way is a `Problem` with a status.
+A request's route is found (`http.routes`), its caller let in or not (`http.admission`), its body
+read, the engine serves it, and the answer is sent. Whatever goes wrong on the way is a `Problem`
+with a status. A body is read only where the route takes one and the caller was let in, within a
+limit of size and time, and of what all bodies may hold together.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from ebrank.service.http.system import (
     metrics_route,
     starting,
 )
-from ebrank.service.settings import Settings
+from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.base import StoreError
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Refusal: TypeAlias = tuple[int, list[tuple[bytes, bytes]], bytes]
+"""Status, headers and body."""
 
 SAFE = {
     "x-content-type-options": "nosniff",
@@ -53,10 +56,8 @@ SAFE = {
 }
 """Headers of every answer; a page may have its own policy."""
 
-BODY_SECONDS = 30.0
-"""How long a caller may take to send a body; a connection must not be held forever."""
 LAST_SECONDS = 1.0
-"""The same while the server closes."""
+"""How long a caller may take to send a body while the server closes."""
 CLOSE = {"connection": "close"}
 """Of an answer that leaves before its request was read: what follows is not a new request."""
 
@@ -71,7 +72,7 @@ class App:
         self.metrics = Metrics(log, engine)
         self._engine = engine
         self._admission = Admission(settings)
-        self._bodies = Bodies(settings.limits.body_bytes)
+        self._bodies = Bodies(settings.limits)
         documented = [
             *API,
             *health_routes(self.readiness),
@@ -95,6 +96,13 @@ class App:
             return
         finally:
             self.metrics.in_flight -= 1
+            self._bodies.free(seen.held)
+
+    def refusal(self, problem: HttpProblem, caller: str) -> Refusal:
+        """Return the answer to what is no request, and count it."""
+        self.metrics.answered("", "", problem.status, 0.0, caller)
+        answer = _error(problem)
+        return answer.status, encoded(answer), answer.content
 
     async def drained(self, seconds: float) -> None:
         """Return when no request is being served any more, or after so many seconds."""
@@ -111,7 +119,9 @@ class App:
             route, parts = self.router.find(scope["method"], _raw_path(scope))
             seen.route = route.path
             self._admission.admit(caller, scope, route)
-            names, body = route.names(parts), await self._bodies.read(scope, receive)
+            names, body = route.names(parts), b""
+            if route.reads is not None:
+                body = await self._bodies.read(scope, receive, seen)
             if route.waits and not self.readiness.started:  # it may have begun to close since
                 raise starting()
             host = header(scope, b"host") or ""
@@ -131,10 +141,11 @@ class App:
 
 
 class _Seen:
-    """What is known of a request for the log, as far as it came."""
+    """What is known of a request, as far as it came."""
 
     route = ""
     caller = ""
+    held = 0  # bytes of its body
 
 
 def _raw_path(scope: Scope) -> bytes:
@@ -154,20 +165,23 @@ class Gone(Exception):
 
 
 class Bodies:
-    """Reads the bodies of requests, within a size and a time."""
+    """Reads the bodies of requests, within a size and a time, and within what all may hold."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limits: LimitsSettings) -> None:
+        self._limit = limits.body_bytes
+        self._most_held = max(limits.bodies_bytes, limits.body_bytes)
+        self._seconds = limits.body_seconds
+        self._held = 0
         self._waits: set[asyncio.Timeout] = set()
         self._closing = False
 
-    async def read(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the body of a request.
+    async def read(self, scope: Scope, receive: Receive, seen: _Seen) -> bytes:
+        """Return the body of a request; it counts as held until it is freed.
 
         Raises:
             TooLarge: if it is longer than the limit; the rest is not read.
             TooSlow: if it is not there in time.
-            Unavailable: if it is not there when the server closes.
+            Unavailable: if it is not there when the server closes, or others hold too much.
             Gone: if the caller leaves before its end.
         """
         announced = header(scope, b"content-length") or "0"
@@ -175,15 +189,19 @@ class Bodies:
             raise BadRequest("content-length is not a number")
         if int(announced) > self._limit:
             raise self._too_large()
-        wait = asyncio.timeout(LAST_SECONDS if self._closing else BODY_SECONDS)
+        wait = asyncio.timeout(LAST_SECONDS if self._closing else self._seconds)
         self._waits.add(wait)
         try:
             async with wait:
-                return await self._received(receive)
+                return await self._received(receive, seen)
         except TimeoutError:
             raise self._too_slow() from None
         finally:
             self._waits.remove(wait)
+
+    def free(self, count: int) -> None:
+        """Hold so many bytes less."""
+        self._held -= count
 
     def give_up(self) -> None:
         """Hardly wait for bodies any more: one that never comes would hold up the server."""
@@ -193,22 +211,30 @@ class Bodies:
             if not wait.expired():
                 wait.reschedule(last)
 
-    async def _received(self, receive: Receive) -> bytes:
-        body = bytearray()
+    async def _received(self, receive: Receive, seen: _Seen) -> bytes:
+        pieces: list[bytes] = []
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise Gone
-            body += message.get("body", b"")
-            if len(body) > self._limit:
+            piece = message.get("body", b"")
+            pieces.append(piece)
+            seen.held += len(piece)
+            self._held += len(piece)
+            if seen.held > self._limit:
                 raise self._too_large()
+            if self._held > self._most_held:
+                raise Unavailable(
+                    "the bodies of all requests hold more than limits.bodies_bytes",
+                    headers={"retry-after": "1", **CLOSE},
+                )
             if not message.get("more_body", False):
-                return bytes(body)
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _too_slow(self) -> HttpProblem:
         if self._closing:
             return Unavailable("the server is closing", headers={"retry-after": "1", **CLOSE})
-        return TooSlow(f"the body was not sent within {BODY_SECONDS:g} s", headers=CLOSE)
+        return TooSlow(f"the body was not sent within {self._seconds:g} s", headers=CLOSE)
 
     def _too_large(self) -> HttpProblem:
         return TooLarge(
@@ -225,12 +251,16 @@ def page(answer: object) -> Page:
 
 async def send_page(send: Send, answer: Page, *, with_body: bool) -> None:
     """Send an answer; its body is left out for HEAD."""
+    await send({"type": "http.response.start", "status": answer.status, "headers": encoded(answer)})
+    await send({"type": "http.response.body", "body": answer.content if with_body else b""})
+
+
+def encoded(answer: Page) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer."""
     headers: Mapping[str, str] = {
         **SAFE,
         "content-type": answer.media_type,
         "content-length": str(len(answer.content)),
         **answer.headers,
     }
-    encoded = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": answer.content if with_body else b""})
+    return [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers.items()]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
@@ -42,11 +43,13 @@ class Metrics:
 
     Attributes:
         in_flight: requests being served.
+        connections: those that are open.
     """
 
     def __init__(self, log: AccessLog | None, engine: Engine) -> None:
         self._log = log
         self.in_flight = 0
+        self.connections: Sized = ()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
         self._requests = Counter(
@@ -70,6 +73,12 @@ class Metrics:
             "Lists EBRank would have ordered otherwise.",
             registry=own,
         )
+        self._closed = Counter(
+            "ebrank_connections_closed_total",
+            "Connections closed because their caller took too long, or to make room.",
+            ("reason",),
+            registry=own,
+        )
         flushes = Histogram(
             "ebrank_flush_seconds",
             "Time of a flush, which many may share.",
@@ -88,6 +97,7 @@ class Metrics:
         engine.bots.on_bot = lambda kind: bots.labels(kind).inc()
         for name, meaning, value in (
             ("http_in_flight", "Requests being served.", lambda: self.in_flight),
+            ("connections", "Open connections.", lambda: len(self.connections)),
             ("flush_waiting", "Who waits for a flush.", lambda: engine.flusher.waiting),
             ("model_version", "Version of the prior in use.", lambda: engine.version),
             (
@@ -98,6 +108,10 @@ class Metrics:
         ):
             Gauge(f"ebrank_{name}", meaning, registry=own).set_function(value)
         ProcessCollector(registry=own)
+
+    def closed(self, reason: str) -> None:
+        """Count a connection that was closed."""
+        self._closed.labels(reason).inc()
 
     def text(self) -> bytes:
         """Return the page that Prometheus reads."""

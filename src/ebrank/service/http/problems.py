@@ -100,6 +100,13 @@ class TooLarge(HttpProblem):
     code = "too_large"
 
 
+class TooLargeHead(HttpProblem):
+    """An address and headers of more bytes than anybody needs."""
+
+    status = 431
+    code = "head_too_large"
+
+
 class TooMany(HttpProblem):
     """More requests than the limit."""
 

@@ -13,13 +13,12 @@ import gc
 import signal
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from ebrank.errors import EBRankError
-from ebrank.extras import import_extra
 from ebrank.service.core.engine import Engine
 from ebrank.service.http.admission import is_loopback
 from ebrank.service.http.app import App
+from ebrank.service.http.connections import BACKLOG, Connections
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
@@ -27,7 +26,7 @@ from ebrank.service.store import open
 GRACE_SECONDS = 5.0
 """How long requests under way may take when the server closes."""
 LEAVE_SECONDS = 2.0
-"""How long the web server may then take to let go of its connections."""
+"""How long callers may then take their answers."""
 
 Companion = Callable[[str], Awaitable[None]]
 """What runs beside the server while it serves, given its address; cancelled when it closes."""
@@ -57,18 +56,23 @@ def reachable(host: str) -> str:
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
-def free_port(host: str, port: int) -> int:
-    """Return the port to listen on, which is a free one for 0.
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; 0 takes a free port.
 
-    The web server itself would share a port with another server rather than refuse it.
+    It is not shared: a second server on the same port is refused, and so is this one if it is the
+    second.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen(1)
-            return int(probe.getsockname()[1])
+        opened = socket.socket(family, kind)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after a restart
+            opened.bind(address)
+            opened.listen(BACKLOG)
+        except OSError:
+            opened.close()
+            raise
+        return opened
     except OSError as problem:
         reason = (problem.strerror or str(problem)).lower()
         raise ServerError(
@@ -90,14 +94,13 @@ def run(
         companion: runs beside the server while it serves.
     """
     check(settings)
-    import_extra("granian", extra="service", purpose="to serve")  # before anything is touched
-    port = free_port(settings.server.host, settings.server.port)
-    asyncio.run(_serve(settings, port, announce, companion))
+    with listening(settings.server.host, settings.server.port) as opened:
+        asyncio.run(_serve(settings, opened, announce, companion))
 
 
 async def _serve(
     settings: Settings,
-    port: int,
+    opened: socket.socket,
     announce: Callable[[str], None],
     companion: Companion | None,
 ) -> None:
@@ -106,25 +109,25 @@ async def _serve(
         engine = await Engine.open(store, settings)
         log = AccessLog() if settings.server.access_log else None
         app = App(engine, settings, log=log)
-        web = _web_server(app, settings.server.host, port)
+        connections = Connections(app, settings.limits)
+        port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
-        serving, beside = asyncio.create_task(web.serve()), None
+        beside = None
         try:
+            await connections.listen(opened)
             await engine.start()
             _settle_memory()
             app.readiness.started = True
             announce(address)
             if companion is not None:
                 beside = asyncio.ensure_future(companion(address))
-            await _first(stopped, serving)
+            await stopped.wait()
         finally:
             if beside is not None:
                 beside.cancel()
                 await asyncio.wait([beside])
             await app.drained(GRACE_SECONDS)
-            web.stop()
-            # It waits for its callers, of whom one may never take its answer.
-            await asyncio.wait([serving], timeout=LEAVE_SECONDS)
+            await connections.close(LEAVE_SECONDS)
             await engine.close()
 
 
@@ -135,15 +138,6 @@ def _settle_memory() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-async def _first(stopped: asyncio.Event, serving: asyncio.Task[None]) -> None:
-    """Return when a signal came; raise if the web server has ended by itself."""
-    waiting = asyncio.create_task(stopped.wait())
-    await asyncio.wait([waiting, serving], return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    if serving.done():
-        raise ServerError(f"the web server ended by itself: {serving.exception()}")
 
 
 def _signals() -> asyncio.Event:
@@ -160,21 +154,6 @@ def _signals() -> asyncio.Event:
     for name in names:
         loop.add_signal_handler(name, stop)
     return stopped
-
-
-def _web_server(app: App, host: str, port: int) -> Any:  # noqa: ANN401 (untyped)
-    embed = import_extra("granian.server.embed", extra="service", purpose="to serve")
-    constants = import_extra("granian.constants", extra="service", purpose="to serve")
-    return embed.Server(
-        app,
-        address=socket.getaddrinfo(host, port)[0][4][0],
-        port=port,
-        interface=constants.Interfaces.ASGINL,
-        http=constants.HTTPModes.http1,
-        websockets=False,
-        backlog=1024,
-        log_enabled=False,
-    )
 
 
 def _bracketed(host: str) -> str:

@@ -1,0 +1,166 @@
+"""Who is connected: how many, for how long, and who has to go when there are too many.
+
+A connection that waits for its caller is of no use to anybody else, so each kind of waiting has a
+time limit. When a new caller comes and there is no room, the connection that has waited longest
+leaves: first those whose last answer was sent, then those without a request, those between two
+requests, those that hold back a body, those that do not take their answer. A request that is being
+served is never cut off. So whoever floods the server with connections displaces its own, and
+`/healthz` goes on answering.
+
+Everything happens on the event loop; nothing here needs a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import resource
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ebrank.service.http.protocol import Connection
+from ebrank.service.settings import LimitsSettings
+
+if TYPE_CHECKING:
+    from ebrank.service.http.app import App
+
+Waiting: TypeAlias = Literal["leaving", "head", "next", "body", "answer"]
+"""What a connection waits for: that its caller hangs up, sends the head of a request, sends the
+next request, sends a body, takes an answer."""
+
+LEAVE_SECONDS = 2.0
+"""How long a caller may go on sending what nobody reads, so that it finds the answer."""
+SWEEP_SECONDS = 0.5
+ACCEPTED_AT_ONCE = 16
+"""Connections taken in one go; the requests of others come between."""
+BACKLOG = 1024
+"""Connections that the system keeps until they are taken."""
+OTHER_FILES = 256
+"""File descriptors left for everything else."""
+
+
+class Connections:
+    """The open connections of a server."""
+
+    def __init__(
+        self, app: App, limits: LimitsSettings, *, timer: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.app = app
+        self._timer = timer
+        self._most = min(limits.connections, _files_for(limits.connections))
+        self._open: set[Connection] = set()
+        self._waiting: dict[Waiting, OrderedDict[Connection, float]] = {
+            "leaving": OrderedDict(),
+            "head": OrderedDict(),
+            "next": OrderedDict(),
+            "body": OrderedDict(),
+            "answer": OrderedDict(),
+        }
+        self._seconds: dict[Waiting, float] = {
+            "leaving": LEAVE_SECONDS,
+            "head": limits.head_seconds,
+            "next": limits.idle_seconds,
+            "body": math.inf,  # the application watches it, and answers
+            "answer": limits.answer_seconds,
+        }
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+        app.metrics.connections = self
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def closing(self) -> bool:
+        """Whether no connection is kept for another request."""
+        return self._server is None
+
+    async def listen(self, listening: socket.socket) -> None:
+        """Take connections from a socket that listens."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self), sock=listening, backlog=ACCEPTED_AT_ONCE
+        )
+        listening.listen(BACKLOG)
+        self._sweeper = asyncio.create_task(self._sweep())
+
+    async def close(self, seconds: float) -> None:
+        """Take no more; let answers leave for so long, then cut off who is still there."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sweeper
+        for connection in [*self._waiting["head"], *self._waiting["next"]]:
+            connection.close()
+        deadline = self._timer() + seconds
+        while self._open and self._timer() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self._open):
+            connection.abort()
+
+    def opened(self, connection: Connection) -> None:
+        """Count a connection, for which another may have to leave; or refuse it."""
+        self._open.add(connection)
+        if len(self._open) <= self._most:
+            self.waits(connection, "head")
+            return
+        self.app.metrics.closed("full")
+        for queue in self._waiting.values():
+            if queue:
+                longest = next(iter(queue))
+                longest.abort()
+                self.waits(connection, "head")
+                return
+        connection.abort()  # every other is being served
+
+    def lost(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self._open.discard(connection)
+        self.serves(connection)
+
+    def waits(self, connection: Connection, kind: Waiting) -> None:
+        """Note what a connection waits for, from now on."""
+        self.serves(connection)
+        connection.waiting = kind
+        self._waiting[kind][connection] = self._timer()
+
+    def serves(self, connection: Connection) -> None:
+        """Note that a connection waits for its caller no more."""
+        if connection.waiting is not None:
+            self._waiting[connection.waiting].pop(connection, None)
+            connection.waiting = None
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = self._timer()
+            for kind, queue in self._waiting.items():
+                while queue and now - next(iter(queue.values())) > self._seconds[kind]:
+                    self._expire(next(iter(queue)), kind)
+
+    def _expire(self, connection: Connection, kind: Waiting) -> None:
+        if kind != "leaving":
+            self.app.metrics.closed(kind)
+        if kind == "head" and connection.began:
+            connection.too_slow(self._seconds[kind])
+        elif kind in ("head", "next"):
+            connection.close()
+        else:
+            connection.abort()
+
+
+def _files_for(connections: int) -> int:
+    """Return for how many connections the process may have files, as many as wanted if it can."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return connections if soft == resource.RLIM_INFINITY else max(soft - OTHER_FILES, 1)
