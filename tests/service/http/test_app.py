@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -131,6 +132,38 @@ def test_a_body_that_is_nested_deeply_is_refused(local: Local) -> None:
     assert (status, error["message"]) == (400, "the body is nested too deeply to be read")
     for path in ("/v1/rank", "/v1/feedback"):
         assert local.error("POST", path, content=deep)[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/rank", b'{"query": "%s"}'),
+        ("POST", "/v1/rank", b'{"query": "tea", "%s": 1}'),
+        ("PUT", "/v1/queries/tea/items", b'{"items": [{"id": "%s", "features": [1]}]}'),
+        ("POST", "/v1/feedback", b'{"%s": []}'),
+    ],
+)
+def test_text_that_is_no_unicode_is_told_where(
+    local: Local, method: str, path: str, body: bytes
+) -> None:
+    status, error = local.error(method, path, content=body % b"caf\xe9")
+    assert (status, error["code"]) == (400, "bad_request")
+    place = body.index(b"%s") + 3
+    assert error["message"] == f"the body is not UTF-8 at byte {place}, counted from 0"
+
+
+@pytest.mark.parametrize("field", ["event_id", "ranking_id", "item", "type", "more"])
+def test_an_event_that_is_no_unicode_is_rejected_alone(local: Local, field: str) -> None:
+    local.json("PUT", "/v1/queries/tea/items", ITEMS)
+    served = local.json("POST", "/v1/rank", {"query": "tea"})
+    good = json.dumps(click(served, "a")).encode()
+    bad = json.dumps({**click(served, "b"), field: "BAD"}).encode().replace(b"BAD", b"\xe9")
+    body = b'{"events": [%s, %s, %s]}' % (bad, good, bad)
+    told = local.request("POST", "/v1/feedback", content=body)
+    assert told.status_code == 200, told.text
+    results = told.json()["results"]
+    assert [one["status"] for one in results] == ["rejected", "accepted", "rejected"]
+    assert all(one["reason"].startswith("malformed: ") for one in results[::2])
 
 
 def test_addresses_that_are_not_served(local: Local) -> None:

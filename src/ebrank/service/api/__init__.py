@@ -24,6 +24,7 @@ from ebrank.service.api.calls import (
     RankRequest,
     RankResponse,
     WithdrawResponse,
+    not_utf8,
     read_events,
 )
 from ebrank.service.api.reports import (
@@ -83,5 +84,6 @@ __all__ = [
     "WaitingTimes",
     "WithdrawResponse",
     "WithdrawnItem",
+    "not_utf8",
     "read_events",
 ]

@@ -181,11 +181,12 @@ def read_events(body: bytes) -> list[EventIn | Malformed]:
 
     Raises:
         msgspec.DecodeError: if the body is not a batch.
+        UnicodeDecodeError: if it is not UTF-8 outside of the events.
         RecursionError: if an event is nested so deeply that its end cannot be found.
     """
     try:
         return list(_read_request(body).events)
-    except msgspec.ValidationError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return [_event(raw) for raw in _read_batch(body).events]
 
 
@@ -194,3 +195,18 @@ def _event(raw: msgspec.Raw) -> EventIn | Malformed:
         return _read_event(raw)
     except msgspec.DecodeError as problem:
         return Malformed(str(problem))
+    except UnicodeDecodeError:
+        return Malformed(f"it is not UTF-8 at byte {not_utf8(bytes(raw))}")
+
+
+def not_utf8(text: bytes) -> int:
+    """Return the place of the first byte that is not UTF-8, counted from 0.
+
+    >>> not_utf8(b"caf\\xe9")
+    3
+    """
+    try:
+        text.decode()
+    except UnicodeDecodeError as problem:
+        return problem.start
+    return len(text)

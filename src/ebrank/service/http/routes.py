@@ -133,7 +133,7 @@ class Route:
         """Return the body as `handle` gets it.
 
         Raises:
-            BadRequest: if it is not JSON, or too deep.
+            BadRequest: if it is not JSON, not UTF-8, or too deep.
             Invalid: if it is not what the type says.
         """
         if self.reads is None:
@@ -142,6 +142,9 @@ class Route:
             return self.decode(body)
         except msgspec.DecodeError as problem:
             raise unreadable(problem) from None
+        except UnicodeDecodeError:
+            place = api.not_utf8(body)
+            raise BadRequest(f"the body is not UTF-8 at byte {place:,}, counted from 0") from None
         except RecursionError:
             raise BadRequest("the body is nested too deeply to be read") from None
 
