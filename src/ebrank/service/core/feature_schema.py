@@ -1,9 +1,19 @@
-"""What the features of an item are called and how many there are: fixed by the first items.
+"""What features items have, what they are called, and where their numbers lie in stored rows.
 
->>> schema = FeatureSchema.of([ItemIn("a", {"price": 3.0, "age": 1.0})])
->>> schema.row(ItemIn("b", {"age": 2.0, "price": 5.0}), missing_allowed=False)
-(5.0, 2.0)
->>> schema.row(ItemIn("c", {"prize": 5.0}), missing_allowed=True)
+Features of a pair of query and item lie in rows of the query's items, shared ones in rows of the
+catalog. A feature has a column there for ever, by which models know it: no other one ever gets it.
+So features come, go and change their names without a stored row being touched. A row that was
+written before a feature came ends before its column, and the feature is missing there.
+
+>>> schema = NO_FEATURES.begun([ItemIn("a", {"price": 3.0, "age": 1.0})])
+>>> schema.rows([ItemIn("b", {"age": 2.0, "price": 5.0})], missing_allowed=False)
+array([[5., 2.]], dtype=float32)
+>>> later = schema.without("price").with_feature("stock", shared=True).with_feature("match")
+>>> later.keys
+('p1', 's0', 'p2')
+>>> later.current(pair=np.float32([[5, 2]]), shared=np.float32([[7]]))
+array([[ 2.,  7., nan]], dtype=float32)
+>>> schema.rows([ItemIn("c", {"prize": 5.0})], missing_allowed=True)
 Traceback (most recent call last):
 ebrank.service.core.problems.Problem: item 'c' has a feature 'prize', which is none of price, age
 """
@@ -11,135 +21,354 @@ ebrank.service.core.problems.Problem: item 'c' has a feature 'prize', which is n
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
-from ebrank.typing import Features
+from ebrank.typing import Bools, Features
 
 LARGEST = float(np.finfo(np.float32).max)
+PAIR, SHARED = "p", "s"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature: its key, and what it is called; None where it is known by its position."""
+
+    key: str
+    name: str | None
+
+    @classmethod
+    def at(cls, column: int, name: str | None, *, shared: bool = False) -> Feature:
+        """Return the feature that lies in a column of the rows of its kind."""
+        return cls(f"{SHARED if shared else PAIR}{column}", name)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all queries share it."""
+        return self.key.startswith(SHARED)
+
+    @property
+    def column(self) -> int:
+        """Where its numbers lie."""
+        return int(self.key[1:])
 
 
 @dataclass(frozen=True)
 class FeatureSchema:
-    """The number of features, and their names if they have any."""
+    """The features that items have now, and those that they had.
 
-    count: int
-    names: tuple[str, ...] | None = None
+    Attributes:
+        features: in the order in which models take them.
+        removed: those that are gone; their columns stay theirs.
+    """
+
+    features: tuple[Feature, ...] = ()
+    removed: tuple[Feature, ...] = ()
+
+    # --- how it comes about ----------------------------------------------------------------------
 
     @classmethod
-    def named(cls, names: Sequence[str]) -> FeatureSchema:
+    def named(cls, names: Iterable[str], shared: Iterable[str] = ()) -> FeatureSchema:
         """Return the schema of features with these names."""
-        return cls(len(names), tuple(names))
+        schema = NO_FEATURES
+        for name in names:
+            schema = schema.with_feature(name)
+        for name in shared:
+            schema = schema.with_feature(name, shared=True)
+        return schema
 
     @classmethod
-    def of(cls, items: Sequence[ItemIn]) -> FeatureSchema:
-        """Return the schema that the first items ever given imply."""
-        first = items[0].features
-        if isinstance(first, list):
-            schema = cls(len(first))
-        else:
-            maps = [item.features for item in items if isinstance(item.features, dict)]
-            schema = cls.named(list(dict.fromkeys(name for features in maps for name in features)))
-        if not schema.count:
+    def positions(cls, count: int) -> FeatureSchema:
+        """Return the schema of features that have a position and no name."""
+        return cls(tuple(Feature.at(place, None) for place in range(count)))
+
+    def begun(self, items: Sequence[ItemIn]) -> FeatureSchema:
+        """Return the schema that the first items of a query imply, beside what is shared.
+
+        It is the same if it has features of query and item already, or if these items have none.
+        """
+        first = next((item for item in items if item.features), None)
+        if first is None or self.width(shared=False):
+            return self
+        if isinstance(first.features, list):
+            return replace(
+                self, features=(*self.positions(len(first.features)).features, *self.features)
+            )
+        given = (item.features for item in items)
+        names = dict.fromkeys(
+            name for features in given if isinstance(features, dict) for name in features
+        )
+        shared = [feature.name for feature in self.shared if feature.name in names]
+        if shared:
+            raise Problem(_not_here(first.id, str(shared[0]), shared=True), "items")
+        return replace(self, features=(*self.named(names).features, *self.features))
+
+    def begun_shared(self, item: ItemIn) -> FeatureSchema:
+        """Return the schema that the first item of the catalog implies, beside other features."""
+        if self.width(shared=True):
+            return self
+        if isinstance(item.features, list) or not item.features:
             raise Problem(
-                f"item {items[0].id!r} has no features, and the first items decide for all. "
-                "Give a constant, such as [1], if there are none",
+                f"item {item.id!r} is the first of the catalog: give its features by name, "
+                "one at least",
                 "items",
             )
+        schema = self
+        for name in item.features:
+            schema = schema.with_feature(name, shared=True)
         return schema
+
+    def with_feature(self, name: str, *, shared: bool = False) -> FeatureSchema:
+        """Return it with one more feature, in a column that nobody had."""
+        self._check_free(name)
+        column = self.width(shared=shared)
+        return replace(self, features=(*self.features, Feature.at(column, name, shared=shared)))
+
+    def without(self, name: str) -> FeatureSchema:
+        """Return it without a feature."""
+        gone = self.find(name)
+        left = tuple(feature for feature in self.features if feature != gone)
+        if not left:
+            raise Problem(f"{name!r} is the only feature: add another one first", "remove")
+        return FeatureSchema(left, (*self.removed, gone))
+
+    def renamed(self, old: str, new: str) -> FeatureSchema:
+        """Return it with a feature called otherwise."""
+        self._check_free(new)
+        feature = self.find(old)
+        return self._with_names({feature.key: new})
+
+    def with_names(self, names: Sequence[str]) -> FeatureSchema:
+        """Return it with names for the features that have none, in their order."""
+        nameless = [feature.key for feature in self.features if feature.name is None]
+        if len(names) != len(nameless):
+            raise Problem(f"{len(names)} names for {len(nameless)} features without a name", "name")
+        schema = self
+        for key, name in zip(nameless, names, strict=True):
+            schema._check_free(name)
+            schema = schema._with_names({key: name})
+        return schema
+
+    def find(self, name: str) -> Feature:
+        """Return the feature of a name.
+
+        Raises:
+            Problem: if there is none.
+        """
+        for feature in self.features:
+            if feature.name == name:
+                return feature
+        raise Problem(f"there is no feature {name!r}, only {self.text}")
+
+    def _check_free(self, name: str) -> None:
+        if any(feature.name == name for feature in self.features):
+            raise Problem(f"there is a feature {name!r} already")
+
+    def _with_names(self, names: dict[str, str]) -> FeatureSchema:
+        return replace(
+            self,
+            features=tuple(
+                replace(feature, name=names.get(feature.key, feature.name))
+                for feature in self.features
+            ),
+        )
 
     def to_json(self) -> str:
         """Return it as text, for the store."""
-        return json.dumps({"count": self.count, "names": self.names})
+        lists = {"features": self.features, "removed": self.removed}
+        return json.dumps(
+            {
+                kind: [[feature.key, feature.name] for feature in some]
+                for kind, some in lists.items()
+            }
+        )
 
     @classmethod
     def from_json(cls, text: str) -> FeatureSchema:
         """Return what `to_json` wrote."""
         document = json.loads(text)
-        names = document["names"]
-        return cls(document["count"], None if names is None else tuple(names))
+        return cls(
+            *(
+                tuple(Feature(key, name) for key, name in document[kind])
+                for kind in ("features", "removed")
+            )
+        )
 
-    def row(self, item: ItemIn, *, missing_allowed: bool) -> tuple[float, ...]:
-        """Return an item's features in order, NaN where one is missing.
+    # --- what it holds ---------------------------------------------------------------------------
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its features: models keep them to find their input again."""
+        return tuple(feature.key for feature in self.features)
+
+    @cached_property
+    def pair(self) -> tuple[Feature, ...]:
+        """Features of a pair of query and item."""
+        return tuple(feature for feature in self.features if not feature.shared)
+
+    @cached_property
+    def shared(self) -> tuple[Feature, ...]:
+        """Features that all queries share."""
+        return tuple(feature for feature in self.features if feature.shared)
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether stored rows of queries are what they are: nothing shared, nothing removed."""
+        return self.keys == self.positions(len(self.features)).keys
+
+    @property
+    def text(self) -> str:
+        """Its features, for people."""
+        return _listed(self.features) or "none"
+
+    def width(self, *, shared: bool) -> int:
+        """Return how many columns rows of a kind have."""
+        both = (*self.features, *self.removed)
+        return max((one.column + 1 for one in both if one.shared == shared), default=0)
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def rows(
+        self,
+        items: Sequence[ItemIn],
+        *,
+        missing_allowed: bool,
+        shared: bool = False,
+        exempt: Collection[str] = (),
+    ) -> Features:
+        """Return items' features of a kind as rows to store, NaN where one is missing.
+
+        Items that are `exempt` may lack features in any case.
 
         Raises:
             Problem: naming the item and the feature.
         """
-        values = self._values(item)
-        self._check(item, values, missing_allowed)
-        return tuple(math.nan if value is None else float(value) for value in values)
-
-    def rows(self, items: Sequence[ItemIn], *, missing_allowed: bool) -> Features:
-        """Return the features of some items, as `row` does; in a tenth of the time."""
-        values = [self._values(item) for item in items]
-        numbers = np.array(values, np.float64).reshape(len(items), self.count)
+        some = self.shared if shared else self.pair
+        names = [feature.name for feature in some]
+        values = [self._values(item, names, shared) for item in items]
+        numbers = np.array(values, np.float64).reshape(len(items), len(some))
         odd = ~(np.abs(numbers) <= LARGEST).all(axis=1)
         for place in np.flatnonzero(odd).tolist():
-            self._check(items[place], values[place], missing_allowed)
-        return numbers.astype(np.float32)
+            name = items[place].id
+            _check(name, values[place], names, missing_allowed or name in exempt)
+        width, columns = self.width(shared=shared), [feature.column for feature in some]
+        if columns == list(range(width)):
+            return numbers.astype(np.float32)
+        stored = np.full((len(items), width), np.nan, np.float32)
+        stored[:, columns] = numbers
+        return stored
 
-    def _values(self, item: ItemIn) -> Sequence[float | None]:
+    def current(self, pair: Features, shared: Features) -> Features:
+        """Return the features of items as they are now, given their stored rows."""
+        if self._plain and pair.shape[1] == len(self.features):
+            return pair
+        features = np.full((len(pair), len(self.features)), np.nan, np.float32)
+        for place, feature in enumerate(self.features):
+            stored = shared if feature.shared else pair
+            if feature.column < stored.shape[1]:
+                features[:, place] = stored[:, feature.column]
+        return features
+
+    def _values(
+        self, item: ItemIn, names: Sequence[str | None], shared: bool
+    ) -> Sequence[float | None]:
         given = item.features
         if isinstance(given, list):
-            return self._by_position(item.id, given)
-        return self._by_name(item.id, given)
-
-    def _check(self, item: ItemIn, values: Sequence[float | None], missing_allowed: bool) -> None:
-        for place, value in enumerate(values):
-            if value is None and not missing_allowed:
+            if len(given) != len(names):
                 raise Problem(
-                    f"item {item.id!r} lacks {self._name(place)}; missing values are refused "
-                    "(features.missing)",
-                    "items",
+                    f"item {item.id!r} has {len(given)} features, not {len(names)}", "items"
                 )
-            if value is not None and not abs(value) <= LARGEST:
-                raise Problem(
-                    f"item {item.id!r}: {self._name(place)} is {value:g}, too large", "items"
-                )
-
-    def _by_position(self, item: str, values: list[float | None]) -> Sequence[float | None]:
-        if len(values) != self.count:
-            raise Problem(f"item {item!r} has {len(values)} features, not {self.count}", "items")
-        return values
-
-    def _by_name(self, item: str, values: dict[str, float | None]) -> Sequence[float | None]:
-        if self.names is None:
-            raise Problem(
-                f"item {item!r} names its features; the first items had {self.count} by position. "
-                f"Send a list of {self.count}, set features.names, or start a new store",
-                "items",
-            )
-        found = [values.get(name) for name in self.names]
-        if len(values) > len(self.names) - found.count(None):  # or some were given as null
-            self._check_names(item, values)
+            return given
+        found = [None if name is None else given.get(name) for name in names]
+        if len(given) > len(names) - found.count(None):  # or some were given as null
+            self._check_names(item.id, given, names, shared)
         return found
 
-    def _check_names(self, item: str, values: dict[str, float | None]) -> None:
-        assert self.names is not None
-        unknown = values.keys() - set(self.names)
-        if unknown:
+    def _check_names(
+        self,
+        item: str,
+        given: dict[str, float | None],
+        names: Sequence[str | None],
+        shared: bool,
+    ) -> None:
+        unknown = given.keys() - set(names)
+        if not unknown:
+            return
+        if None in names:
             raise Problem(
-                f"item {item!r} has a feature {min(unknown)!r}, which is none of "
-                f"{', '.join(self.names)}",
+                f"item {item!r} names its features; the first items had {len(names)} by position. "
+                f"Send a list of {len(names)}, or name them: `ebrank features STORE name`",
                 "items",
             )
+        name = min(unknown)
+        if any(feature.name == name for feature in self.features):
+            raise Problem(_not_here(item, name, shared=not shared), "items")
+        known = _listed(self.shared if shared else self.pair)
+        raise Problem(f"item {item!r} has a feature {name!r}, which is none of {known}", "items")
 
-    def _name(self, place: int) -> str:
-        return f"feature {place + 1}" if self.names is None else f"feature {self.names[place]!r}"
+
+NO_FEATURES = FeatureSchema()
 
 
-def filled(
-    features: npt.NDArray[np.float32],
-    *,
-    by_mean: bool,
-    among: npt.NDArray[np.bool_] | None = None,
-) -> npt.NDArray[np.float32]:
+def _check(
+    item: str,
+    values: Sequence[float | None],
+    names: Sequence[str | None],
+    missing_allowed: bool,
+) -> None:
+    for place, (value, name) in enumerate(zip(values, names, strict=True), start=1):
+        called = f"feature {place}" if name is None else f"feature {name!r}"
+        if value is None and not missing_allowed:
+            raise Problem(
+                f"item {item!r} lacks {called}; missing values are refused (features.missing)",
+                "items",
+            )
+        if value is not None and not abs(value) <= LARGEST:
+            raise Problem(f"item {item!r}: {called} is {value:g}, too large", "items")
+
+
+def _not_here(item: str, name: str, *, shared: bool) -> str:
+    if shared:
+        return (
+            f"item {item!r} has a feature {name!r}, which all queries share: it belongs in "
+            "PUT /v1/items"
+        )
+    return (
+        f"item {item!r} has a feature {name!r}, which is one of query and item: it belongs in "
+        "PUT /v1/queries/{query}/items"
+    )
+
+
+def _listed(features: Sequence[Feature]) -> str:
+    nameless = sum(feature.name is None for feature in features)
+    names = [feature.name for feature in features if feature.name is not None]
+    return ", ".join([*([f"{nameless} without names"] if nameless else []), *names])
+
+
+def matched(features: Features, have: Sequence[str], want: Sequence[str]) -> Features:
+    """Return the features that a model wants, by their keys; 0 for those that are gone.
+
+    A model that says nothing of keys takes features as they are.
+
+    >>> matched(np.float32([[1, 2]]), have=("p0", "p2"), want=("p2", "p1", "p0"))
+    array([[2., 0., 1.]], dtype=float32)
+    """
+    if not want or tuple(have) == tuple(want):
+        return features
+    places = {key: place for place, key in enumerate(have)}
+    found = np.zeros((len(features), len(want)), np.float32)
+    for place, key in enumerate(want):
+        if key in places:
+            found[:, place] = features[:, places[key]]
+    return found
+
+
+def filled(features: Features, *, by_mean: bool, among: Bools | None = None) -> Features:
     """Return a query's features with its missing values filled: by 0, or by its items' mean.
 
     `among` marks the items whose mean it is, such as those that are candidates now.
