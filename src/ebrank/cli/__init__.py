@@ -21,6 +21,7 @@ VERBS = {
     "data": "List, describe and check datasets.",
     "examine": "Learn from a store how far down users look.",
     "export": "Write a store's items, log and models as Parquet files.",
+    "features": "Show the features of a store's items; add, remove and rename them.",
     "import": "Make a new store of an export.",
     "rankers": "List the rankers, or describe one.",
     "replay": "Prove that a store's counters are what its log adds up to.",

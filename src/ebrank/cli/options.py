@@ -120,3 +120,13 @@ def _whole(text: str) -> int | None:
         return int(text)
     except ValueError:
         return None
+
+
+def token_option(function: F) -> F:
+    """Add `--token`: what a server's admission asks for."""
+    return click.option(
+        "--token",
+        metavar="TOKEN",
+        envvar="EBRANK_TOKEN",
+        help="For a server that needs one; else EBRANK_TOKEN.",
+    )(function)

@@ -67,6 +67,27 @@ def put_items(query: str, items: Items) -> Call[api.PutItemsResponse]:
     return Call("PUT", path, api.PutItemsResponse, content=_json(body))
 
 
+def features() -> Call[api.FeaturesResponse]:
+    """Ask which features items have."""
+    return Call("GET", "/v1/features", api.FeaturesResponse)
+
+
+def change_features(
+    add: Iterable[str],
+    add_shared: Iterable[str],
+    remove: Iterable[str],
+    rename: Mapping[str, str] | None,
+    name: Iterable[str],
+    dry_run: bool,
+) -> Call[api.FeaturesResponse]:
+    """Change the features that items have."""
+    added = [api.NewFeature(name) for name in add]
+    added += [api.NewFeature(name, shared=True) for name in add_shared]
+    body = api.ChangeFeaturesRequest(list(name), dict(rename or {}), list(remove), added, dry_run)
+    again: Again = "always" if dry_run else "unsent"  # the same change is refused the second time
+    return Call("PATCH", "/v1/features", api.FeaturesResponse, again, _json(body))
+
+
 def withdraw(query: str, item: str) -> Call[api.WithdrawResponse]:
     """Withdraw a candidate."""
     path = f"/v1/queries/{_part(query)}/items/{_part(item)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -39,6 +39,32 @@ class Client(Connection):
     def put_items(self, query: str, items: calls.Items) -> api.PutItemsResponse:
         """Add candidates of a query, or change their features: a mapping of ids to features."""
         return self._send(calls.put_items(query, items))
+
+    def features(self) -> api.FeaturesResponse:
+        """Return the features that items have, and how many items lack each."""
+        return self._send(calls.features())
+
+    def change_features(
+        self,
+        *,
+        add: Iterable[str] = (),
+        add_shared: Iterable[str] = (),
+        remove: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        name: Iterable[str] = (),
+        dry_run: bool = False,
+    ) -> api.FeaturesResponse:
+        """Add, remove and rename features, or say what that would change.
+
+        Args:
+            add: names of new features of query and item.
+            add_shared: names of new features that queries share.
+            remove: names of those to remove.
+            rename: new names by old ones.
+            name: names for features that are known by their positions.
+            dry_run: True changes nothing.
+        """
+        return self._send(calls.change_features(add, add_shared, remove, rename, name, dry_run))
 
     def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
         """Withdraw a candidate; its history stays."""

@@ -116,18 +116,34 @@ class FeaturesSettings:
 
     names: (
         Annotated[
-            tuple[str, ...], _about("their names; without, the first items decide", min_length=1)
+            tuple[str, ...],
+            _about("names of those of query and item; without, the first items decide"),
+        ]
+        | None
+    ) = None
+    shared: (
+        Annotated[
+            tuple[str, ...],
+            _about("names of those that queries share; without, the first of the catalog decides"),
         ]
         | None
     ) = None
     missing: Annotated[
         Literal["reject", "zero", "mean"],
-        _about("what a missing value becomes; `mean` is that of the query's candidates"),
+        _about(
+            "what a missing value becomes; `mean` is that of the query's candidates, by which "
+            "`reject` fills what was stored before a feature was added"
+        ),
     ] = "reject"
     scaling: Annotated[
         Literal["query", "global", "none"],
         _about("min-max over the query's candidates, over the training rows, or no scaling"),
     ] = "query"
+
+    @property
+    def fills_by_mean(self) -> bool:
+        """Whether what is missing becomes the mean rather than 0."""
+        return self.missing != "zero"
 
 
 @dataclass(frozen=True)

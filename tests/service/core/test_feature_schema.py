@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
-from ebrank.service.core.feature_schema import FeatureSchema, filled
+from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema, filled
 from ebrank.service.core.problems import Problem
 from ebrank.service.store.memory import MemoryStore
 from ebrank.settings import SettingsError
@@ -15,16 +16,62 @@ from tests.service.scenes import play, settings
 from tests.service.store.blocking import run
 
 
+def named(*names: str) -> FeatureSchema:
+    return NO_FEATURES.with_features(names)
+
+
 @pytest.mark.parametrize(
-    "schema", [FeatureSchema(3), FeatureSchema.named(["a", "é"]), FeatureSchema(0)]
+    "schema",
+    [
+        NO_FEATURES,
+        FeatureSchema.positions(3),
+        named("a", "é").with_feature("b", shared=True).without("a"),
+    ],
 )
 def test_the_text_form_reads_back(schema: FeatureSchema) -> None:
     assert FeatureSchema.from_json(schema.to_json()) == schema
 
 
 def test_the_first_items_fix_names_and_number() -> None:
-    assert FeatureSchema.of([ItemIn("x", [1.0, None])]) == FeatureSchema(2)
-    assert FeatureSchema.of([ItemIn("x", {"b": 1.0}), ItemIn("y", {"a": 1.0})]).names == ("b", "a")
+    assert NO_FEATURES.begun([ItemIn("x", [1.0, None])]) == FeatureSchema.positions(2)
+    first = [ItemIn("w"), ItemIn("x", {"b": 1.0}), ItemIn("y", {"a": 1.0})]
+    assert NO_FEATURES.begun(first) == named("b", "a")
+    assert NO_FEATURES.begun([ItemIn("w")]) == NO_FEATURES
+    assert named("c").begun(first) == named("c")
+
+
+def test_features_come_and_go_and_their_columns_stay_theirs() -> None:
+    schema = named("a", "b").without("a").with_feature("c").with_feature("d", shared=True)
+    assert schema.keys == ("p1", "p2", "s0")
+    again = schema.without("c").with_feature("c").with_feature("a")
+    assert again.keys == ("p1", "s0", "p3", "p4")
+    stored = again.rows([ItemIn("x", {"a": 4.0, "b": 2.0, "c": 3.0})], missing_allowed=False)
+    np.testing.assert_array_equal(stored, [[np.nan, 2.0, np.nan, 3.0, 4.0]])
+    old = np.array([[9.0, 8.0, 7.0]], np.float32)  # written when there were a, b and the first c
+    now = again.current(old, np.zeros((1, 0), np.float32))
+    np.testing.assert_array_equal(now, [[8.0, np.nan, np.nan, np.nan]])
+    assert again.renamed("b", "e").keys == again.keys
+    assert FeatureSchema.positions(2).with_names(["a", "b"]) == named("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda schema: schema.with_feature("a"), "there is a feature 'a' already"),
+        (lambda schema: schema.without("z"), "there is no feature 'z', only a, b"),
+        (lambda schema: schema.without("a").without("b"), "'b' is the only feature"),
+        (lambda schema: schema.renamed("a", "b"), "there is a feature 'b' already"),
+        (lambda schema: schema.renamed("z", "y"), "there is no feature 'z'"),
+        (lambda schema: schema.with_names(["x"]), "1 names for 0 features without a name"),
+        (lambda _: FeatureSchema.positions(2).with_names(["x", "x"]), "'x' already"),
+        (lambda _: FeatureSchema.positions(2).without("1"), "only 2 without names"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused(
+    change: Callable[[FeatureSchema], object], told: str
+) -> None:
+    with pytest.raises(Problem, match=told):
+        change(named("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -35,23 +82,25 @@ def test_the_first_items_fix_names_and_number() -> None:
         ({"a": 1.0, "b": None}, "item 'x' lacks feature 'b'"),
         ([None, 1.0], "item 'x' lacks feature 'a'"),
         ({"a": 1.0, "b": 1.0, "c": 1.0}, "item 'x' has a feature 'c', which is none of a, b"),
+        ({"a": 1.0, "b": 1.0, "s": 1.0}, "'s', which all queries share: it belongs in PUT"),
         ([1e39, 1.0], "feature 'a' is 1e\\+39, too large"),
         ([math.nan, 1.0], "feature 'a' is nan"),
     ],
 )
 def test_what_does_not_fit_names_the_item_and_the_feature(features: object, told: str) -> None:
+    schema = named("a", "b").with_feature("s", shared=True)
     with pytest.raises(Problem, match=told):
-        FeatureSchema.named(["a", "b"]).row(ItemIn("x", features), missing_allowed=False)  # type: ignore[arg-type]
+        schema.rows([ItemIn("x", features)], missing_allowed=False)  # type: ignore[arg-type]
 
 
 def test_names_mean_nothing_where_features_have_none() -> None:
-    told = "names its features.* Send a list of 1, set features.names, or start a new store"
+    told = "names its features.* Send a list of 1, or name them: `ebrank features STORE name`"
     with pytest.raises(Problem, match=told):
-        FeatureSchema(1).row(ItemIn("x", {"a": 1.0}), missing_allowed=False)
+        FeatureSchema.positions(1).rows([ItemIn("x", {"a": 1.0})], missing_allowed=False)
 
 
 def test_missing_values_are_marked_and_filled() -> None:
-    row = FeatureSchema.named(["a", "b"]).row(ItemIn("x", {"b": 2.0}), missing_allowed=True)
+    [row] = named("a", "b").rows([ItemIn("x", {"b": 2.0})], missing_allowed=True)
     assert math.isnan(row[0])
     assert row[1] == 2.0
     matrix = np.array([[np.nan, 1.0, np.nan], [4.0, 3.0, np.nan]], np.float32)

@@ -34,7 +34,7 @@ BATCHES = st.lists(
 def test_memory_follows_the_store(batches: list[list[tuple[str, float]]], gone: list[str]) -> None:
     store = Blocking(MemoryStore())
     queries = Queries(store.wrapped, seed=7)
-    live = queries.empty("q", 1, now=0.0)
+    live = queries.empty("q", ("p0",), now=0.0)
     for time, batch in enumerate(batches):
         new = [NewItem(name, (value,)) for name, value in batch]
         store.items.put("q", new, float(time))
@@ -127,7 +127,7 @@ def test_the_longest_unused_query_is_dropped_first(monkeypatch: pytest.MonkeyPat
 def test_a_query_is_unpacked_as_it_was_packed(
     batches: list[list[tuple[str, float]]], shown: list[tuple[int, int]]
 ) -> None:
-    live = Queries(MemoryStore(), seed=7).empty("q", 1, now=3.0)
+    live = Queries(MemoryStore(), seed=7).empty("q", ("p0",), now=3.0)
     for time, batch in enumerate(batches):
         live.put([NewItem(name, (value,)) for name, value in batch], float(time))
     for row, count in shown:
@@ -153,8 +153,9 @@ def test_a_query_is_unpacked_as_it_was_packed(
 
 def test_a_query_of_one_item_takes_a_few_hundred_bytes() -> None:
     queries = Queries(MemoryStore(), seed=0, room=10**6)
+    keys = [f"p{column}" for column in range(20)]
     for number in range(1000):
-        live = queries.empty(f"a query of three words {number}", 20, now=0.0)
+        live = queries.empty(f"a query of three words {number}", keys, now=0.0)
         live.put([NewItem(f"item-{number:06d}", (0.5,) * 20)], 0.0)
         live.add(RankingEntry("r", live.state.query, 1.0, 0, (live.ids[0],)), [0])
         queries.admit(live)
@@ -243,7 +244,7 @@ MONTH = 30 * DAY
 
 def with_lists(queries: Queries, name: str, lists: int, items: int = 20) -> LiveQuery:
     """Return a query whose first item stood at the top of so many lists."""
-    live = queries.empty(name, 1, now=0.0)
+    live = queries.empty(name, ("p0",), now=0.0)
     live.put([NewItem(f"i{at}", (0.0,)) for at in range(items)], 0.0)
     live.stats.counts[0, 0, 0] = lists
     live.state.first_shown[0] = 1.0
@@ -276,7 +277,7 @@ def test_a_new_query_is_expected_to_be_like_the_others() -> None:
     assert beside == 100.0  # it has been there as long, and is rarely asked
     queries = Queries(MemoryStore(), seed=0)
     with_lists(queries, "other", 90_000)
-    new = queries.empty("new", 1, now=MONTH)
+    new = queries.empty("new", ("p0",), now=MONTH)
     new.put([NewItem("a", (0.0,))], MONTH)
     queries.admit(new)
     assert queries.expected_lists(new, MONTH, MONTH) > 10_000

@@ -39,10 +39,13 @@ EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
 
 
 class ItemIn(Struct, forbid_unknown_fields=True, frozen=True):
-    """A candidate with its features, by position or by name; null stands for a missing value."""
+    """An item with its features, by position or by name; null stands for a missing value.
+
+    Without features, a candidate keeps those it has, or has those of the catalog alone.
+    """
 
     id: Name
-    features: FeatureList | FeatureMap
+    features: FeatureList | FeatureMap = msgspec.field(default_factory=dict)
 
 
 class PutItemsRequest(Struct, forbid_unknown_fields=True, frozen=True):
@@ -66,6 +69,69 @@ class WithdrawResponse(Struct, frozen=True):
     query: str
     item: str
     withdrawn: bool
+
+
+class CatalogItem(Struct, frozen=True):
+    """The features of an item that queries share; null where one is missing."""
+
+    id: str
+    features: dict[str, float | None]
+
+
+# --- features --------------------------------------------------------------------------------
+
+
+class NewFeature(Struct, forbid_unknown_fields=True, frozen=True):
+    """A feature to add; `shared` by all queries, or one of query and item."""
+
+    name: Name
+    shared: bool = False
+
+
+class ChangeFeaturesRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """How features are to change: names are given, then changed, features removed, then added.
+
+    `name` gives names to features that are known by their positions. With `dry_run` nothing changes
+    and the answer says what would.
+    """
+
+    name: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
+    rename: Annotated[dict[Name, Name], Meta(max_length=MOST_FEATURES)] = {}
+    remove: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
+    add: Annotated[list[NewFeature], Meta(max_length=MOST_FEATURES)] = []
+    dry_run: bool = False
+
+
+class FeatureOut(Struct, frozen=True):
+    """A feature.
+
+    Attributes:
+        name: None where it is known by its position.
+        shared: whether all queries share it.
+        items: how many rows there are: items of the catalog if shared, else of queries.
+        lacking: how many of them lack it.
+        weight: in the active model; None if that does not know it, or has no weights.
+    """
+
+    name: str | None
+    shared: bool
+    items: int
+    lacking: int
+    weight: float | None
+
+
+class FeaturesResponse(Struct, frozen=True):
+    """The features that items have, or would have, in the order of lists by position.
+
+    `removed` are those that are gone but that the active model still takes: as missing, until the
+    next fit. `changes` says in words what has changed.
+    """
+
+    model: int
+    features: list[FeatureOut]
+    removed: list[FeatureOut]
+    changes: list[str]
+    dry_run: bool
 
 
 # --- ranking ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ by the next write to the log, which says what version it found.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -32,6 +33,7 @@ class Catalog:
     Attributes:
         schema: the features that items have.
         version: of the catalog that memory follows.
+        found: the version that the latest write found: another server may have changed it.
         missing_allowed: whether items may lack features.
     """
 
@@ -47,9 +49,8 @@ class Catalog:
         """Take what `open` has read."""
         self._store = store
         self._stored = stored
-        self._found = version
         self.schema = schema
-        self.version = version
+        self.version = self.found = version
         self.missing_allowed = (settings or FeaturesSettings()).missing != "reject"
 
     @classmethod
@@ -62,22 +63,13 @@ class Catalog:
 
     # --- following the store -----------------------------------------------------------------
 
-    def found(self, version: int) -> None:
-        """Note the version that a write found: another server may have changed the catalog."""
-        self._found = version
-
-    @property
-    def behind(self) -> bool:
-        """Whether somebody else has changed the catalog, or the schema."""
-        return self._found != self.version
-
     async def follow(self) -> None:
         """Take over what others have changed."""
         version = await self._store.catalog.version()
         text = await self._store.meta.get(SCHEMA)
         if text is not None and text != self.schema.to_json():
             self.schema = FeatureSchema.from_json(text)
-        self.version = self._found = version
+        self.version = self.found = version
 
     def settings_with(self, schema: FeatureSchema) -> dict[str, str]:
         """Return what the store must keep with the first rows under a schema."""
@@ -92,37 +84,39 @@ class Catalog:
 
     # --- rows --------------------------------------------------------------------------------
 
-    async def joined(self, names: Sequence[str], pair: Features) -> Features:
-        """Return the features of items as they are now, given their own rows."""
-        rows = await self._store.catalog.read(names) if self.schema.shared else {}
-        return self.schema.current(pair, self._shared(names, rows))
+    async def joined(
+        self, names: Sequence[str], pair: Features, schema: FeatureSchema | None = None
+    ) -> tuple[Sequence[str], Features]:
+        """Return the keys and features of items as they are now, given their own rows.
 
-    async def changes(self, names: Sequence[str], since: int) -> tuple[list[str], Features]:
-        """Return items whose shared features changed after a version, and these features."""
-        if not self.schema.shared:
-            return [], np.zeros((0, 0), np.float32)
-        rows = await self._store.catalog.read(names, since)
+        The schema is that of the store, unless it is about to have another one.
+        """
+        now = schema or self.schema
+        if not now.features:  # nobody has declared any: they are known by their columns
+            now = FeatureSchema.positions(pair.shape[1])
+        rows = await self.read(names, now)
+        return now.keys, now.current(pair, shared_rows(now, names, rows))
+
+    async def changes(
+        self, names: Sequence[str], since: int
+    ) -> tuple[list[str], list[int], Features]:
+        """Return what has changed after a version: items, places of features, and their values."""
+        schema = self.schema
+        places = [place for place, feature in enumerate(schema.features) if feature.shared]
+        rows = await self._store.catalog.read(names, since) if places else {}
         changed = list(rows)
         nothing = np.zeros((len(changed), 0), np.float32)
-        now = self.schema.current(nothing, self._shared(changed, rows))
-        shared = [place for place, feature in enumerate(self.schema.features) if feature.shared]
-        return changed, now[:, shared]
+        values = schema.current(nothing, shared_rows(schema, changed, rows))
+        return changed, places, values[:, places]
 
-    async def known(self, names: Sequence[str]) -> set[str]:
-        """Return those of some items that are in the catalog."""
-        if not names or not self.schema.shared:
-            return set()
+    async def read(
+        self, names: Sequence[str], schema: FeatureSchema | None = None
+    ) -> dict[str, Features]:
+        """Return the shared rows of those of some items that the catalog knows."""
+        if not names or not (schema or self.schema).shared:
+            return {}
         rows = await self._store.catalog.read(names)
-        return {name for name, row in rows.items() if row is not None}
-
-    def _shared(self, names: Sequence[str], rows: Mapping[str, Features | None]) -> Features:
-        width = self.schema.width(shared=True)
-        shared = np.full((len(names), width), np.nan, np.float32)
-        for place, name in enumerate(names):
-            row = rows.get(name)
-            if row is not None:
-                shared[place, : len(row)] = row[:width]
-        return shared
+        return {name: row for name, row in rows.items() if row is not None}
 
     # --- changes -----------------------------------------------------------------------------
 
@@ -157,19 +151,33 @@ class Catalog:
         self._wrote(commit)
 
     def _wrote(self, commit: CatalogCommit) -> None:
-        self._found = commit.version
+        self.found = commit.version
         if commit.version == self.version + 1:  # nobody else has written
             self.version = commit.version
 
     async def item(self, name: str) -> api.CatalogItem:
         """Return the shared features of an item."""
-        rows = await self._store.catalog.read([name])
-        if rows.get(name) is None:
+        rows = await self.read([name])
+        if not rows:
             raise NotFound(f"item {name!r} is not in the catalog", "item")
-        _, [row] = await self.changes([name], 0)
-        values = (None if np.isnan(value) else float(value) for value in row)
-        names = (str(feature.name) for feature in self.schema.shared)
+        names = [str(feature.name) for feature in self.schema.shared]
+        columns = [feature.column for feature in self.schema.shared]
+        [row] = shared_rows(self.schema, [name], rows)[:, columns].tolist()
+        values = [None if math.isnan(value) else value for value in row]
         return api.CatalogItem(name, dict(zip(names, values, strict=True)))
+
+
+def shared_rows(
+    schema: FeatureSchema, names: Sequence[str], rows: Mapping[str, Features | None]
+) -> Features:
+    """Return the shared rows of items below each other, NaN for what is not in the catalog."""
+    width = schema.width(shared=True)
+    shared = np.full((len(names), width), np.nan, np.float32)
+    for place, name in enumerate(names):
+        row = rows.get(name)
+        if row is not None:
+            shared[place, : len(row)] = row[:width]
+    return shared
 
 
 async def stored_schema(store: StoreView) -> FeatureSchema:
@@ -182,9 +190,11 @@ def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
     """Return the schema that the data, or else the settings, fix."""
     names, shared = settings.names, settings.shared
     try:
-        if stored is None:
-            return FeatureSchema.named(names or (), shared or ())
-        schema = FeatureSchema.from_json(stored)
+        schema = NO_FEATURES if stored is None else FeatureSchema.from_json(stored)
+        if not schema.width(shared=False):
+            schema = schema.with_features(names or ())
+        if not schema.width(shared=True):
+            schema = schema.with_features(shared or (), shared=True)
         nameless = [feature for feature in schema.pair if feature.name is None]
         if names is not None and nameless and len(names) == len(schema.pair):
             schema = schema.with_names(names)

@@ -13,7 +13,7 @@ from ebrank.service import api
 from ebrank.service.core import lists
 from ebrank.service.core.exploration import Kept, ListKey, Windows
 from ebrank.service.core.lists import Listing, ScoredCandidates
-from ebrank.service.core.problems import Problem
+from ebrank.service.core.problems import Problem, listed
 from ebrank.service.core.queries import LiveQuery, encode
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
@@ -124,18 +124,15 @@ def hashed(user: str, salt: str) -> str:
     return hashlib.blake2b(encode(user), key=salt.encode(), digest_size=8).hexdigest()
 
 
-def check_known(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> None:
-    """Refuse names that are no candidates, unless the same request makes them candidates.
+def unknown_names(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> list[str]:
+    """Return names that are no candidates, and that a request does not make candidates.
 
-    Withdrawn items are refused in any case: who may only rank must not bring them back.
+    Withdrawn items are refused: who may only rank must not bring them back.
     """
     new = {item.id for item in items if not isinstance(item, str)}
     names = ids_of(items)
     rows = [None] * len(names) if live is None else live.rows_of(names)
     known = dict(zip(names, rows, strict=True))
-    unknown = [name for name, row in known.items() if row is None and name not in new]
-    if unknown:
-        raise Problem(f"no candidates of this query: {_listed(unknown)}", "items")
     withdrawn = [
         name
         for name, row in known.items()
@@ -143,15 +140,11 @@ def check_known(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> No
     ]
     if withdrawn:
         raise Problem(
-            f"withdrawn from this query: {_listed(withdrawn)}. "
+            f"withdrawn from this query: {listed(withdrawn)}. "
             "PUT /v1/queries/{query}/items brings them back",
             "items",
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    others = f" and {len(names) - 10} others" if len(names) > 10 else ""
-    return ", ".join(repr(name) for name in names[:10]) + others
+    return [name for name, row in known.items() if row is None and name not in new]
 
 
 def _hash(rows: Ints) -> int:

@@ -32,8 +32,10 @@ from ebrank.service import api
 from ebrank.service.core import chooser, fixed_settings, lists
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping
 from ebrank.service.core.bots import Bots
+from ebrank.service.core.catalog import Catalog
+from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
-from ebrank.service.core.items import FIRST_ITEM, SCHEMA, Items
+from ebrank.service.core.items import FIRST_ITEM, Items
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.core.query_names import naming
@@ -80,6 +82,7 @@ class Engine:
         clock: MonotoneClock,
         timer: Callable[[], float],
         versions: ModelVersions,
+        catalog: Catalog,
         meta: Mapping[str, str],
     ) -> None:
         """Take what `open` has read."""
@@ -97,7 +100,9 @@ class Engine:
             store,
             seed=settings.ranking.seed,
             behaviors=self._behaviors,
+            catalog=catalog,
         )
+        self._catalog = catalog
         self._chooser = chooser.Chooser(settings)
         self._activity = Activity(
             store, settings.insights.new_seconds, self._chooser.examination, meta.get(TOTALS)
@@ -108,7 +113,8 @@ class Engine:
             settings.limits.memory_bytes(), list(zip(caches, MEMORY_SHARES, strict=True))
         )
         self._memory.start()
-        self._items = Items(store, settings, self._queries, self._activity, meta.get(SCHEMA))
+        first = FIRST_ITEM not in meta
+        self._items = Items(store, catalog, self._queries, self._activity, first=first)
         rules = FeedbackRules(settings, self._behaviors)
         self._feedback = Feedback(
             store, rules, self._queries, self._recent, self._activity, self.bots, clock, timer
@@ -140,7 +146,8 @@ class Engine:
         await fixed_settings.fix(store, settings, meta)
         now = MonotoneClock(clock, await store.log.last_time())
         versions = await ModelVersions.open(store, settings, now)
-        return cls(store, settings, now, timer, versions, meta)
+        catalog = await Catalog.open(store, settings.features)
+        return cls(store, settings, now, timer, versions, catalog, meta)
 
     async def start(self) -> None:
         """Compile what ranks, and start the chores; before the first request."""
@@ -189,6 +196,16 @@ class Engine:
         await self.flusher.flushed()
         return answer
 
+    async def features(self) -> api.FeaturesResponse:
+        """Return the features that items have."""
+        return await features_view(self._store, self._catalog.schema)
+
+    async def change_features(self, request: api.ChangeFeaturesRequest) -> api.FeaturesResponse:
+        """Add, remove and rename features, or say what that would change."""
+        answer = await change_features(self._store, self._catalog, request, self._now())
+        await self.flusher.flushed()
+        return answer
+
     async def rank(self, request: api.RankRequest) -> api.RankResponse:
         """Return a list; it is logged when this returns."""
         began, now = time.perf_counter(), self._now()
@@ -213,8 +230,12 @@ class Engine:
     async def _live(self, name: str, request: api.RankRequest, now: float) -> LiveQuery:
         """Return the query of a request, its new items added once the others are known."""
         if request.items is not None:
-            chooser.check_known(await self._queries.get(name, now), request.items)
+            live = await self._queries.get(name, now)
             new = [item for item in request.items if isinstance(item, api.ItemIn)]
+            unknown = chooser.unknown_names(live, request.items)
+            if unknown:
+                await self._items.check_in_catalog(unknown)
+                new += map(api.ItemIn, unknown)
             await self._items.put(name, new, now, skip_known=True)
         return await self._items.query(name, now)
 
@@ -257,6 +278,7 @@ class Engine:
         items = lists.ranked_items(names, served, explain=explain)
         commit = await self._store.log.write([entry])
         self._versions.found(commit.model)
+        self._catalog.found = commit.catalog
         self._activity.ranking(live, served, entry)
         if would is not None:
             self._activity.shadow(live, served, would, entry)

@@ -73,16 +73,6 @@ class FeatureSchema:
     # --- how it comes about ----------------------------------------------------------------------
 
     @classmethod
-    def named(cls, names: Iterable[str], shared: Iterable[str] = ()) -> FeatureSchema:
-        """Return the schema of features with these names."""
-        schema = NO_FEATURES
-        for name in names:
-            schema = schema.with_feature(name)
-        for name in shared:
-            schema = schema.with_feature(name, shared=True)
-        return schema
-
-    @classmethod
     def positions(cls, count: int) -> FeatureSchema:
         """Return the schema of features that have a position and no name."""
         return cls(tuple(Feature.at(place, None) for place in range(count)))
@@ -106,7 +96,7 @@ class FeatureSchema:
         shared = [feature.name for feature in self.shared if feature.name in names]
         if shared:
             raise Problem(_not_here(first.id, str(shared[0]), shared=True), "items")
-        return replace(self, features=(*self.named(names).features, *self.features))
+        return self.with_features(names)
 
     def begun_shared(self, item: ItemIn) -> FeatureSchema:
         """Return the schema that the first item of the catalog implies, beside other features."""
@@ -118,9 +108,13 @@ class FeatureSchema:
                 "one at least",
                 "items",
             )
+        return self.with_features(item.features, shared=True)
+
+    def with_features(self, names: Iterable[str], *, shared: bool = False) -> FeatureSchema:
+        """Return it with more features, in columns that nobody had."""
         schema = self
-        for name in item.features:
-            schema = schema.with_feature(name, shared=True)
+        for name in names:
+            schema = schema.with_feature(name, shared=shared)
         return schema
 
     def with_feature(self, name: str, *, shared: bool = False) -> FeatureSchema:
@@ -215,6 +209,11 @@ class FeatureSchema:
     def shared(self) -> tuple[Feature, ...]:
         """Features that all queries share."""
         return tuple(feature for feature in self.features if feature.shared)
+
+    @cached_property
+    def pair_places(self) -> list[int]:
+        """Where the features of query and item stand among all."""
+        return [place for place, feature in enumerate(self.features) if not feature.shared]
 
     @cached_property
     def _plain(self) -> bool:

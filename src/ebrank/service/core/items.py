@@ -8,17 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ebrank.service import api
+from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.core.problems import NotFound, Problem
+from ebrank.service.core.problems import NotFound, Problem, listed
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.insight.activity import Activity
-from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.records import NewItem
-from ebrank.settings import SettingsError
 from ebrank.typing import Features
 
-SCHEMA = "features"
 FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
 
 
@@ -26,19 +24,14 @@ class Items:
     """Adds and withdraws candidates, in the store first and then in memory."""
 
     def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        queries: Queries,
-        activity: Activity,
-        stored_schema: str | None,
+        self, store: Store, catalog: Catalog, queries: Queries, activity: Activity, *, first: bool
     ) -> None:
+        """Take what they are kept by; `first` says that the store never had one."""
         self._store = store
+        self._catalog = catalog
         self._queries = queries
         self._activity = activity
-        self._missing_allowed = settings.features.missing != "reject"
-        self._schema = _schema(stored_schema, settings)
-        self._stored = self._schema is not None and stored_schema == self._schema.to_json()
+        self._first = first
 
     async def query(self, name: str, now: float) -> LiveQuery:
         """Return a query that has, or had, candidates."""
@@ -61,30 +54,75 @@ class Items:
         if not items:
             return nothing
         _check_distinct(items)
-        schema = self._schema or FeatureSchema.of(items)
-        features = schema.rows(items, missing_allowed=self._missing_allowed)
+        schema = _begun(self._catalog.schema, items)
+        own = await self._rows(items, schema, live)
         new: Sequence[int] = range(len(items))
-        if skip_known and live is not None:
-            new = _unlike(live, items, features)
+        if skip_known and live is not None and live.keys == schema.keys:
+            new = _unlike(live, items, own, schema)
         if not new:
             return nothing
-        rows = [NewItem(items[at].id, tuple(features[at].tolist())) for at in new]
+        names, own = [items[at].id for at in new], own[list(new)]
+        keys, features = await self._catalog.joined(names, own, schema)
         # The schema with the first items, or neither: it must not be that of items refused.
-        meta = None if self._stored else {SCHEMA: schema.to_json(), FIRST_ITEM: repr(now)}
+        meta = self._catalog.settings_with(schema)
+        if self._first:
+            meta[FIRST_ITEM] = repr(now)
         known = set() if live is None else set(live.ids)
-        added = sum(row.id not in known for row in rows)
-        version = await self._store.items.put(query, rows, now, meta=meta)
-        self._schema, self._stored = schema, True
+        added = sum(name not in known for name in names)
+        version = await self._store.items.put(query, _new_items(names, own), now, meta=meta)
+        self._catalog.fix(schema)
+        self._first = False
         changed = self._queries.wrote(query, version)
         if version == 1:
-            changed = self._queries.empty(query, schema.count, now)
+            changed = self._queries.empty(query, keys, now)
             changed.follows(version)
+        if changed is not None and changed.keys != keys:  # features were changed meanwhile
+            self._queries.forget(query)
+            changed = None
         if changed is not None:
-            changed.put(rows, now)
+            changed.put(_new_items(names, features), now)
             self._queries.admit(changed)
         self._activity.items(items=added, queries=int(live is None))
         candidates = len((changed or await self.query(query, now)).candidates)
-        return api.PutItemsResponse(query, added, len(rows) - added, candidates)
+        return api.PutItemsResponse(query, added, len(names) - added, candidates)
+
+    async def _rows(
+        self, items: Sequence[api.ItemIn], schema: FeatureSchema, live: LiveQuery | None
+    ) -> Features:
+        """Return items' own features as the store keeps them.
+
+        An item without any keeps those it has; if it is new, the catalog must know it. Where
+        missing values are refused, the catalog must know all that are new.
+        """
+        allowed, names = self._catalog.missing_allowed, [item.id for item in items]
+        rows = [None] * len(items) if live is None else live.rows_of(names)
+        bare = [at for at, item in enumerate(items) if not item.features]
+        asked = range(len(items)) if schema.shared and not allowed else bare
+        new = [names[at] for at in asked if rows[at] is None]
+        in_catalog = await self._catalog.read(new, schema)
+        if schema.shared and not allowed:
+            unknown = [name for name in new if name not in in_catalog]
+            if unknown:
+                raise Problem(
+                    f"item {unknown[0]!r} is not in the catalog: PUT /v1/items first. Missing "
+                    "values are refused (features.missing)",
+                    "items",
+                )
+        known = {names[at] for at in bare if rows[at] is not None or names[at] in in_catalog}
+        own = schema.rows(items, missing_allowed=allowed, exempt=known)
+        if live is not None and live.keys == schema.keys:
+            columns = [feature.column for feature in schema.pair]
+            for at in bare:
+                if rows[at] is not None:
+                    own[at, columns] = live.state.features[rows[at], schema.pair_places]
+        return own
+
+    async def check_in_catalog(self, names: Sequence[str]) -> None:
+        """Refuse names that are no candidates of a query, and that the catalog does not know."""
+        known = await self._catalog.read(names)
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise Problem(f"no candidates of this query: {listed(unknown)}", "items")
 
     async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
         """Withdraw a candidate; on disk after the next flush."""
@@ -99,14 +137,33 @@ class Items:
         return api.WithdrawResponse(query, item, version is not None)
 
 
-def _unlike(live: LiveQuery, items: Sequence[api.ItemIn], features: Features) -> Sequence[int]:
+def _begun(schema: FeatureSchema, items: Sequence[api.ItemIn]) -> FeatureSchema:
+    """Return the schema with what the first items decide."""
+    begun = schema.begun(items)
+    if not begun.features:
+        raise Problem(
+            f"item {items[0].id!r} has no features, and the first items decide for all. "
+            "Give a constant, such as [1], if there are none",
+            "items",
+        )
+    return begun
+
+
+def _unlike(
+    live: LiveQuery, items: Sequence[api.ItemIn], own: Features, schema: FeatureSchema
+) -> Sequence[int]:
     """Return which items are no candidates of a query yet, or have other features there."""
     rows = live.rows_of([item.id for item in items])
     there = np.array([-1 if row is None else row for row in rows])
-    stored = live.state.features[there]
-    same = ((features == stored) | (np.isnan(features) & np.isnan(stored))).all(axis=1)
+    stored = live.state.features[there][:, schema.pair_places]
+    given = own[:, [feature.column for feature in schema.pair]]
+    same = ((given == stored) | (np.isnan(given) & np.isnan(stored))).all(axis=1)
     same &= (there >= 0) & live.state.active[there]
     return np.flatnonzero(~same).tolist()
+
+
+def _new_items(names: Sequence[str], features: Features) -> list[NewItem]:
+    return [NewItem(name, tuple(row)) for name, row in zip(names, features.tolist(), strict=True)]
 
 
 def _check_distinct(items: Sequence[api.ItemIn]) -> None:
@@ -114,20 +171,3 @@ def _check_distinct(items: Sequence[api.ItemIn]) -> None:
     [(name, times)] = Counter(item.id for item in items).most_common(1)
     if times > 1:
         raise Problem(f"item {name!r} is given {times} times. Give it once", "items")
-
-
-def _schema(stored: str | None, settings: Settings) -> FeatureSchema | None:
-    """Return the schema that the data, or else the settings, fix; None if the first items will."""
-    names = settings.features.names
-    if stored is None:
-        return None if names is None else FeatureSchema.named(names)
-    schema = FeatureSchema.from_json(stored)
-    if names is not None and schema == FeatureSchema(len(names)):
-        return FeatureSchema.named(names)  # they had none so far
-    if names is not None and schema.names != tuple(names):
-        was = f"{schema.count} without names" if schema.names is None else ", ".join(schema.names)
-        raise SettingsError(
-            f"features.names: the store's items have other features ({was}). "
-            "Leave the setting out, or serve another store"
-        )
-    return schema

@@ -5,6 +5,8 @@ The engine raises these; the HTTP layer answers with their status and text.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ebrank.errors import EBRankError
 
 
@@ -30,3 +32,9 @@ class NotFound(Problem):
 
     status = 404
     code = "not_found"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first ten of some names, for people."""
+    others = f" and {len(names) - 10} others" if len(names) > 10 else ""
+    return ", ".join(repr(name) for name in names[:10]) + others

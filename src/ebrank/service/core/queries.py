@@ -31,12 +31,13 @@ from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.stats import COUNT
 from ebrank.policy import LISTS_AHEAD, USUAL_LISTS
 from ebrank.priors.base import ItemPrior
+from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import Hint, NewItem, Operation, QueryState
-from ebrank.typing import Ints, SmallInts
+from ebrank.typing import Features, Ints, SmallInts
 
 KNOWN = 10.0
 """After so many lists a query's own rate counts as much as that of all."""
@@ -60,7 +61,7 @@ QUERY_BYTES, ITEM_BYTES = 3600, 55
 USUAL_SLOTS = 10
 """Counts of an unpacked query grow to this many slots with its first list of ten."""
 
-_HEAD = struct.Struct("<QdIIIBBB")
+_HEAD = struct.Struct("<QQdIIIBBB")
 _COUNTS: Mapping[int, Any] = {1: np.uint8, 2: np.uint16, 4: COUNT}
 """Types of packed counts, by their bytes."""
 _Key = TypeVar("_Key", bound=Hashable)
@@ -76,6 +77,9 @@ class LiveQuery:
         state: what the store would load, but for the counts, which are in `stats`.
         stats: what users did with each item.
         tie_keys: what orders equal scores, one number per item.
+        keys: of the features that the columns of `state.features` hold: those of query and item,
+            joined with what queries share.
+        catalog: the version of the catalog that they were joined at.
         since: when it was read; what is not stored is known from then on.
         earned: how long after entering an item was first listed for its relevance rather than by
             exploration, in seconds; NaN if it was not seen to.
@@ -88,9 +92,11 @@ class LiveQuery:
         "_prior",
         "_prior_version",
         "_seed",
+        "catalog",
         "earned",
         "explored_first",
         "ids",
+        "keys",
         "since",
         "state",
         "stats",
@@ -98,8 +104,17 @@ class LiveQuery:
     )
 
     def __init__(
-        self, state: QueryState, *, seed: int, since: float, behaviors: Behaviors = CLICKS
+        self,
+        state: QueryState,
+        *,
+        seed: int,
+        since: float,
+        behaviors: Behaviors = CLICKS,
+        keys: Sequence[str] = (),
+        catalog: int = 0,
     ) -> None:
+        self.keys = keys
+        self.catalog = catalog
         self.ids = PackedStrings(state.ids)
         self.state = replace(state, ids=self.ids, counts=NO_COUNTS)
         self.since = since
@@ -140,13 +155,22 @@ class LiveQuery:
             counts.astype(_COUNTS[width]),
         )
         shape = len(self), state.features.shape[1], len(text), *counts.shape[1:], width
-        head = _HEAD.pack(state.version, self.since, *shape)
+        head = _HEAD.pack(state.version, self.catalog, self.since, *shape)
         return b"".join([head, text, ends.tobytes(), *(values.tobytes() for values in arrays)])
 
     @classmethod
-    def unpacked(cls, query: str, data: bytes, *, seed: int, behaviors: Behaviors) -> LiveQuery:
+    def unpacked(
+        cls,
+        query: str,
+        data: bytes,
+        *,
+        seed: int,
+        behaviors: Behaviors,
+        keys: Sequence[str] = (),
+    ) -> LiveQuery:
         """Return a query of this name as it was when it was packed."""
-        version, since, items, features, length, outcomes, slots, width = _HEAD.unpack_from(data)
+        version, catalog, since, items, features, length, *rest = _HEAD.unpack_from(data)
+        outcomes, slots, width = rest
         at = _HEAD.size + length
 
         def taken(kind: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
@@ -168,6 +192,7 @@ class LiveQuery:
             query, live.ids, numbers, NO_COUNTS, entered, first_shown, active, version
         )
         live.since, live._seed = since, seed
+        live.keys, live.catalog = keys, catalog
         live._candidates = live._prior = live._arrivals = None
         live._prior_version = -1
         return live
@@ -190,7 +215,7 @@ class LiveQuery:
         """Return the prior of the candidates, computed once for a model and a set of candidates."""
         if self._prior is None or self._prior_version != model.version:
             features = filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
-            self._prior = model.ranker.prior(features)
+            self._prior = model.prior(features, self.keys)
             self._prior_version = model.version
         return self._prior
 
@@ -230,6 +255,13 @@ class LiveQuery:
                 state.active[rows[item]] = True
         self._changed()
         return len(new)
+
+    def share(self, names: Sequence[str], columns: Sequence[int], features: Features) -> None:
+        """Take over what has changed of the features that queries share."""
+        if names:
+            rows = np.array(self.rows_of(names))
+            self.state.features[rows[:, None], columns] = features
+            self._changed()
 
     def withdraw(self, row: int) -> None:
         """Note that an item was withdrawn."""
@@ -283,9 +315,17 @@ class Queries:
     """
 
     def __init__(
-        self, store: Store, *, seed: int, room: int = ROOM, behaviors: Behaviors = CLICKS
+        self,
+        store: Store,
+        *,
+        seed: int,
+        room: int = ROOM,
+        behaviors: Behaviors = CLICKS,
+        catalog: Catalog | None = None,
     ) -> None:
         self._store = store
+        self._catalog = catalog or Catalog(store)
+        self._schema = self._catalog.schema  # by which those in memory were joined
         self._behaviors = behaviors
         self._seed = seed
         self.room = room
@@ -304,9 +344,17 @@ class Queries:
 
     async def get(self, query: str, now: float) -> LiveQuery | None:
         """Return a query, None if the store does not know it."""
+        catalog = self._catalog
+        if catalog.found != catalog.version:
+            await catalog.follow()
+        if catalog.schema is not self._schema:
+            self._start_over()
         live = self._in_memory(query)
         if live is not None:
-            self._live.move_to_end(query)
+            if live.catalog != catalog.version:
+                await self._share(live)
+            if query in self._live:  # it may have been packed meanwhile
+                self._live.move_to_end(query)
             self.trim()
             return live
         loading = self._loading.get(query)
@@ -318,18 +366,50 @@ class Queries:
 
     async def _load(self, query: str, now: float) -> LiveQuery | None:
         try:
-            state = await self._store.items.load(query)
+            live = await self._read(query, now)
         finally:
             del self._loading[query]
-        if state is None:
-            return None
-        live = self._made(state, now)
-        self.admit(live)
+        if live is not None:
+            self.admit(live)
         return live
 
-    def _made(self, state: QueryState, now: float) -> LiveQuery:
+    async def _read(self, query: str, now: float) -> LiveQuery | None:
+        """Return a query as the store and its catalog have it."""
+        state = await self._store.items.load(query)
+        if state is None:
+            return None
+        catalog = self._catalog
+        while True:
+            schema, version = catalog.schema, catalog.version
+            keys, features = await catalog.joined(state.ids, state.features)
+            if catalog.schema is schema:  # it may have changed meanwhile
+                return self._made(replace(state, features=features), now, keys, version)
+
+    async def _share(self, live: LiveQuery) -> None:
+        """Take over what has changed in the catalog since a query was joined with it."""
+        version = self._catalog.version
+        names, columns, features = await self._catalog.changes(live.ids, live.catalog)
+        if live.keys == self._catalog.schema.keys:
+            live.share(names, columns, features)
+            live.catalog = version
+
+    def _start_over(self) -> None:
+        """Forget all: features are others now."""
+        for name in list(self._live):
+            self._forget(name)
+        self._packed = PackedCache(self._packed.room)
+        self._schema = self._catalog.schema
+
+    def _made(self, state: QueryState, now: float, keys: Sequence[str], catalog: int) -> LiveQuery:
         try:
-            return LiveQuery(state, seed=self._seed, since=now, behaviors=self._behaviors)
+            return LiveQuery(
+                state,
+                seed=self._seed,
+                since=now,
+                behaviors=self._behaviors,
+                keys=keys,
+                catalog=catalog,
+            )
         except ParameterError as problem:
             raise StoreError(
                 f"query {state.query!r} is damaged: {problem}. Run `ebrank replay` for details"
@@ -341,7 +421,13 @@ class Queries:
         if live is None:
             data = self._packed.pop(query)
             if data is not None:
-                live = LiveQuery.unpacked(query, data, seed=self._seed, behaviors=self._behaviors)
+                live = LiveQuery.unpacked(
+                    query,
+                    data,
+                    seed=self._seed,
+                    behaviors=self._behaviors,
+                    keys=self._schema.keys,
+                )
                 self._keep(live)
         return live
 
@@ -358,18 +444,23 @@ class Queries:
             return None
         return live
 
-    def empty(self, query: str, width: int, now: float) -> LiveQuery:
+    def forget(self, query: str) -> None:
+        """Drop a query that is out of date; it is read again when it is needed."""
+        if self._in_memory(query) is not None:
+            self._forget(query)
+
+    def empty(self, query: str, keys: Sequence[str], now: float) -> LiveQuery:
         """Return a query without items, not yet kept."""
         state = QueryState(
             query,
             [],
-            np.zeros((0, width), np.float32),
+            np.zeros((0, len(keys)), np.float32),
             NO_COUNTS,
             np.zeros(0),
             np.zeros(0),
             np.zeros(0, np.bool_),
         )
-        return self._made(state, now)
+        return self._made(state, now, keys, self._catalog.version)
 
     def admit(self, live: LiveQuery) -> None:
         """Keep a query that has grown, or is new; pack and drop others if memory is short."""

@@ -217,6 +217,21 @@ async def withdraw(call: Request) -> api.WithdrawResponse:
     return await call.engine.withdraw(call.names["query"], call.names["item"])
 
 
+async def show_features(call: Request) -> api.FeaturesResponse:
+    """Return the features that items have, how many items lack each, and its weight in the active
+    model.
+    """
+    return await call.engine.features()
+
+
+async def change_features(call: Request) -> api.FeaturesResponse:
+    """Add, remove and rename features. Items keep serving: what they lack counts as missing. The
+    active model keeps serving too, by what it knows; the next fit uses the features as they are
+    then. With `dry_run` nothing changes, and the answer says what would.
+    """
+    return await call.engine.change_features(call.data)
+
+
 async def rank(call: Request) -> api.RankResponse:
     """Rank a query's candidates. The list is logged before the answer leaves; feedback cites its
     `ranking_id`. `items` restricts the list to some candidates, and adds or changes those that
@@ -288,6 +303,16 @@ API = [
         scopes=("admin",),
         gives=api.WithdrawResponse,
         errors=(404,),
+    ),
+    Route("GET", "/v1/features", show_features, scopes=READERS, gives=api.FeaturesResponse),
+    Route(
+        "PATCH",
+        "/v1/features",
+        change_features,
+        scopes=("admin",),
+        reads=api.ChangeFeaturesRequest,
+        gives=api.FeaturesResponse,
+        example={"add": [{"name": "stock", "shared": True}], "dry_run": True},
     ),
     Route(
         "POST",

@@ -11,7 +11,8 @@ and fills by. Withdrawn items teach too, with features moved into the range of t
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -24,9 +25,10 @@ from ebrank import policy as policies
 from ebrank.evidence import BehaviorStats
 from ebrank.features import Scaling
 from ebrank.ranker import EBRanker
-from ebrank.service.core.feature_schema import filled
+from ebrank.service.core.catalog import shared_rows, stored_schema
+from ebrank.service.core.feature_schema import FeatureSchema, filled, matched
 from ebrank.service.core.queries import encode, stacked
-from ebrank.service.learning.models import own_parts
+from ebrank.service.learning.models import features_of, own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings
 from ebrank.service.store.base import StoreView
 from ebrank.service.store.records import QueryState
@@ -56,7 +58,10 @@ class TrainingJob(msgspec.Struct, frozen=True):
 
 
 class TrainingResult(msgspec.Struct, frozen=True):
-    """What came of it; `document` is the model file, None if there was too little to learn from."""
+    """What came of it: the model file, and the keys of its features.
+
+    `document` is None if there was too little to learn from.
+    """
 
     rows: int
     better: bool
@@ -64,6 +69,7 @@ class TrainingResult(msgspec.Struct, frozen=True):
     validation_loss: float | None = None
     previous_loss: float | None = None
     document: str | None = None
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +78,10 @@ class TrainingTable:
 
     `active` marks candidates, `judges` the rows that judge, `seen` those ever shown. A query
     without candidates is taken as it was, with all of its items. `document` is the file of the
-    version in use, None before any training.
+    version in use, None before any training, and `learned` the keys of its features.
     """
 
+    keys: Sequence[str]
     features: Features
     stats: BehaviorStats
     pointers: npt.NDArray[np.int64]
@@ -82,6 +89,12 @@ class TrainingTable:
     judges: Bools
     seen: Bools
     document: bytes | None = None
+    learned: tuple[str, ...] = ()
+
+    def as_learned(self) -> TrainingTable:
+        """Return it with the features that the version in use takes."""
+        features = matched(self.features, self.keys, self.learned)
+        return replace(self, features=features, keys=self.learned or self.keys)
 
     def part(self, scaling: Scaling, rows: Bools) -> tuple[Features, BehaviorStats]:
         """Return some rows, scaled as ranking would, namely by the candidates of their query."""
@@ -116,7 +129,7 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
         )
     ranker = _fitted(table, training, job)
     new = _loss(ranker, table, judging, job)
-    old = _loss(_active(table.document, job), table, judging, job)
+    old = _loss(_active(table.document, job), table.as_learned(), judging, job)
     better = new <= old + job.tolerance
     verdict = "not worse than" if better else "worse than"
     return TrainingResult(
@@ -125,6 +138,7 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
         reason=f"loss {new:.6f} is {verdict} {old:.6f} of version {job.active}",
         validation_loss=new,
         previous_loss=old,
+        features=tuple(table.keys),
         document=model_file.to_bytes(ranker).decode(),
     )
 
@@ -135,15 +149,17 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
     states = [state for state in loaded if state is not None]
     if not states:
         return None
+    keys, joined = await _joined(store, states)
     active = [state.active if state.active.any() else ~state.active for state in states]
     by_query = sum(bool(state.counts.any()) for state in states) >= FEW_QUERIES
     behaviors = EventsSettings(behaviors=job.behaviors).declared()
     stats = BehaviorStats(stacked([state.counts for state in states], behaviors), behaviors)
     return TrainingTable(
+        keys=keys,
         features=np.concatenate(
             [
-                filled(state.features, by_mean=job.fill_by_mean, among=among)
-                for state, among in zip(states, active, strict=True)
+                filled(features, by_mean=job.fill_by_mean, among=among)
+                for features, among in zip(joined, active, strict=True)
             ]
         ),
         stats=stats,
@@ -154,7 +170,25 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
         ),
         seen=stats.sums(job.examination.examination()).shown > 0,
         document=await store.models.document(job.active) if job.active else None,
+        learned=await features_of(store, job.active) if job.active else (),
     )
+
+
+async def _joined(
+    store: StoreView, states: Sequence[QueryState]
+) -> tuple[Sequence[str], list[Features]]:
+    """Return the keys of features as they are now, and those of all items of each query."""
+    schema = await stored_schema(store)
+    if not schema.features:  # nobody has declared any: they are known by their columns
+        width = max(state.features.shape[1] for state in states)
+        schema = FeatureSchema.positions(width)
+    catalog = {}
+    if schema.shared:
+        catalog = {name: row async for name, row in store.catalog.entries()}
+    joined = [
+        schema.current(state.features, shared_rows(schema, state.ids, catalog)) for state in states
+    ]
+    return schema.keys, joined
 
 
 def _judges(state: QueryState, share: float, *, by_query: bool) -> Bools:

@@ -9,6 +9,7 @@ server ranks untrained until the next run.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -18,10 +19,12 @@ from ebrank import policy as policies
 from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.features import Scaling
 from ebrank.policy import Policy
-from ebrank.priors.base import State
+from ebrank.priors.base import ItemPrior, State
 from ebrank.ranker import EBRanker
+from ebrank.service.core.feature_schema import matched
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreError, StoreView
+from ebrank.typing import Features
 
 log = logging.getLogger("ebrank.service")
 
@@ -34,11 +37,17 @@ class Model:
         version: 0 before any training, when α is 1 for all.
         ranker: whose prior it is.
         fill_by_mean: whether a missing feature becomes its query's mean rather than 0.
+        features: keys of the features that it takes, in their order.
     """
 
     version: int
     ranker: EBRanker
     fill_by_mean: bool
+    features: tuple[str, ...] = ()
+
+    def prior(self, features: Features, keys: Sequence[str]) -> ItemPrior:
+        """Return the prior of a query's candidates, given their features and whose they are."""
+        return self.ranker.prior(matched(features, keys, self.features))
 
 
 def untrained(settings: Settings) -> EBRanker:
@@ -49,13 +58,22 @@ def untrained(settings: Settings) -> EBRanker:
 
 async def load(store: StoreView, version: int, settings: Settings) -> Model:
     """Return a version from the store."""
-    ranker = untrained(settings)
+    ranker, features = untrained(settings), tuple[str, ...]()
     if version:
         document = await store.models.document(version)
         if document is None:
             raise StoreError(f"the store has no model {version}")
         ranker = _served(document, f"model {version} of the store", ranker)
-    return Model(version, ranker, settings.features.missing == "mean")
+        features = await features_of(store, version)
+    return Model(version, ranker, settings.features.fills_by_mean, features)
+
+
+async def features_of(store: StoreView, version: int) -> tuple[str, ...]:
+    """Return the keys of the features that a version learned from."""
+    for record in await store.models.all():
+        if record.version == version:
+            return record.features
+    return ()
 
 
 def _served(document: bytes, name: str, untrained: EBRanker) -> EBRanker:

@@ -33,7 +33,7 @@ def job(settings: Settings, active: int) -> TrainingJob:
         examination=settings.examination,
         behaviors=settings.events.behaviors,
         scaling=settings.features.scaling,
-        fill_by_mean=settings.features.missing == "mean",
+        fill_by_mean=settings.features.fills_by_mean,
         min_rows=settings.training.min_rows,
         validation_share=settings.training.validation_share,
         tolerance=settings.training.tolerance,

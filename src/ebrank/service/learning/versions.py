@@ -128,6 +128,7 @@ class ModelVersions:
             previous_loss=fitted.previous_loss,
             activated=live,
             reason=reason,
+            features=fitted.features,
         )
         await self._store.models.add(record, fitted.document.encode())
         if live:

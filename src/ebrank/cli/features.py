@@ -1,0 +1,147 @@
+"""`ebrank features`: the features that items have, and changes to them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option, token_option
+
+if TYPE_CHECKING:
+    from ebrank.service import api
+
+ACTIONS = ("show", "add", "remove", "rename", "name")
+
+
+@click.command(
+    "features",
+    epilog=examples(
+        "ebrank features ebrank-store",
+        "ebrank features ebrank-store add stock --shared --dry-run",
+        "ebrank features ebrank-store remove age",
+        "ebrank features ebrank-store rename prize price",
+        "ebrank features ebrank-store name price rating age",
+        "ebrank features http://127.0.0.1:8000 add stock --shared",
+    ),
+)
+@click.argument("store", metavar="STORE|URL")
+@click.argument("action", type=click.Choice(ACTIONS), default="show")
+@click.argument("names", nargs=-1)
+@click.option("--shared", is_flag=True, help="Added features are shared by all queries.")
+@click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
+@token_option
+@json_option
+def command(
+    store: str,
+    action: str,
+    names: tuple[str, ...],
+    shared: bool,
+    dry_run: bool,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Show the features that items have, or change them.
+
+    No stored item is touched. What items lack counts as missing, and the active model goes on with
+    what it knows of until the next fit. `rename` takes an old name and a new one; `name` gives
+    names to features that are known by their positions.
+
+    A store that is being served is changed through its server: give the server's address.
+    """
+    request = requested(action, names, shared=shared, dry_run=dry_run)
+    if store.startswith(("http://", "https://")):
+        answer = over_http(store, request, token)
+    else:
+        answer = asyncio.run(in_store(store, request))
+    if as_json:
+        import msgspec
+
+        console.print_json(msgspec.to_builtins(answer))
+        return
+    for change in answer.changes:
+        click.echo(f"would {change}" if dry_run else f"done: {change}")
+    print_features(answer)
+
+
+def requested(
+    action: str, names: tuple[str, ...], *, shared: bool, dry_run: bool
+) -> api.ChangeFeaturesRequest | None:
+    """Return the change that is asked for; None if it is only to show."""
+    from ebrank.service import api
+
+    if shared and action != "add":
+        raise click.UsageError("--shared belongs to add.")
+    if action == "show":
+        if names:
+            raise click.UsageError("show takes no names.")
+        return None
+    if not names or (action == "rename" and len(names) != 2):
+        wanted = "an old name and a new one" if action == "rename" else "a name at least"
+        raise click.UsageError(f"{action} takes {wanted}.")
+    if action == "rename":
+        return api.ChangeFeaturesRequest(rename={names[0]: names[1]}, dry_run=dry_run)
+    if action == "name":
+        return api.ChangeFeaturesRequest(name=list(names), dry_run=dry_run)
+    if action == "remove":
+        return api.ChangeFeaturesRequest(remove=list(names), dry_run=dry_run)
+    added = [api.NewFeature(name, shared) for name in names]
+    return api.ChangeFeaturesRequest(add=added, dry_run=dry_run)
+
+
+async def in_store(url: str, request: api.ChangeFeaturesRequest | None) -> api.FeaturesResponse:
+    """Show or change the features of a store that nobody serves."""
+    from ebrank.service.core.catalog import Catalog
+    from ebrank.service.core.feature_changes import change_features, features_view
+    from ebrank.service.settings import FeaturesSettings
+    from ebrank.service.store import open
+
+    only_read = request is None or request.dry_run
+    async with open(url, "read" if only_read else "serve") as store:
+        catalog = await Catalog.open(store, FeaturesSettings())
+        if request is None:
+            return await features_view(store, catalog.schema)
+        now = max(time.time(), await store.log.last_time())
+        answer = await change_features(store, catalog, request, now)
+        await store.flush()
+        return answer
+
+
+def over_http(
+    url: str, request: api.ChangeFeaturesRequest | None, token: str | None
+) -> api.FeaturesResponse:
+    """Show or change the features of a store through its server."""
+    from ebrank.client import Client
+
+    with Client(url, token=token) as client:
+        if request is None:
+            return client.features()
+        return client.change_features(
+            add=[feature.name for feature in request.add if not feature.shared],
+            add_shared=[feature.name for feature in request.add if feature.shared],
+            remove=request.remove,
+            rename=request.rename,
+            name=request.name,
+            dry_run=request.dry_run,
+        )
+
+
+def print_features(answer: api.FeaturesResponse) -> None:
+    """Print a row for each feature."""
+    rows = [
+        (
+            "(no name)" if feature.name is None else feature.name,
+            "all queries" if feature.shared else "query and item",
+            feature.lacking,
+            feature.items,
+            "" if feature.weight is None else f"{feature.weight:.4g}",
+            note,
+        )
+        for features, note in ((answer.features, ""), (answer.removed, "removed"))
+        for feature in features
+    ]
+    console.print_table(("feature", "of", "lacking", "items", f"model {answer.model}", ""), rows)

@@ -1,0 +1,103 @@
+"""Features that come, go and change their names: what that would do, and doing it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ebrank.service import api
+from ebrank.service.core.catalog import Catalog
+from ebrank.service.core.feature_schema import Feature, FeatureSchema
+from ebrank.service.learning.models import features_of
+from ebrank.service.store.base import Store
+from ebrank.service.store.records import Tally
+
+
+async def features_view(store: Store, schema: FeatureSchema) -> api.FeaturesResponse:
+    """Return the features that items have, how many lack them, and what the model makes of them."""
+    return (await _survey(store)).response(schema, [], dry_run=False)
+
+
+async def change_features(
+    store: Store, catalog: Catalog, request: api.ChangeFeaturesRequest, now: float
+) -> api.FeaturesResponse:
+    """Change the features that items have, or say what would change; on disk after a flush.
+
+    No stored row is touched, and no model: those find their features by their keys.
+    """
+    await catalog.follow()
+    survey = await _survey(store)
+    schema, changes = catalog.schema, list[str]()
+    if request.name:
+        schema = schema.with_names(request.name)
+        changes.append(f"name {', '.join(request.name)}: nothing else changes")
+    for old, new in request.rename.items():
+        schema = schema.renamed(old, new)
+        changes.append(f"rename {old} to {new}: nothing else changes")
+    for name in request.remove:
+        changes.append(f"remove {name}: {survey.use(schema.find(name))}")
+        schema = schema.without(name)
+    for feature in request.add:
+        schema = schema.with_feature(feature.name, shared=feature.shared)
+        added = schema.find(feature.name)
+        kind = " (shared)" if feature.shared else ""
+        changes.append(f"add {feature.name}{kind}: {survey.lack(added)}")
+    if schema != catalog.schema and not request.dry_run:
+        await catalog.change(schema, now)
+    return survey.response(schema, changes, dry_run=request.dry_run)
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """What a store's rows and its active model hold."""
+
+    model: int
+    weights: Mapping[str, float | None]
+    pair: Tally
+    shared: Tally
+
+    def response(
+        self, schema: FeatureSchema, changes: list[str], *, dry_run: bool
+    ) -> api.FeaturesResponse:
+        """Return it in terms of a schema."""
+        gone = [feature for feature in schema.removed if feature.key in self.weights]
+        return api.FeaturesResponse(
+            self.model,
+            [self.view(feature) for feature in schema.features],
+            [self.view(feature) for feature in gone],
+            changes,
+            dry_run,
+        )
+
+    def view(self, feature: Feature) -> api.FeatureOut:
+        """Return what there is of a feature."""
+        tally = self.shared if feature.shared else self.pair
+        given = tally.given[feature.column] if feature.column < len(tally.given) else 0
+        weight = self.weights.get(feature.key)
+        return api.FeatureOut(feature.name, feature.shared, tally.rows, tally.rows - given, weight)
+
+    def lack(self, feature: Feature) -> str:
+        """Return how many items lack a feature, in words."""
+        kind = "of the catalog" if feature.shared else "of queries"
+        return f"{self.view(feature).lacking:,} items {kind} lack it until they are put again"
+
+    def use(self, feature: Feature) -> str:
+        """Return what the active model makes of a feature, in words."""
+        if feature.key not in self.weights:
+            return f"model {self.model} does not use it"
+        weight = self.weights[feature.key]
+        size = "uses it" if weight is None else f"has a weight of {weight:.4g} for it"
+        return f"model {self.model} {size}; it counts as missing there until the next fit"
+
+
+async def _survey(store: Store) -> _Survey:
+    version = await store.models.active()
+    document = await store.models.document(version) if version else None
+    keys = await features_of(store, version)
+    weights: dict[str, float | None] = dict.fromkeys(keys)
+    state = None if document is None else json.loads(document)["state"]
+    values = [] if state is None else state.get("weights", {}).get("values", [])
+    if len(values) == len(keys):
+        weights = dict(zip(keys, values, strict=True))
+    return _Survey(version, weights, await store.items.tally(), await store.catalog.tally())
