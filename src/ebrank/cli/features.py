@@ -45,7 +45,7 @@ def command(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Show the features that items have, or change them.
+    """Show the features of a store's items; add, remove and rename them.
 
     No stored item is touched. What items lack counts as missing, and the active model goes on with
     what it knows of until the next fit. `rename` takes an old name and a new one; `name` gives

@@ -117,14 +117,14 @@ class FeaturesSettings:
     names: (
         Annotated[
             tuple[str, ...],
-            _about("names of those of query and item; without, the first items decide"),
+            _about("names of those of query and item; else the first items decide", min_length=1),
         ]
         | None
     ) = None
     shared: (
         Annotated[
             tuple[str, ...],
-            _about("names of those that queries share; without, the first of the catalog decides"),
+            _about("names of those that queries share; else the catalog's first", min_length=1),
         ]
         | None
     ) = None

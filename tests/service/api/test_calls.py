@@ -53,7 +53,7 @@ def test_a_batch_has_a_limit() -> None:
         {"query": "q", "k": 0},
         {"query": "q", "k": 1001},
         {"query": "q", "items": []},
-        {"query": "q", "items": [{"id": "a"}]},
+        {"query": "q", "items": [{"id": "a", "features": 3}]},
         {"query": "q", "items": ["x" * 257]},
         {"query": "q", "user": ""},
         {"query": "q", "limit": 3},

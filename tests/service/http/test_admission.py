@@ -24,6 +24,8 @@ SECRET = dict(zip(SCOPES, SECRETS, strict=True))
 ALLOWED = {
     ("PUT", "/v1/queries/{query}/items"): {"admin"},
     ("DELETE", "/v1/queries/{query}/items/{item}"): {"admin"},
+    ("GET", "/v1/features"): {"rank", "admin"},
+    ("PATCH", "/v1/features"): {"admin"},
     ("POST", "/v1/rank"): {"rank"},
     ("POST", "/v1/feedback"): {"feedback"},
     ("GET", "/v1/queries/{query}"): {"rank", "admin"},
