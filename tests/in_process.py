@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -15,6 +15,8 @@ from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
+
+T = TypeVar("T")
 
 
 class Local:
@@ -44,6 +46,10 @@ class Local:
         assert set(body) == {"error"}
         assert {"code", "message"} <= set(body["error"]) <= {"code", "message", "field"}
         return answer.status_code, body["error"]
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns, on the application's loop."""
+        return self._runner.run(work)
 
     def close(self) -> None:
         """Let go of the client."""

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ebrank.service.http import system
+from ebrank.service.http import readiness
 from ebrank.service.settings import LimitsSettings, RankingSettings, Settings
 from tests.in_process import Local, in_process
 from tests.service.faulty import FaultyStore
@@ -227,7 +227,7 @@ def test_nothing_is_served_before_it_is_ready(local: Local) -> None:
 def test_a_store_that_cannot_write_is_503_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(system, "TRY_SECONDS", 0.0)
+    monkeypatch.setattr(readiness, "TRY_SECONDS", 0.0)
     store = FaultyStore()
     with in_process(store=store) as local:
         local.json("PUT", "/v1/queries/tea/items", ITEMS)

@@ -57,6 +57,7 @@ TOLERATED_SECONDS = 5.0
 CHECKED = "checked"
 MEMORY_SHARES = (0.75, 0.125, 0.125)
 """Of queries, of lists that feedback may cite, and of lists that users have seen."""
+CHECKED_BYTES = 32 * 1024
 HOUR = 3600.0
 
 log = logging.getLogger("ebrank.service")
@@ -180,8 +181,11 @@ class Engine:
         return self._now.lag
 
     async def check(self) -> None:
-        """Write to the store and flush it; raise `StoreError` if it cannot."""
-        await self._store.meta.set({CHECKED: str(self._now())})
+        """Write to the store and flush it; raise `StoreError` if it cannot.
+
+        As much as a long list would, for which a disk may have no room that has room for a row.
+        """
+        await self._store.meta.set({CHECKED: f"{self._now()} " + "-" * CHECKED_BYTES})
         await self.flusher.flushed()
 
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:

@@ -29,15 +29,10 @@ from ebrank.service.http.problems import (
     Unavailable,
     error_response,
 )
+from ebrank.service.http.readiness import Readiness, starting
 from ebrank.service.http.routes import API, JSON, Page, Request, Router
 from ebrank.service.http.static import dashboard_routes
-from ebrank.service.http.system import (
-    Readiness,
-    documentation_routes,
-    health_routes,
-    metrics_route,
-    starting,
-)
+from ebrank.service.http.system import documentation_routes, health_routes, metrics_route
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.base import StoreError
 
@@ -129,6 +124,7 @@ class App:
         except Problem as problem:
             return _error(problem)
         except StoreError as problem:
+            self.readiness.failed(problem)
             return _error(Unavailable(str(problem)))
         except Gone:
             raise
@@ -136,6 +132,8 @@ class App:
             # Ours, not the caller's: the log gets the details, the caller gets none.
             traceback.print_exc(file=sys.stderr)
             return _error(Bug("the server made a mistake; see its log"))
+        if self.readiness.troubled and route.waits:
+            self.readiness.worked()
         self.metrics.served(answer)
         return page(answer)
 

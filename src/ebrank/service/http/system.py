@@ -2,63 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ebrank.service.http import docs, openapi
 from ebrank.service.http.admission import SCOPES
 from ebrank.service.http.metrics import CONTENT_TYPE, Metrics
-from ebrank.service.http.problems import Unavailable
+from ebrank.service.http.readiness import Readiness
 from ebrank.service.http.routes import JSON, Page, Request, Route
 from ebrank.service.http.static import html_page
-from ebrank.service.store.base import StoreError
-
-if TYPE_CHECKING:
-    from ebrank.service.core.engine import Engine
-
-
-TRY_SECONDS = 1.0
 
 
 class Health(msgspec.Struct, frozen=True):
     """How the server is."""
 
     status: str
-
-
-class Readiness:
-    """Whether requests can be served, which includes writing to the store.
-
-    Anybody may ask, so the store is tried once a second at most.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._tried = -math.inf
-        self._problem: Unavailable | None = None
-        self.started = False
-
-    async def check(self) -> None:
-        """Raise a problem if a request could not be served."""
-        if not self.started:
-            raise starting()
-        if time.monotonic() - self._tried > TRY_SECONDS:
-            self._tried, self._problem = time.monotonic(), None
-            try:
-                await self._engine.check()
-            except StoreError as problem:
-                self._problem = Unavailable(str(problem))
-        if self._problem is not None:
-            raise self._problem
-
-
-def starting() -> Unavailable:
-    """Return the problem with a request that comes while the server starts or closes."""
-    return Unavailable("the server is starting or closing", headers={"retry-after": "1"})
 
 
 def health_routes(readiness: Readiness) -> list[Route]:
@@ -70,7 +29,7 @@ def health_routes(readiness: Readiness) -> list[Route]:
 
     async def readyz(call: Request) -> Health:
         """Answer if requests can be served: 503 while starting, while closing, and while the
-        store cannot be written.
+        store fails. It is tried once a second, and what became of requests counts too.
         """
         await readiness.check()
         return Health("ready")

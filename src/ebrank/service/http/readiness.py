@@ -1,0 +1,106 @@
+"""Whether requests can be served, which includes writing to the store; and what is said if not.
+
+Anybody may ask, so the store is tried once a second at most. A try is not all: a disk that takes a
+small write may refuse a list, and damaged pages only show where they are read. So what became of
+requests counts too. A failure makes the server unready at once; it is ready again when a request
+was served from the store, or after ten seconds without another failure, if the try succeeds.
+
+A store that fails does so for every request. The log gets the first failure, then one line every
+ten seconds that says how many others there were, and a line when it works again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ebrank.service.http.problems import Unavailable
+from ebrank.service.store.base import StoreError
+
+if TYPE_CHECKING:
+    from ebrank.service.core.engine import Engine
+
+TRY_SECONDS = 1.0
+ANSWER_SECONDS = 1.5
+"""How long a try may take."""
+HEALED_SECONDS = 10.0
+"""After so long without a failure the store may be tried again by requests."""
+LINE_SECONDS = 10.0
+"""Between two lines of the log about a store that goes on failing."""
+
+log = logging.getLogger("ebrank.service")
+
+
+class Readiness:
+    """Knows whether the store works, by trying it and by what became of requests.
+
+    Attributes:
+        started: whether requests are served at all.
+        troubled: whether a request failed and none has succeeded since.
+    """
+
+    def __init__(self, engine: Engine, *, timer: Callable[[], float] = time.monotonic) -> None:
+        self._engine = engine
+        self._timer = timer
+        self._tried = -math.inf
+        self._problem: str | None = None
+        self._failed = self._first = self._said = -math.inf
+        self._failure = ""
+        self._unsaid = self._failures = 0
+        self.started = False
+        self.troubled = False
+
+    async def check(self) -> None:
+        """Raise a problem if a request could not be served."""
+        if not self.started:
+            raise starting()
+        if self._timer() - self._tried > TRY_SECONDS:
+            self._tried = self._timer()
+            self._problem = await self._try()
+        if self._problem is not None:
+            raise Unavailable(self._problem)
+        if self.troubled and self._timer() - self._failed < HEALED_SECONDS:
+            raise Unavailable(self._failure)
+
+    async def _try(self) -> str | None:
+        """Return what is wrong with the store, None if it takes a write and flushes it."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._engine.check()
+        except StoreError as problem:
+            failure = problem
+        except TimeoutError:
+            failure = StoreError(f"the store did not answer within {ANSWER_SECONDS:g} s")
+        else:
+            return None
+        self.failed(failure)
+        return str(failure)
+
+    def failed(self, problem: StoreError) -> None:
+        """Note that the store failed, and say so unless it was said just now."""
+        now = self._timer()
+        if not self.troubled:
+            self.troubled, self._first, self._failures = True, now, 0
+        self._failed, self._failure = now, str(problem)
+        self._failures += 1
+        if now - self._said < LINE_SECONDS:
+            self._unsaid += 1
+            return
+        more = f" ({self._unsaid:,} more failures since the last line)" if self._unsaid else ""
+        log.error("the store failed: %s%s", problem, more)
+        self._said, self._unsaid = now, 0
+
+    def worked(self) -> None:
+        """Note that a request was served from the store after others failed, and say so."""
+        seconds, self.troubled = self._timer() - self._first, False
+        log.warning("the store works again, after %d failures in %.0f s", self._failures, seconds)
+        self._said, self._unsaid = -math.inf, 0
+
+
+def starting() -> Unavailable:
+    """Return the problem with a request that comes while the server starts or closes."""
+    return Unavailable("the server is starting or closing", headers={"retry-after": "1"})
