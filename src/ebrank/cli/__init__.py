@@ -17,6 +17,7 @@ from ebrank.cli.lazy import RootGroup, examples
 
 VERBS = {
     "backup": "Copy a store to a file or a folder while it is served.",
+    "check": "Find all that is wrong with a store.",
     "compare": "Compare rankers, and say which differences are not luck.",
     "data": "List, describe and check datasets.",
     "examine": "Learn from a store how far down users look.",
@@ -24,6 +25,7 @@ VERBS = {
     "features": "Show the features of a store's items; add, remove and rename them.",
     "import": "Make a new store of an export.",
     "rankers": "List the rankers, or describe one.",
+    "repair": "Set a store right, or say what that would change.",
     "replay": "Prove that a store's counters are what its log adds up to.",
     "report": "Write the report of a reproduction again, from its results.",
     "reproduce": "Reproduce the paper: all its tables and figures, and more.",

@@ -65,6 +65,14 @@ class StoreSettings:
         bool,
         _about("whether `Tea` and `tea ` are one query: Unicode NFKC, no case, single spaces"),
     ] = True
+    max_idle_seconds: Annotated[
+        float,
+        _about(
+            "a clock further ahead of the log and of the store's files is taken to be wrong, and "
+            "the server does not start; 0 is off",
+            ge=0,
+        ),
+    ] = 180 * 86400.0
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def rewrite(path: Path, change: dict[str, object], row: int = 0) -> None:
     [
         ("evidence", {"count": 7}, "the evidence of query 'q' is not what snapshot and log"),
         ("evidence", {"item": "zz"}, "has a count of something unknown"),
-        ("snapshot", {"slot": 16}, "has a count of something unknown"),
+        ("snapshot", {"slot": 16}, "query 'q': there is a count of what cannot be"),
         ("events", {"position": 17}, "entry 0 of the log is missing"),
         ("events", {"event_id": "e5"}, "stands in the log twice"),
         ("items", {"query": "other query ☂"}, "stands at two places"),

@@ -116,17 +116,24 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
         else:
             _note(report, Difference(entry.query, "", "query", None, 1.0))
     for query, one in rebuilt.items():
-        state = await store.items.load(query)
-        assert state is not None, "its snapshot was there"
-        _compare(report, state, one)
+        _compare(report, _known_state(query, await store.items.load(query)), one)
     return report
 
 
 def _begin(query: str, snapshot: QueryState | None) -> _Rebuilt:
-    if snapshot is None:
-        raise StoreError(f"query {query!r} is listed but has no items: the store is damaged")
-    places = {name: place for place, name in enumerate(snapshot.ids)}
-    return _Rebuilt(places, _counted(snapshot), snapshot.first_shown)
+    state = _known_state(query, snapshot)
+    places = {name: place for place, name in enumerate(state.ids)}
+    return _Rebuilt(places, _counted(state), state.first_shown)
+
+
+def _known_state(query: str, state: QueryState | None) -> QueryState:
+    """Return the state of a query that is listed, and so must be there."""
+    if state is None:
+        raise StoreError(
+            f"query {query!r} is listed and cannot be found: the store is damaged. "
+            "Run `ebrank check STORE` to see how far."
+        )
+    return state
 
 
 def _counted(state: QueryState) -> Counter[tuple[int, int, int]]:

@@ -12,6 +12,7 @@ import asyncio
 import gc
 import signal
 import socket
+import time
 from collections.abc import Awaitable, Callable
 
 from ebrank.errors import EBRankError
@@ -20,6 +21,7 @@ from ebrank.service.http.admission import is_loopback
 from ebrank.service.http.app import App
 from ebrank.service.http.connections import BACKLOG, Connections
 from ebrank.service.http.metrics import AccessLog
+from ebrank.service.ops import clock
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 
@@ -106,6 +108,8 @@ async def _serve(
 ) -> None:
     stopped = _signals()
     async with open(settings.store.url) as store:
+        last, most_idle = await store.log.last_time(), settings.store.max_idle_seconds
+        clock.check(time.time(), last, store.touched, most_idle)
         engine = await Engine.open(store, settings)
         log = AccessLog() if settings.server.access_log else None
         app = App(engine, settings, log=log)

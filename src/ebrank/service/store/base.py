@@ -23,6 +23,7 @@ from ebrank.errors import EBRankError
 from ebrank.service.store.records import (
     CatalogCommit,
     Commit,
+    Fault,
     Minute,
     ModelRecord,
     NewItem,
@@ -283,9 +284,12 @@ class Store(Protocol):
 
     Attributes:
         url: where another process finds it (see `open`), None if none can.
+        touched: when it was last changed before it was opened, by the clock of its disk or its
+            server; None if nobody can tell.
     """
 
     url: str | None
+    touched: float | None
 
     @property
     def items(self) -> StoredItems:
@@ -316,6 +320,13 @@ class Store(Protocol):
         """Return when all earlier writes are on disk; others may write meanwhile.
 
         After a failed flush a store refuses to write: what the disk holds is unknown.
+        """
+        ...
+
+    async def faults(self) -> list[Fault]:
+        """Return what is wrong below what the methods show: files, tables, references.
+
+        The first few of each kind will do. It takes as long as reading everything.
         """
         ...
 

@@ -32,6 +32,7 @@ from ebrank.service.store.records import (
     CatalogCommit,
     Commit,
     EventEntry,
+    Fault,
     Minute,
     ModelRecord,
     NewItem,
@@ -106,6 +107,7 @@ class MemoryStore:
     def __init__(self, argument: str = "", mode: Mode = "serve") -> None:
         """Take what `open` gives: nothing but `memory:` means anything, and all modes are one."""
         self.url: str | None = None
+        self.touched: float | None = None
         kept = _Kept()
         self.items = MemoryItems(kept)
         self.catalog = MemoryCatalog(kept)
@@ -115,6 +117,10 @@ class MemoryStore:
 
     async def flush(self) -> None:
         """Do nothing: there is no disk."""
+
+    async def faults(self) -> list[Fault]:
+        """Return nothing: there is nothing below."""
+        return []
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
         """Refuse: there is no file."""

@@ -229,6 +229,26 @@ class RolledUp:
     events: int = 0
 
 
+FaultKind: TypeAlias = Literal[
+    "file", "orphan", "row", "query", "log", "counter", "model", "setting", "time"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with what a store holds.
+
+    Attributes:
+        kind: a `file` that is damaged; an `orphan`, which belongs to nothing; a `row` of a table
+            that cannot be; a `query`, the `log`, a `model` or a `setting` that cannot be read; a
+            `counter` that is not what the log adds up to; a `time` that cannot be.
+        what: it in words.
+    """
+
+    kind: FaultKind
+    what: str
+
+
 @dataclass(eq=False)
 class Minute:
     """What happened in one minute, for the dashboard; sums, so that minutes add up."""

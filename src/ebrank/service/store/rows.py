@@ -9,10 +9,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT
 from ebrank.service.store.records import QueryState, Tally
 from ebrank.typing import Features, SmallInts
 
+MOST_OUTCOMES, MOST = 1000, np.iinfo(COUNT).max + 1
 ID_SEEN = "event_id was seen before"
 ALREADY_COUNTED = "an event of this type was counted for this item of this ranking"
 
@@ -37,8 +39,16 @@ def state_of(
     counts: SmallInts,
     version: int,
 ) -> QueryState:
-    """Return the arrays of a query's items, of which it has one at least."""
+    """Return the arrays of a query's items, of which it has one at least.
+
+    Raises:
+        ValueError: if rows, features and counts are not of the same items.
+        TypeError: if a name is not text.
+    """
     ids, entered, active, first = zip(*rows, strict=True)
+    "".join(ids)
+    if not len(ids) == len(set(ids)) == len(features) == len(counts):
+        raise ValueError(f"the parts of query {query!r} do not fit")
     return QueryState(
         query=query,
         ids=list(ids),
@@ -72,12 +82,17 @@ def item_rows(state: QueryState) -> list[ItemRow]:
 def counts_of(rows: Iterable[Count], items: int) -> SmallInts:
     """Return the counts of a query's items from those that are not 0.
 
+    Raises:
+        ValueError: if one is of no item, outcome or slot that there can be.
+
     >>> counts_of([(1, 0, 2, 7)], items=2)[1, 0].tolist()
     [0, 0, 7]
     """
     numbers = np.array(list(rows), np.int64).reshape(-1, 4)
     outcomes, slots = 2, 1
     if len(numbers):
+        if numbers.min() < 0 or (numbers.max(axis=0) >= (items, MOST_OUTCOMES, SLOTS, MOST)).any():
+            raise ValueError("there is a count of what cannot be")
         outcomes = max(outcomes, 1 + int(numbers[:, 1].max()))
         slots = 1 + int(numbers[:, 2].max())
     counts = np.zeros((items, outcomes, slots), COUNT)

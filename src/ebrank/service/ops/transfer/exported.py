@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ebrank.errors import DataError
-from ebrank.evidence.slots import SLOTS
 from ebrank.paths import expanded
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
@@ -71,12 +70,15 @@ class ExportedItems:
         rows = self._items.rows(query)
         if not rows:
             return None
-        features = padded([row["features"] for row in rows])
         items = [
             ItemRow(row["item"], row["entered"], row["active"], row["first_shown"]) for row in rows
         ]
         counts = self._counts(self._evidence, query, [item.id for item in items])
-        return state_of(query, items, features, counts, version=1)
+        try:
+            features = padded([row["features"] for row in rows])
+            return state_of(query, items, features, counts, version=1)
+        except ValueError as problem:
+            raise _damaged(self._items.path, str(problem)) from problem
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state by what was rolled up."""
@@ -89,12 +91,15 @@ class ExportedItems:
         places = {name: place for place, name in enumerate(ids)}
         rows = table.rows(query)
         for row in rows:
-            if row["item"] not in places or not 0 <= row["slot"] < SLOTS or row["outcome"] < 0:
+            if row["item"] not in places:
                 raise _damaged(table.path, f"query {query!r} has a count of something unknown")
-        return counts_of(
-            [(places[row["item"]], row["outcome"], row["slot"], row["count"]) for row in rows],
-            len(ids),
-        )
+        try:
+            return counts_of(
+                [(places[row["item"]], row["outcome"], row["slot"], row["count"]) for row in rows],
+                len(ids),
+            )
+        except ValueError as problem:
+            raise _damaged(table.path, f"query {query!r}: {problem}") from problem
 
 
 class ExportedCatalog:

@@ -43,8 +43,13 @@ class _ParquetFile:
             self._write()
 
     def _write(self) -> None:
-        self._file.write_batch(self._arrow.RecordBatch.from_pylist(self._rows, self._schema))
-        self._rows = []
+        rows, self._rows = self._rows, []
+        try:
+            self._file.write_batch(self._arrow.RecordBatch.from_pylist(rows, self._schema))
+        except self._arrow.ArrowException as problem:
+            raise StoreError(
+                f"the store is damaged ({problem}). Run `ebrank check STORE` to see how far."
+            ) from problem
 
     def close(self) -> None:
         self._write()
@@ -67,8 +72,11 @@ async def export(
             stack.callback(table.close)
         for query in await store.items.queries():
             current, snapshot = await store.items.load(query), await store.items.snapshot(query)
-            assert current is not None, "it is listed"
-            assert snapshot is not None, "it is listed"
+            if current is None or snapshot is None:
+                raise StoreError(
+                    f"query {query!r} is listed and cannot be found: the store is damaged. "
+                    "Run `ebrank check STORE` to see how far."
+                )
             out["items"].add(*tables.rows_of_items(current))
             out["evidence"].add(*tables.rows_of_counts(current))
             out["snapshot"].add(*tables.rows_of_counts(snapshot))

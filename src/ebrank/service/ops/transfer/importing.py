@@ -7,7 +7,7 @@ import numpy as np
 from ebrank.errors import DataError
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.store import Store, open
-from ebrank.service.store.base import Progress
+from ebrank.service.store.base import Progress, StoreView
 from ebrank.service.store.records import NewItem, Operation
 
 ENTRIES_AT_ONCE = 1000
@@ -25,25 +25,27 @@ async def import_store(exported: Exported, url: str, progress: Progress | None =
         await check(store, exported)
 
 
-async def fill(store: Store, exported: Exported, progress: Progress | None = None) -> None:
-    """Put all that an export holds into an empty store."""
+async def fill(store: Store, exported: StoreView, progress: Progress | None = None) -> None:
+    """Put all that an export, or another store, holds into an empty store."""
     last_time = await exported.log.last_time()
     for query in await exported.items.queries():
         state = await exported.items.snapshot(query)
-        assert state is not None, "it is listed"
+        if state is None:
+            raise DataError(f"query {query!r} is listed and cannot be found")
         await store.items.restore(state, last_time)
     await _fill_catalog(store, exported, last_time)
     total, done = await exported.log.length(), 0
     entries: list[Operation] = []
     async for entry in exported.log.entries():
         entries.append(entry)
-        if len(entries) == ENTRIES_AT_ONCE or done + len(entries) == total:
-            written = (await store.log.write(entries)).written
-            if any(one.status != "accepted" for one in written):
-                raise DataError("an event stands in the log twice", path=exported.folder)
+        if len(entries) == ENTRIES_AT_ONCE:
+            await _write(store, entries)
             done, entries = done + len(entries), []
             if progress is not None:
                 progress(done, total)
+    await _write(store, entries)
+    if progress is not None:
+        progress(total, total)
     for record in await exported.models.all():
         document = await exported.models.document(record.version)
         assert document is not None, "it is listed"
@@ -53,7 +55,7 @@ async def fill(store: Store, exported: Exported, progress: Progress | None = Non
     await store.flush()
 
 
-async def _fill_catalog(store: Store, exported: Exported, time: float) -> None:
+async def _fill_catalog(store: Store, exported: StoreView, time: float) -> None:
     items: list[NewItem] = []
     async for name, features in exported.catalog.entries():
         items.append(NewItem(name, tuple(features.tolist())))
@@ -61,6 +63,12 @@ async def _fill_catalog(store: Store, exported: Exported, time: float) -> None:
             await store.catalog.put(items, time)
             items = []
     await store.catalog.put(items, time)
+
+
+async def _write(store: Store, entries: list[Operation]) -> None:
+    written = (await store.log.write(entries)).written if entries else []
+    if any(one.status != "accepted" for one in written):
+        raise DataError("an event stands in the log twice")
 
 
 async def check(store: Store, exported: Exported) -> None:

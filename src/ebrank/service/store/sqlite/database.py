@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,16 +36,19 @@ INTERVAL_SECONDS = 1.0
 LIMIT_PAGES = 16_384
 """64 MB: what is copied at the end of a long rush, and read again after a crash."""
 
+_DAMAGED = (
+    "the database is damaged",
+    "Run `ebrank check STORE` to see how far, then `ebrank repair STORE`, or restore the latest "
+    "backup (see docs/store.md).",
+)
+_SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
+"""What is raised by whatever makes values of damaged rows."""
 _REMEDIES = (
     ("SQLITE_FULL", "the disk is full", "Free some space; nothing of this was stored."),
     ("SQLITE_READONLY", "the disk or folder is read-only", "Make it writable for this user."),
     ("SQLITE_CANTOPEN", "cannot be opened", "Check the path and its permissions."),
     ("SQLITE_PERM", "cannot be opened", "Check the path and its permissions."),
-    (
-        "SQLITE_CORRUPT",
-        "the database is damaged",
-        "Stop the server, keep a copy, and restore the latest backup (see docs/store.md).",
-    ),
+    ("SQLITE_CORRUPT", *_DAMAGED),
     (
         "SQLITE_NOTADB",
         "not a database, or damaged",
@@ -96,7 +100,7 @@ class Snapshot:
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection."""
-        with explained(self.path):
+        with explained(self.path, reading=True):
             _check_open(self.path, self._closed)
             yield self._connection
 
@@ -152,7 +156,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection that reads."""
-        with explained(self.path):
+        with explained(self.path, reading=True):
             _check_open(self.path, self._closing.is_set())
             with _one_moment(self._reader):
                 yield self._reader
@@ -161,7 +165,7 @@ class Database:
         """Return what work reads in a thread."""
 
         def read() -> T:
-            with explained(self.path), self._reading:
+            with explained(self.path, reading=True), self._reading:
                 _check_open(self.path, self._closing.is_set())
                 with _one_moment(self._far_reader):
                     return work(self._far_reader)
@@ -288,14 +292,23 @@ class Wal:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into ones that name the file and the remedy."""
+def explained(path: Path, *, reading: bool = False) -> Iterator[None]:
+    """Turn errors of SQLite into ones that name the file and the remedy.
+
+    Where rows are read, what cannot be made of them is damage too: a store writes nothing like it.
+    """
     try:
         yield
     except sqlite3.Error as problem:
         raise StoreError(f"{path}: {_in_words(problem)}") from problem
     except UnicodeEncodeError as problem:
         raise StoreError(f"{path}: {problem.object!r} is not valid Unicode text.") from problem
+    except _SENSELESS as problem:
+        if not reading:
+            raise
+        what, remedy = _DAMAGED
+        told = f"{type(problem).__name__}: {problem}"
+        raise StoreError(f"{path}: {what} ({told}). {remedy}") from problem
 
 
 def _in_words(problem: sqlite3.Error) -> str:
@@ -303,6 +316,8 @@ def _in_words(problem: sqlite3.Error) -> str:
     for prefix, what, remedy in _REMEDIES:
         if name.startswith(prefix):
             return f"{what} ({problem}). {remedy}"
+    if "decode" in str(problem):  # a text that is none
+        return f"{_DAMAGED[0]} ({problem}). {_DAMAGED[1]}"
     return f"{problem} ({name or type(problem).__name__})."
 
 

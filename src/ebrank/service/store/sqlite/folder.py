@@ -81,6 +81,16 @@ def _mode(path: Path) -> int:
         return 0
 
 
+def last_change(path: Path) -> float | None:
+    """Return when a store's files were last changed, by the clock of their disk; None if new.
+
+    Not the lock: whoever starts changes that, even in vain.
+    """
+    files = [path / NAME, path / f"{NAME}-wal"] if path.is_dir() else [path]
+    found = [one.stat() for one in files if one.exists()]
+    return max((one.st_mtime for one in found if one.st_size), default=None)
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, as far as there are none, and put their names on disk."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]

@@ -45,6 +45,8 @@ _EVENTS = (
     "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
     "received, replaces, bot FROM events JOIN queries ON query = number"
 )
+_RANKING_TYPES = (int, int, str, str, float, int, str, int, bytes, bytes, float)
+_EVENT_TYPES = (int, int, str, str, str, int, str, int, int, int, float, float, int)
 _PAGE = " WHERE seq > ? AND seq <= ? ORDER BY seq"
 _ADD = (
     "INSERT INTO evidence VALUES (?, ?, ?, ?, ?) "
@@ -323,7 +325,14 @@ def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
     )
 
 
+def _typed(row: Row, types: tuple[type, ...]) -> None:
+    """Raise unless the first values of a row are of these types: SQLite would hold any."""
+    if tuple(map(type, row[: len(types)])) != types:
+        raise ValueError(f"a row of the log that cannot be: {row}")
+
+
 def _ranking(row: Row, names: Names) -> RankingEntry:
+    _typed(row, _RANKING_TYPES)
     _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
     cost, user, would_rank, offset, continues, seen, bot = rest
     return RankingEntry(
@@ -346,6 +355,7 @@ def _ranking(row: Row, names: Names) -> RankingEntry:
 
 
 def _event(row: Row, names: Names) -> EventEntry:
+    _typed(row, _EVENT_TYPES)
     _, _, event_id, ranking_id, query, place, kind, rank, outcome, shows, *rest = row
     time, received, replaces, bot = rest
     return EventEntry(

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from ebrank.paths import expanded
 from ebrank.service.store.base import Mode, Progress, StoreError
+from ebrank.service.store.records import Fault
 from ebrank.service.store.sqlite.backup import backup
 from ebrank.service.store.sqlite.catalog import SqliteCatalog
 from ebrank.service.store.sqlite.database import Database, Snapshot
-from ebrank.service.store.sqlite.folder import database_of, flush_folder, made
+from ebrank.service.store.sqlite.faults import faults
+from ebrank.service.store.sqlite.folder import database_of, flush_folder, last_change, made
 from ebrank.service.store.sqlite.items import SqliteItems
 from ebrank.service.store.sqlite.log import SqliteLog
 from ebrank.service.store.sqlite.meta import SqliteMeta
@@ -35,6 +37,7 @@ class SqliteStore:
         path = expanded(folder)
         self.url: str | None = f"sqlite:{path.absolute()}"
         self._place = path
+        self.touched = last_change(path)
         self._building = _beside(path) if mode == "new" else None
         self.database = _opened(self._building or path, mode)
         self.flush = self.database.flush
@@ -43,6 +46,10 @@ class SqliteStore:
         self.log = SqliteLog(self.database)
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
+
+    async def faults(self) -> list[Fault]:
+        """Return what is wrong with the database and its tables."""
+        return await self.database.read_long(faults)
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
         """Copy the store, as it is at one moment, to a new file or into a folder."""

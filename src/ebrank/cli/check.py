@@ -1,0 +1,78 @@
+"""`ebrank check`: all that can be found wrong with a store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option
+
+if TYPE_CHECKING:
+    from ebrank.service.store.records import Fault
+
+
+@click.command(
+    "check",
+    epilog=examples(
+        "ebrank check ebrank-store",
+        "ebrank check backups/monday.db --json",
+        "ebrank check ebrank-store --config ebrank.toml",
+    ),
+)
+@click.argument("store")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Settings of the service, as TOML: names parts of your own that models may have.",
+)
+@json_option
+def command(store: str, config: str | None, as_json: bool) -> None:
+    """Find all that is wrong with a store.
+
+    Looks at the files, at references between tables, at every query, the log, the models and the
+    settings, and replays the log. The store may be in use; a backup will do too. Exit code 0 means
+    that nothing is wrong, 1 that something is, 2 that there is no store to look at. See `ebrank
+    repair` for what to do.
+    """
+    faults = asyncio.run(found(store, config))
+    if as_json:
+        console.print_json(
+            {"store": store, "good": not faults, "faults": [asdict(fault) for fault in faults]}
+        )
+    elif faults:
+        for fault in faults:
+            click.echo(f"{fault.kind}: {fault.what}")
+        click.echo(f"{len(faults)} faults, ten of a kind at most. See `ebrank repair {store}`")
+    else:
+        click.echo("nothing is wrong")
+    if faults:
+        raise click.exceptions.Exit(1)
+
+
+async def found(store: str, config: str | None) -> list[Fault]:
+    """Return what is wrong with a store as it is now."""
+    from ebrank import policy as policies
+    from ebrank.service.learning.models import own_parts
+    from ebrank.service.ops import configuration
+    from ebrank.service.ops.check import check
+    from ebrank.service.store import StoreError, open
+    from ebrank.service.store.records import Fault
+
+    settings = configuration.read(config, environment=os.environ)
+    own = tuple(own_parts(policies.parse(settings.ranking.policy)))
+    with console.progress("checking") as progress:
+        try:
+            async with open(store, "read") as opened:
+                return await check(opened, time.time(), own_parts=own, progress=progress)
+        except StoreError as problem:
+            if isinstance(problem.__cause__, sqlite3.Error):  # too damaged to be opened
+                return [Fault("file", str(problem))]
+            raise

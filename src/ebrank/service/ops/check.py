@@ -1,0 +1,144 @@
+"""`ebrank check`: all that can be found wrong with a store, whatever is wrong with it.
+
+A part that cannot be read is a fault, and the next part is looked at. What nobody can find is a
+number that was changed to another that could be there, such as a feature: restore a backup if you
+know of such damage.
+
+>>> import asyncio
+>>> from ebrank.service.store.memory import MemoryStore
+>>> asyncio.run(check(MemoryStore(), now=0.0))
+[]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Iterator
+from typing import TypeVar
+
+from ebrank import model_file
+from ebrank.errors import EBRankError
+from ebrank.service.ops.clock import MOST_BEHIND_SECONDS, day
+from ebrank.service.ops.replay import replay
+from ebrank.service.store.base import Progress, Store, StoreError, StoreView
+from ebrank.service.store.counting import time_of
+from ebrank.service.store.records import Fault, FaultKind
+
+T = TypeVar("T")
+
+MOST = 10
+"""Faults of one kind that are reported."""
+JSON_SETTINGS = ("features", "behaviors")
+
+
+async def check(
+    store: Store, now: float, *, own_parts: tuple[str, ...] = (), progress: Progress | None = None
+) -> list[Fault]:
+    """Return the first faults of each kind.
+
+    Args:
+        store: to look at.
+        now: what the clock says; a log that is ahead of it is a fault.
+        own_parts: parts of policies that are not the library's and that models may have.
+        progress: is told how much of the log was read.
+    """
+    found = _Faults()
+    found.all += await found.tried("file", store.faults()) or []
+    unreadable = await _unreadable(store, found)
+    if not unreadable:
+        report = await found.tried("log", replay(store, progress))
+        for difference in report.differences if report else ():
+            found.add("counter", str(difference))
+    await found.tried("query", _read_catalog(store))
+    await _times(store, now, found)
+    await _models(store, own_parts, found)
+    await _settings(store, found)
+    return list(found.few())
+
+
+class _Faults:
+    """Faults as they are found."""
+
+    def __init__(self) -> None:
+        self.all: list[Fault] = []
+
+    def add(self, kind: FaultKind, what: str) -> None:
+        self.all.append(Fault(kind, what))
+
+    async def tried(self, kind: FaultKind, work: Awaitable[T]) -> T | None:
+        """Return what work gives, None if it fails, which is a fault."""
+        try:
+            return await work
+        except EBRankError as problem:
+            self.add(kind, str(problem))
+            return None
+
+    def few(self) -> Iterator[Fault]:
+        """Yield the first faults of each kind, none twice."""
+        counts: dict[str, int] = {}
+        for fault in dict.fromkeys(self.all):
+            counts[fault.kind] = counts.get(fault.kind, 0) + 1
+            if counts[fault.kind] <= MOST:
+                yield fault
+
+
+async def _unreadable(store: StoreView, found: _Faults) -> list[str]:
+    """Return the queries that cannot be read."""
+    names = await found.tried("file", store.items.queries()) or []
+    return [name for name in names if not await readable(store, name, found)]
+
+
+async def readable(store: StoreView, query: str, found: _Faults | None = None) -> bool:
+    """Return whether all of a query can be read."""
+    for part in (store.items.load, store.items.snapshot):
+        try:
+            state = await part(query)
+        except StoreError as problem:
+            if found is not None:
+                found.add("query", f"query {query!r}: {problem}")
+            return False
+        if state is None:
+            if found is not None:
+                found.add("query", f"query {query!r} is listed and cannot be found")
+            return False
+    return True
+
+
+async def _read_catalog(store: StoreView) -> None:
+    async for _ in store.catalog.entries():
+        pass
+
+
+async def _times(store: StoreView, now: float, found: _Faults) -> None:
+    last = await found.tried("time", store.log.last_time())
+    if last is not None and last - now > MOST_BEHIND_SECONDS:
+        found.add("time", f"the log ends on {day(last)}, and the clock says {day(now)}")
+    before = 0.0
+    try:
+        async for entry in store.log.entries():
+            if time_of(entry) < before:
+                found.add("time", f"the log goes back from {before} to {time_of(entry)}")
+            before = time_of(entry)
+    except StoreError as problem:
+        found.add("log", str(problem))
+
+
+async def _models(store: StoreView, own_parts: tuple[str, ...], found: _Faults) -> None:
+    for record in await found.tried("model", store.models.all()) or []:
+        document = await found.tried("model", store.models.document(record.version))
+        if document is None:
+            continue
+        try:
+            model_file.from_bytes(document, f"model {record.version}", allow=own_parts)
+        except EBRankError as problem:
+            found.add("model", str(problem))
+
+
+async def _settings(store: StoreView, found: _Faults) -> None:
+    settings = await found.tried("setting", store.meta.all()) or {}
+    for name in JSON_SETTINGS:
+        try:
+            json.loads(settings.get(name, "null"))
+        except ValueError as problem:
+            found.add("setting", f"{name} is not JSON: {problem}")
+    await found.tried("setting", store.meta.minutes(0.0))

@@ -1,0 +1,390 @@
+"""`ebrank repair`: a store made anew of what another one holds, and set right where it is wrong.
+
+- Times after now become now, in the log and everywhere else: a clock was wrong once.
+- Counters are added up again from the snapshot and the log.
+- A query that cannot be read is left out, with its entries of the log, and so is a model.
+- If the log cannot be read, counters are taken as they are, and a new log begins.
+
+The new store is built beside the old one and takes its place in one step; the old one is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time as clock
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from ebrank.paths import expanded
+from ebrank.service.ops.check import readable
+from ebrank.service.ops.clock import day
+from ebrank.service.ops.replay import replay
+from ebrank.service.ops.transfer.importing import fill
+from ebrank.service.store import open
+from ebrank.service.store.base import Progress, Store, StoreError, StoreView
+from ebrank.service.store.counting import items_of, time_of
+from ebrank.service.store.records import (
+    Minute,
+    ModelRecord,
+    Operation,
+    QueryState,
+    RankingEntry,
+)
+from ebrank.service.store.sqlite.folder import Lock, database_of
+from ebrank.service.store.sqlite.swap import REBUILT, swapped
+from ebrank.typing import Features
+
+DATES = {"first_item"}
+"""Settings that are times."""
+
+
+@dataclass
+class Repair:
+    """What is wrong and can be set right.
+
+    Attributes:
+        now: what the clock says.
+        entries: of the log.
+        late_entries: entries that are dated after now.
+        last: the latest of their times.
+        late_times: other times after now: of items, models and minutes.
+        wrong_counters: counters that are not what snapshot and log add up to.
+        lost_queries: queries that cannot be read.
+        lost_entries: entries of such queries, or of items that are not there.
+        lost_models: models that cannot be read.
+        lost_catalog: why the catalog could not be read to its end; empty if it could.
+        faults: of the files and tables themselves, which are made anew.
+        unread: why the log could not be read; empty if it could.
+        kept: where the old store is; None before it was replaced.
+    """
+
+    now: float
+    entries: int = 0
+    late_entries: int = 0
+    last: float = 0.0
+    late_times: int = 0
+    wrong_counters: int = 0
+    lost_queries: list[str] = field(default_factory=list)
+    lost_entries: int = 0
+    lost_models: list[int] = field(default_factory=list)
+    lost_catalog: str = ""
+    faults: list[str] = field(default_factory=list)
+    unread: str = ""
+    kept: str | None = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything is to be set right."""
+        return bool(
+            self.late_entries
+            or self.late_times
+            or self.wrong_counters
+            or self.lost_queries
+            or self.lost_entries
+            or self.lost_models
+            or self.lost_catalog
+            or self.faults
+            or self.unread
+        )
+
+    def lines(self) -> list[str]:
+        """Return it in words, one thing a line."""
+        today = day(self.now)
+        lines = []
+        if self.late_entries:
+            lines.append(
+                f"{self.late_entries:,} of {self.entries:,} entries of the log are dated after "
+                f"{today}, the last {day(self.last)}: they get the time of the repair"
+            )
+        if self.late_times:
+            lines.append(
+                f"{self.late_times:,} other times are after {today}: items and models get the time "
+                "of the repair, minutes of the dashboard are left out"
+            )
+        if self.wrong_counters:
+            lines.append(
+                f"{self.wrong_counters:,} counters are not what the log adds up to: they are "
+                "counted again"
+            )
+        lines += [
+            f"query {query!r} cannot be read: it is left out, put its items again"
+            for query in self.lost_queries
+        ]
+        if self.lost_entries:
+            lines.append(
+                f"{self.lost_entries:,} entries of the log are of queries or items that cannot be "
+                "read: they are left out"
+            )
+        lines += [f"{fault}: the files are made anew" for fault in self.faults]
+        lines += [f"model {version} cannot be read: left out" for version in self.lost_models]
+        if self.lost_catalog:
+            lines.append(
+                "the catalog of features cannot be read to its end: the rest is left out, put it "
+                f"again ({self.lost_catalog})"
+            )
+        if self.unread:
+            lines.append(
+                "the log cannot be read: counters stay as they are, a new log begins, and feedback "
+                f"on earlier lists will be refused ({self.unread})"
+            )
+        return lines
+
+
+async def survey(path: str, progress: Progress | None = None) -> Repair:
+    """Return what a repair would do; nothing is changed."""
+    async with open(path, "read") as store:
+        view = Mended(store, clock.time())
+        return await view.survey(progress)
+
+
+async def repair(path: str, progress: Progress | None = None) -> Repair:
+    """Set a store right, and return what was done; nothing is changed if nothing is wrong.
+
+    Raises:
+        StoreError: if it is in use, is no folder, or cannot be read at all.
+    """
+    database = database_of(expanded(path))
+    if not expanded(path).is_dir():
+        raise StoreError(f"{path}: a backup. Put it into a new folder as log.db, and repair that.")
+    lock = Lock(database.parent)
+    try:
+        report, rebuilt = await _rebuilt(path, database.parent / REBUILT, progress)
+        if rebuilt is not None:
+            kept = await asyncio.to_thread(swapped, database, rebuilt)
+            report = replace(report, kept=str(kept))
+        return report
+    finally:
+        lock.close()
+
+
+async def _rebuilt(path: str, place: Path, progress: Progress | None) -> tuple[Repair, Path | None]:
+    """Return what is wrong, and the folder of a store in which it is right, if that is needed."""
+    async with open(path, "read") as store:
+        view = Mended(store, clock.time())
+        report = await view.survey(None)
+        if not report.needed:
+            return report, None
+        async with open(str(place), "new") as new:
+            await fill(new, view, progress)
+            proof = await replay(new)
+            if not proof.equal:
+                raise StoreError(f"{path}: cannot be set right ({proof}). Restore a backup.")
+        return report, place
+
+
+class Mended:
+    """A store as it should be: a view of one that is wrong."""
+
+    def __init__(self, store: Store, now: float) -> None:
+        self.report = Repair(now)
+        self._store = store
+        self._now = now
+        self._ids: dict[str, frozenset[str]] = {}
+        self.items = MendedItems(store, self)
+        self.catalog = MendedCatalog(store, self)
+        self.log = MendedLog(store, self)
+        self.models = MendedModels(store, self)
+        self.meta = MendedMeta(store, self)
+
+    def time(self, time: float) -> float:
+        """Return a time that is not after now."""
+        return min(time, self._now)
+
+    def late(self, time: float) -> bool:
+        """Return whether a time is after now."""
+        return time > self._now
+
+    def readable(self, entry: Operation) -> bool:
+        """Return whether an entry's query and items can be read."""
+        known = self._ids.get(entry.query)
+        return known is not None and known.issuperset(items_of(entry))
+
+    async def survey(self, progress: Progress | None) -> Repair:
+        """Look at everything, and return what is wrong."""
+        report = self.report
+        report.faults = [fault.what for fault in await self._store.faults()]
+        for query in await self._store.items.queries():
+            if not await readable(self._store, query):
+                report.lost_queries.append(query)
+                continue
+            state = await self._store.items.load(query)
+            assert state is not None, "it can be read"
+            self._ids[query] = frozenset(state.ids)
+            times = np.concatenate([state.entered, state.first_shown])
+            report.late_times += int((times > self._now).sum())
+        total = await self._store.log.length()
+        async for entry in self.log.all():
+            report.entries += 1
+            if progress is not None and report.entries % 1000 == 0:
+                progress(report.entries, total)
+            if not self.readable(entry):
+                report.lost_entries += 1
+            elif self.late(time_of(entry)):
+                report.late_entries += 1
+                report.last = max(report.last, time_of(entry))
+        await self._survey_rest(report)
+        return report
+
+    async def _survey_rest(self, report: Repair) -> None:
+        async for _ in self.catalog.entries():
+            pass
+        last = await self._store.log.last_time()
+        report.late_times += int(self.late(last) and not report.late_entries)
+        for record in await self._store.models.all():
+            report.late_times += self.late(record.created)
+            try:
+                await self._store.models.document(record.version)
+            except StoreError:
+                report.lost_models.append(record.version)
+        minutes = await self._store.meta.minutes(0.0)
+        report.late_times += sum(self.late(minute.start) for minute in minutes)
+        if not (report.lost_queries or report.unread):
+            report.wrong_counters = (await replay(self._store)).different
+
+
+class MendedItems:
+    """Queries that can be read."""
+
+    def __init__(self, store: StoreView, mended: Mended) -> None:
+        self._store = store
+        self._mended = mended
+
+    async def queries(self) -> list[str]:
+        """Return the names of queries that can be read."""
+        lost = set(self._mended.report.lost_queries)
+        return [query for query in await self._store.items.queries() if query not in lost]
+
+    async def load(self, query: str) -> QueryState | None:
+        """Return a query's state."""
+        return self._dated(await self._store.items.load(query))
+
+    async def snapshot(self, query: str) -> QueryState | None:
+        """Return a query's state by what was rolled up: by all, if the log cannot be read."""
+        items, unread = self._store.items, self._mended.report.unread
+        return self._dated(await (items.load if unread else items.snapshot)(query))
+
+    def _dated(self, state: QueryState | None) -> QueryState | None:
+        if state is not None:
+            state.entered = np.minimum(state.entered, self._mended.report.now)
+            state.first_shown = np.minimum(state.first_shown, self._mended.report.now)
+        return state
+
+
+class MendedCatalog:
+    """Features that queries share, as far as they can be read."""
+
+    def __init__(self, store: StoreView, mended: Mended) -> None:
+        self._store = store
+        self._mended = mended
+
+    async def version(self) -> int:
+        """Return how many writes have changed the catalog."""
+        return await self._store.catalog.version()
+
+    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
+        """Return the rows of some items."""
+        return await self._store.catalog.read(names, since)
+
+    async def entries(self) -> AsyncIterator[tuple[str, Features]]:
+        """Yield items with their rows, up to the first that cannot be read."""
+        try:
+            async for entry in self._store.catalog.entries():
+                yield entry
+        except StoreError as problem:
+            self._mended.report.lost_catalog = str(problem)
+
+
+class MendedLog:
+    """Entries of such queries, none after now."""
+
+    def __init__(self, store: StoreView, mended: Mended) -> None:
+        self._store = store
+        self._mended = mended
+
+    async def all(self) -> AsyncIterator[Operation]:
+        """Yield the log as far as it can be read."""
+        try:
+            async for entry in self._store.log.entries():
+                yield entry
+        except StoreError as problem:
+            self._mended.report.unread = str(problem)
+
+    async def entries(self) -> AsyncIterator[Operation]:
+        """Yield what can be kept of the log, in its order."""
+        if self._mended.report.unread:
+            return
+        time = self._mended.time
+        async for entry in self.all():
+            if not self._mended.readable(entry):
+                continue
+            if not self._mended.late(time_of(entry)):
+                yield entry
+            elif isinstance(entry, RankingEntry):
+                yield replace(entry, time=time(entry.time))
+            else:
+                yield replace(entry, time=time(entry.time), received=time(entry.received))
+
+    async def ranking(self, ranking_id: str) -> RankingEntry | None:
+        """Return a list that is still in the log."""
+        return await self._store.log.ranking(ranking_id)
+
+    async def length(self) -> int:
+        """Return how many entries the log holds, or a little more."""
+        return await self._store.log.length()
+
+    async def last_time(self) -> float:
+        """Return the time of the latest write."""
+        return self._mended.time(await self._store.log.last_time())
+
+
+class MendedModels:
+    """The versions of the prior that can be read."""
+
+    def __init__(self, store: StoreView, mended: Mended) -> None:
+        self._store = store
+        self._mended = mended
+
+    async def all(self) -> list[ModelRecord]:
+        """Return all versions that can be read, oldest first."""
+        lost = self._mended.report.lost_models
+        return [
+            replace(record, created=self._mended.time(record.created))
+            for record in await self._store.models.all()
+            if record.version not in lost
+        ]
+
+    async def document(self, version: int) -> bytes | None:
+        """Return the file of a version."""
+        return await self._store.models.document(version)
+
+    async def active(self) -> int:
+        """Return the active version, 0 if it cannot be read."""
+        active, known = await self._store.models.active(), await self.all()
+        return active if any(record.version == active for record in known) else 0
+
+
+class MendedMeta:
+    """Settings, and minutes up to now."""
+
+    def __init__(self, store: StoreView, mended: Mended) -> None:
+        self._store = store
+        self._mended = mended
+
+    async def get(self, key: str) -> str | None:
+        """Return a setting."""
+        return (await self.all()).get(key)
+
+    async def all(self) -> dict[str, str]:
+        """Return all settings, in the order of their names."""
+        settings = await self._store.meta.all()
+        for name in settings.keys() & DATES:
+            settings[name] = repr(self._mended.time(float(settings[name])))
+        return settings
+
+    async def minutes(self, since: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, in order."""
+        minutes: Sequence[Minute] = await self._store.meta.minutes(since)
+        return [minute for minute in minutes if not self._mended.late(minute.start)]
