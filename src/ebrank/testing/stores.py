@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -867,3 +868,18 @@ def _random_call(
         shows = not served.counted and kind != "bookmark"
         entries.append(event(name, served, item, kind, shows=shows, time=time))
     return lambda store: store.log.write(entries)
+
+
+@_check
+async def sound(stores: Stores) -> None:
+    """A store that nobody damaged has no faults, and was last changed in the past, if ever."""
+    began = time.time()
+    async with stores.named("sound") as store:
+        assert store.touched is None or store.touched <= began + 1.0, f"{store.touched} is ahead"
+        await fill(store)
+        _equal("faults()", await store.faults(), [])
+        await store.log.roll_up(30.5)
+        _equal("faults()", await store.faults(), [])
+    if stores.keeps:
+        async with stores.named("sound") as store:
+            _equal("faults()", await store.faults(), [])

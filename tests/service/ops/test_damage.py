@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from ebrank.service.ops.repair import repair, survey
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.settings import Settings
-from ebrank.service.store import Store, StoreError, StoreView, open
+from ebrank.service.store import Store, StoreView, open
 from ebrank.service.store.records import Minute, ModelRecord, Operation
+from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, event, new_items, ranking
+from tests.in_process import in_process
 from tests.service.scenes import linear_state
 
 QUERIES = 40
@@ -53,7 +56,9 @@ async def fill(store: Store) -> None:
     for version in (1, 2):
         record = ModelRecord(version, 50.0, 10, 0.1, 0.2, activated=True)
         await store.models.add(record, model_file.to_bytes(ranker))
-    await store.meta.set({"features": '{"count": 30}'}, [Minute(60.0, {"clicks": 1.0})])
+    await store.meta.set(
+        {"features": '{"count": 30, "names": null}'}, [Minute(60.0, {"clicks": 1.0})]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -153,32 +158,25 @@ def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_path: 
 
 
 def test_a_damaged_query_fails_alone(sound: Path, tmp_path: Path) -> None:
-    """One page of features is overwritten: its queries fail with the remedy, others are read."""
+    """Its requests fail with 503 and the remedy; those of other queries are served."""
     folder = tmp_path / "store"
     shutil.copytree(sound, folder)
-    content = (folder / "log.db").read_bytes()
-    needle = b"query 7"
-    assert needle in content
-
-    async def scene() -> None:
-        async with open(str(folder)) as store:
-            results = {}
-            for number in range(QUERIES):
-                try:
-                    state = await store.items.load(f"query {number}")
-                    results[number] = "" if state is not None else "gone"
-                except StoreError as problem:
-                    results[number] = str(problem)
-            failed = {number: text for number, text in results.items() if text}
-            assert 0 < len(failed) < QUERIES / 2
-            for text in failed.values():
-                assert "the database is damaged" in text
-                assert "`ebrank check STORE`" in text
-
-    import sqlite3
-
     with sqlite3.connect(folder / "log.db") as database:
         database.execute("UPDATE features SET numbers = x'00' WHERE query = 7 AND place = 3")
         database.execute("UPDATE evidence SET slot = 99999999 WHERE query = 9 AND place = 0")
+        database.execute("UPDATE items SET id = x'00' WHERE query = 11 AND place = 0")
     database.close()
-    asyncio.run(scene())
+    store = SqliteStore(folder)
+    with in_process(store=store) as local:
+        statuses = {}
+        for number in range(QUERIES):
+            response = local.request("POST", "/v1/rank", json={"query": f"query {number}"})
+            statuses[number + 1] = response.status_code
+            if response.status_code != 200:
+                told = response.json()["error"]
+                assert told["code"] == "unavailable"
+                assert "the database is damaged" in told["message"]
+                assert "`ebrank check STORE`" in told["message"]
+        assert {number for number, status in statuses.items() if status == 503} == {7, 9, 11}
+        assert sorted(set(statuses.values())) == [200, 503]
+    asyncio.run(store.close())

@@ -26,8 +26,7 @@ class SqliteModels:
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
         with self._database.read() as connection:
-            rows = connection.execute(_ALL).fetchall()
-        return [_record(*row) for row in rows]
+            return [_record(*row) for row in connection.execute(_ALL)]
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""

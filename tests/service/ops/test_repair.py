@@ -1,0 +1,192 @@
+"""A store whose clock was years ahead once, or whose counters are wrong, is set right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ebrank.cli import root
+from ebrank.service.api import RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.ops.clock import DAY
+from ebrank.service.ops.repair import repair, survey
+from ebrank.service.ops.replay import replay
+from ebrank.service.settings import Settings
+from ebrank.service.store import StoreError, open
+from ebrank.service.store.records import Minute
+from ebrank.testing.histories import contents, fill
+from tests.service.scenes import Clock, click, items
+
+YEARS = 4 * 365 * DAY
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(root, arguments, prog_name="ebrank")
+
+
+async def used(folder: Path, clock: Clock, name: str) -> None:
+    """Serve a list and a click by a clock."""
+    async with open(str(folder)) as store:
+        engine = await Engine.open(store, Settings(), clock=clock, timer=clock)
+        await engine.put_items("q", items(3))
+        await engine.put_items(name, items(2))
+        answer = await engine.rank(RankRequest("q", user="ada"))
+        await engine.feedback([click(name, answer.ranking_id, answer.items[0].id)])
+        await engine.close()
+
+
+async def poisoned(folder: Path) -> float:
+    """Make a store, and start it once with a clock that is years ahead; return the real time."""
+    now = time.time()
+    await used(folder, Clock(now - 60.0), "before")
+    await used(folder, Clock(now + YEARS), "ahead")
+    async with open(str(folder)) as store:
+        await store.meta.set({}, [Minute(now + YEARS, {"clicks": 1.0})])
+    return now
+
+
+def test_a_poisoned_store_rolls_up_again_after_its_repair(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+
+    async def scene() -> None:
+        now = await poisoned(folder)
+        async with open(str(folder), "read") as store:
+            assert await store.log.last_time() > now + YEARS - DAY
+            before = await contents(store)
+        report = await survey(str(folder))
+        assert (report.late_entries, report.entries, report.kept) == (2, 4, None)
+        async with open(str(folder), "read") as store:
+            assert await contents(store) == before
+        report = await repair(str(folder))
+        assert report.kept is not None
+        async with open(str(folder)) as store:
+            assert abs(await store.log.last_time() - now) < 60.0
+            assert (await replay(store)).equal
+            times = [state["query"] for state in (await contents(store))["current"]]
+            assert times == ["q", "before", "ahead"]
+            assert await store.meta.minutes(now + DAY) == []
+            assert await store.meta.get("salt") == before["settings"]["salt"]
+            later = time.time() + 1.0
+            assert (await store.log.roll_up(later)).events == 2, "retention runs again"
+        async with open(report.kept, "read") as kept:
+            assert await contents(kept) == before
+        assert not (await survey(str(folder))).needed
+        await used(folder, Clock(time.time()), "after")
+
+    asyncio.run(scene())
+
+
+def test_the_command_line_says_first_what_it_would_change(tmp_path: Path) -> None:
+    folder = str(tmp_path / "store")
+    asyncio.run(poisoned(tmp_path / "store"))
+    looked = run("repair", folder)
+    assert looked.exit_code == 1
+    assert looked.stdout.startswith("2 of 4 entries of the log are dated after ")
+    assert "Nothing was changed" in looked.stdout
+    checked = run("check", folder, "--json")
+    assert checked.exit_code == 1
+    [fault] = json.loads(checked.stdout)["faults"]
+    assert fault["kind"] == "time"
+    done = json.loads(run("repair", folder, "--apply", "--json").stdout)
+    assert (done["needed"], done["late_entries"]) == (True, 2)
+    assert Path(done["kept"]).is_file()
+    assert Path(done["kept"]).stat().st_mode & 0o077 == 0
+    assert run("repair", folder).stdout == "nothing to repair\n"
+    assert run("check", folder).stdout == "nothing is wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "words"),
+    [
+        ("UPDATE evidence SET count = count + 1", "counter", "the log gives"),
+        ("UPDATE evidence SET slot = 99 WHERE slot = 0", "row", "in slot 99"),
+        ("DELETE FROM queries WHERE number = 2", "orphan", "rows of query 2, which is not there"),
+        ("UPDATE queries SET size = 9 WHERE number = 1", "row", "9 are expected"),
+        ("UPDATE features SET numbers = x'000000' WHERE place = 1", "row", "wrong size"),
+        ("UPDATE rankings SET items = '[1, 77]'", "orphan", "place 77"),
+        ("UPDATE rankings SET items = 'no list'", "row", "holds no list"),
+        ("UPDATE rankings SET relevance = x'00'", "row", "parts of other lengths"),
+        ("UPDATE events SET time = 'noon'", "row", "values of time are not of the type REAL"),
+        ("UPDATE events SET received = received - 50 WHERE seq = 8", "time", "goes back"),
+        ("UPDATE state SET active_model = 7", "model", "model 7 is not there"),
+        ("UPDATE state SET rolled_up = 3", "log", "rolled up already"),
+        ("INSERT INTO meta VALUES ('features', '{')", "setting", "features is not JSON"),
+        (
+            "INSERT INTO models (version, created, rows, activated, reason, features, document) "
+            "VALUES (1, 2.0, 3, 0, '', '[]', x'7b')",
+            "model",
+            "model 1: not an ebrank model, or a damaged one",
+        ),
+        (
+            "INSERT INTO models (version, created, rows, activated, reason, features, document) "
+            "VALUES (1, 2.0, 3, 0, '', '', x'7b')",
+            "model",
+            "the database is damaged (JSONDecodeError",
+        ),
+        ("DROP TABLE minutes", "setting", "no such table: minutes"),
+    ],
+)
+def test_check_finds_damage_of_every_kind(
+    tmp_path: Path, statement: str, kind: str, words: str
+) -> None:
+    async def made() -> None:
+        async with open(str(tmp_path / "store")) as store:
+            await fill(store)
+
+    asyncio.run(made())
+    with sqlite3.connect(tmp_path / "store/log.db") as database:
+        assert database.execute(statement).rowcount != 0
+    database.close()
+    done = run("check", str(tmp_path / "store"))
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit), done.exception
+    found = [line for line in done.stdout.splitlines() if line.startswith(f"{kind}: ")]
+    assert any(words in line for line in found), done.stdout
+    assert isinstance(run("repair", str(tmp_path / "store")).exception, SystemExit | None)
+
+
+def test_wrong_counters_are_counted_again(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+
+    async def scene() -> None:
+        async with open(str(folder)) as store:
+            await fill(store)
+            right = await contents(store)
+        with sqlite3.connect(folder / "log.db") as database:
+            database.execute("UPDATE evidence SET count = count + 1 WHERE slot = 1")
+        database.close()
+        report = await repair(str(folder))
+        assert report.wrong_counters > 0
+        async with open(str(folder), "read") as store:
+            assert await contents(store) == right
+
+    asyncio.run(scene())
+
+
+def test_a_store_in_use_and_a_backup_are_not_repaired(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with open(str(tmp_path / "store")) as store:
+            await fill(store)
+            await store.backup(tmp_path / "copy.db")
+            with pytest.raises(StoreError, match="another server is using this store"):
+                await repair(str(tmp_path / "store"))
+        with pytest.raises(StoreError, match="a backup"):
+            await repair(str(tmp_path / "copy.db"))
+
+    asyncio.run(scene())
+
+
+def test_what_is_no_store_is_told(tmp_path: Path) -> None:
+    for verb in ("check", "repair"):
+        done = run(verb, str(tmp_path / "absent"))
+        assert done.exit_code == 2
+        assert "no store" in done.stderr
+    (tmp_path / "log.db").write_bytes(b"\xa5" * 9000)
+    done = run("check", str(tmp_path))
+    assert done.exit_code == 1
+    assert "not a database, or damaged" in done.stdout
