@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from ebrank import ParameterError
-from ebrank.evidence import CLICKS, Behavior, Behaviors
+from ebrank.evidence import CLICKS, Behavior, Behaviors, BehaviorStats, Examination
 
 SHOP = Behaviors.of({"purchase": 1.0, "click": 0.25, "cart": 0.5})
 
@@ -24,10 +24,64 @@ def test_equal_weights_are_sorted_by_name() -> None:
 
 def test_an_impression_keeps_its_most_valuable_outcome_in_any_order() -> None:
     for events in itertools.permutations([0, SHOP.outcome("purchase"), SHOP.outcome("click")]):
-        outcome = 0
-        for event in events:
-            outcome = SHOP.better(outcome, event)
-        assert outcome == SHOP.outcome("purchase")
+        assert SHOP.combined(events) == SHOP.outcome("purchase")
+    assert SHOP.combined([]) == 0
+
+
+def test_after_a_negative_behavior_an_impression_is_worth_nothing() -> None:
+    shop = Behaviors.parse(["click=0.2", "purchase"], ["return"])
+    for events in itertools.permutations(["click", "return", "purchase"]):
+        outcome = shop.combined(map(shop.outcome, events))
+        stats = BehaviorStats.zeros(1, behaviors=shop)
+        stats.record([0], [outcome])
+        assert (stats.shown.tolist(), stats.clicks.tolist()) == ([1], [0])
+        assert stats.sums(Examination()).clicks.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "name"),
+    [
+        ("click", None, "click"),
+        ("click", 5.0, "click"),
+        ("dwell", 9.9, None),
+        ("dwell", 10.0, "dwell>=10"),
+        ("dwell", 60.5, "dwell>=60"),
+        ("dwell", None, None),
+        ("return", None, "return"),
+        ("hover", None, None),
+        ("dwell>=10", 99.0, None),
+    ],
+)
+def test_events_are_the_best_behavior_whose_threshold_they_reach(
+    type: str, value: float | None, name: str | None
+) -> None:
+    shop = Behaviors.parse(["dwell >= 60 = 0.8", "dwell>=10=0.3", "click=0.2"], ["return"])
+    assert shop.names == ("click", "dwell>=10", "dwell>=60")
+    assert shop.of_event(type, value) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("click=much", "'click=much' has no weight: write click=0.5"),
+        ("dwell>=30=much", "'dwell>=30=much' has no weight: write dwell>=30=0.5"),
+        ("dwell>=long", "'dwell>=long' has no threshold"),
+        ("dwell>=", "has no threshold"),
+        ("dwell>=inf=0.5", "has no threshold"),
+        (">=3", "cannot name a behavior"),
+        ("impression>=3", "cannot name a behavior"),
+        ("click=2", "at most 1"),
+    ],
+)
+def test_what_is_no_declaration_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        Behavior.parse(text)
+
+
+@pytest.mark.parametrize("name", ["", "impression", "click", "dwell"])
+def test_a_negative_behavior_has_a_name_of_its_own(name: str) -> None:
+    with pytest.raises(ParameterError, match="cannot name a negative behavior"):
+        Behaviors.parse(["click", "dwell>=3=0.5"], [name])
 
 
 def test_clicks_alone_are_the_default() -> None:

@@ -106,8 +106,9 @@ def feedback(events: Iterable[Event]) -> Call[api.FeedbackResponse]:
     """Tell what users did."""
     body = api.FeedbackRequest([_event(at, one) for at, one in enumerate(events)])
     for one in body.events:
-        if isinstance(one.time, float) and not math.isfinite(one.time):
-            raise ParameterError(f"event {one.event_id!r}: its time is {one.time}")
+        for name, number in (("time", one.time), ("value", one.value)):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise ParameterError(f"event {one.event_id!r}: its {name} is {number}")
     return Call("POST", "/v1/feedback", api.FeedbackResponse, content=_json(body))
 
 
@@ -129,7 +130,7 @@ def _event(at: int, given: Event) -> api.EventIn:
     except msgspec.ValidationError as problem:
         raise ParameterError(
             f"event {at}: {problem}. An event is an `ebrank.client.EventIn`, or a mapping with "
-            "event_id, ranking_id, item, type and, if you like, time"
+            "event_id, ranking_id, item, type and, if you like, time and value"
         ) from None
 
 

@@ -3,16 +3,26 @@
 An impression has one outcome: nothing, or the most valuable behavior that followed. `click` alone
 is the paper's setting, and the default. A shop may declare more:
 
->>> behaviors = Behaviors.of({"click": 0.3, "purchase": 1.0})
->>> behaviors.names, behaviors.outcome("purchase")
-(('click', 'purchase'), 2)
->>> behaviors.better(behaviors.outcome("click"), behaviors.outcome("purchase"))
-2
+>>> behaviors = Behaviors.parse(["click=0.2", "dwell>=30=0.6", "purchase"], negative=["return"])
+>>> behaviors.names, behaviors.weights
+(('click', 'dwell>=30', 'purchase'), (0.2, 0.6, 1.0))
+
+Events have a type and, where a behavior begins at a threshold, a value:
+
+>>> [behaviors.of_event(*event) for event in [("purchase",), ("dwell", 42.0), ("dwell", 3.0)]]
+['purchase', 'dwell>=30', None]
+
+After a negative behavior the impression is worth nothing, whatever came before or comes after:
+
+>>> outcomes = [behaviors.outcome(name) for name in ("click", "return", "purchase")]
+>>> behaviors.combined(outcomes[:1]), behaviors.combined(outcomes)
+(1, -1)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ebrank.errors import ParameterError
@@ -20,14 +30,21 @@ from ebrank.parameters import check_number, require
 
 SHOWN = 0
 """The outcome that every impression has: it was shown. Behaviors count from 1."""
+NEGATIVE = -1
+"""The outcome of a negative behavior. It is not counted: the impression counts as passed over."""
+
+_AT_LEAST = ">="
 
 
 @dataclass(frozen=True)
 class Behavior:
     """Something users do with an item they were shown.
 
+    >>> Behavior("dwell>=30", 0.6).type, Behavior("dwell>=30", 0.6).at_least
+    ('dwell', 30.0)
+
     Attributes:
-        name: what events call it.
+        name: the type of its events, and the least value they must have, if any.
         weight: its worth, above 0 and up to 1, where 1 is what a fully relevant item earns.
     """
 
@@ -36,17 +53,52 @@ class Behavior:
 
     def __post_init__(self) -> None:
         """Refuse a behavior without a name or a weight outside (0, 1]."""
-        named = isinstance(self.name, str) and self.name not in ("", "impression")
+        named = isinstance(self.name, str) and self.type not in ("", "impression")
         require(named, f"{self.name!r} cannot name a behavior")
+        require(
+            math.isfinite(self.at_least or 0.0), f"{self.name!r} has no threshold: write dwell>=30"
+        )
         check_number(f"the weight of {self.name}", self.weight, above=0)
         require(self.weight <= 1, f"the weight of {self.name} must be at most 1, not {self.weight}")
+
+    @classmethod
+    def parse(cls, text: str) -> Behavior:
+        """Return the behavior that a text declares: `click`, `click=0.2` or `dwell>=30=0.6`."""
+        kind, threshold, rest = text.partition(_AT_LEAST)
+        last, _, weight = (rest if threshold else kind).partition("=")
+        name = f"{kind.strip()}{_AT_LEAST}{last.strip()}" if threshold else last.strip()
+        try:
+            worth = float(weight or 1.0)
+        except ValueError:
+            raise ParameterError(f"{text!r} has no weight: write {name}=0.5") from None
+        return cls(name, worth)
+
+    @property
+    def type(self) -> str:
+        """The type of its events."""
+        return self.name.partition(_AT_LEAST)[0]
+
+    @property
+    def at_least(self) -> float | None:
+        """The least value of its events; None if any will do, NaN if it is no number."""
+        _, threshold, least = self.name.partition(_AT_LEAST)
+        try:
+            return float(least) if threshold else None
+        except ValueError:
+            return math.nan
 
 
 @dataclass(frozen=True)
 class Behaviors:
-    """All declared behaviors, the least valuable first; outcome i + 1 is `all[i]`."""
+    """All declared behaviors, the least valuable first; outcome i + 1 is `all[i]`.
+
+    Attributes:
+        all: those that are worth something.
+        negative: types of events after which an impression is worth nothing.
+    """
 
     all: tuple[Behavior, ...]
+    negative: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse an empty or ambiguous declaration, and sort by weight."""
@@ -54,11 +106,20 @@ class Behaviors:
         require(len(set(self.names)) == len(self.all), "a behavior is declared twice")
         by_weight = tuple(sorted(self.all, key=lambda behavior: (behavior.weight, behavior.name)))
         object.__setattr__(self, "all", by_weight)
+        taken = {"", "impression", *(behavior.type for behavior in self.all)}
+        for name in self.negative:
+            require(name not in taken, f"{name!r} cannot name a negative behavior")
 
     @classmethod
-    def of(cls, weights: Mapping[str, float]) -> Behaviors:
+    def of(cls, weights: Mapping[str, float], negative: Iterable[str] = ()) -> Behaviors:
         """Return the behaviors with these weights by name."""
-        return cls(tuple(Behavior(name, weight) for name, weight in weights.items()))
+        declared = tuple(Behavior(name, weight) for name, weight in weights.items())
+        return cls(declared, tuple(negative))
+
+    @classmethod
+    def parse(cls, declared: Iterable[str], negative: Iterable[str] = ()) -> Behaviors:
+        """Return the behaviors that texts declare, as settings have them."""
+        return cls(tuple(Behavior.parse(text) for text in declared), tuple(negative))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,15 +136,27 @@ class Behaviors:
         """How many counters an item has for each slot: one for impressions, one per behavior."""
         return 1 + len(self.all)
 
+    def of_event(self, type: str, value: float | None = None) -> str | None:
+        """Return the name of what an event is, the most valuable if several; None if nothing."""
+        for behavior in reversed(self.all):
+            least = behavior.at_least
+            if behavior.type == type and (least is None or (value is not None and value >= least)):
+                return behavior.name
+        return type if type in self.negative else None
+
     def outcome(self, name: str) -> int:
         """Return the number of the outcome that a behavior is."""
+        if name in self.negative:
+            return NEGATIVE
         if name not in self.names:
-            raise ParameterError(f"no behavior is called {name!r}; known: {', '.join(self.names)}")
+            known = ", ".join([*self.names, *self.negative])
+            raise ParameterError(f"no behavior is called {name!r}; known: {known}")
         return 1 + self.names.index(name)
 
-    def better(self, outcome: int, other: int) -> int:
-        """Return the more valuable of two outcomes: an impression keeps its best."""
-        return max(outcome, other)
+    def combined(self, outcomes: Iterable[int]) -> int:
+        """Return the outcome of an impression after all these, in whatever order they came."""
+        found = set(outcomes)
+        return NEGATIVE if NEGATIVE in found else max(found, default=SHOWN)
 
 
 CLICKS = Behaviors((Behavior("click"),))

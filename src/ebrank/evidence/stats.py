@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.errors import ParameterError
-from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
+from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.examination import Examination
 from ebrank.evidence.slots import SLOTS, slot_name, slot_of
 from ebrank.evidence.valuation import Valuation
@@ -134,8 +134,8 @@ class BehaviorStats:
         """Add one session: the items shown, best rank first, and what each impression led to.
 
         An outcome is 0 for nothing and 1 for a click, or False and True; where more behaviors are
-        declared, it is the number that `behaviors.outcome` gives. A refused session changes
-        nothing.
+        declared, it is the number that `behaviors.combined` gives. A negative one counts as
+        nothing. A refused session changes nothing.
         """
         items, results = _session(ranking, outcomes, len(self), self.behaviors)
         places = np.array([slot_of(rank) for rank in range(1, len(items) + 1)], np.int64)
@@ -229,7 +229,8 @@ def _session(
         raise ParameterError("a session needs one outcome for each ranked item")
     if len(items) and not np.issubdtype(items.dtype, np.integer):
         raise ParameterError("a ranking holds item numbers")
-    if not np.all(np.isin(results, range(behaviors.outcomes))):
+    lowest = NEGATIVE if behaviors.negative else SHOWN
+    if not np.all(np.isin(results, range(lowest, behaviors.outcomes))):
         known = ", ".join(f"{i} ({name})" for i, name in enumerate(behaviors.names, start=1))
         raise ParameterError(f"an outcome is 0 (nothing) or {known}")
     if np.any(items < 0) or np.any(items >= n_items):

@@ -164,8 +164,15 @@ class EventsSettings:
     ] = "served"
     behaviors: Annotated[
         tuple[str, ...],
-        _about("types of events that count, each with its worth up to 1, as in `click=0.3`"),
+        _about(
+            "types of events that count, each with its worth up to 1, as in `click=0.3`, or from a "
+            "value on, as in `dwell>=30=0.6`"
+        ),
     ] = ("click",)
+    negative: Annotated[
+        tuple[str, ...],
+        _about("types of events after which an impression is worth nothing, such as `hide`"),
+    ] = ()
     other: Annotated[
         tuple[str, ...], _about("types of events that are logged and count nothing")
     ] = ()
@@ -179,14 +186,7 @@ class EventsSettings:
         >>> EventsSettings(behaviors=("click=0.3", "purchase")).declared().weights
         (0.3, 1.0)
         """
-        weights = {}
-        for text in self.behaviors:
-            name, _, weight = text.partition("=")
-            try:
-                weights[name.strip()] = float(weight or 1.0)
-            except ValueError:
-                raise ParameterError(f"{text!r} has no weight: write {name}=0.5, say") from None
-        return Behaviors.of(weights)
+        return Behaviors.parse(self.behaviors, self.negative)
 
 
 @dataclass(frozen=True)

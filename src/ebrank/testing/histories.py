@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ebrank.evidence.behaviors import NEGATIVE
 from ebrank.service.store.base import Store, StoreView
 from ebrank.service.store.records import EventEntry, NewItem, Operation, QueryState, RankingEntry
 from ebrank.service.store.rows import count_rows
 
-BEHAVIORS = {"click": 1, "purchase": 2}
+BEHAVIORS = {"click": 1, "purchase": 2, "hide": NEGATIVE, "return": NEGATIVE}
 """Outcomes by name; anything else counts nothing."""
 
 
@@ -113,6 +114,7 @@ async def fill(store: Store) -> list[Operation]:
     await store.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
     first = ranking("r1", "abcd", explored=(True, False, False, True), user="u", cost=0.25)
     late = ranking("r2", "cab", time=30.0, counted=False, would_rank=("a", "b", "c"))
+    dwell = replace(event("e5", first, "a", "dwell>=30", time=70.0), outcome=1, value=42.5)
     late = replace(late, offset=10, continues="r1", seen=(3, 1, 0), bot=True)
     umlaut = RankingEntry("r3", "other query ☂", 50.0, 0, ("ä",), relevance=(0.1,))
     log: list[Operation] = [
@@ -123,7 +125,7 @@ async def fill(store: Store) -> list[Operation]:
         event("e3", late, "b", shows=True, time=41.0),
         umlaut,
         event("e4", umlaut, "ä", time=60.0),
-        event("e5", first, "a", time=70.0),
+        dwell,
     ]
     commit = await store.log.write(log)
     assert {one.status for one in commit.written} == {"accepted"}

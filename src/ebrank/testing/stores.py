@@ -35,6 +35,7 @@ from ebrank.service.store.records import (
     RolledUp,
 )
 from ebrank.testing.histories import (
+    BEHAVIORS,
     bits,
     catalog,
     contents,
@@ -438,6 +439,38 @@ async def event_counts(stores: Stores) -> None:
             "c": {(0, 3): 1, (1, 3): 1},
         }
         _equal("the counts", await _counts(store), expected)
+
+
+@_check
+async def negative_behavior(stores: Stores) -> None:
+    """After a negative behavior an impression has no outcome, whatever comes before or after."""
+    one, two, three = ranking("r1", "ab"), ranking("r2", "ab"), ranking("r3", "ab", counted=False)
+    entries: list[Operation] = [
+        event("e1", one, "a", "click"),
+        event("e2", one, "a", "purchase"),
+        event("e3", one, "a", "hide"),
+        event("e4", one, "a", "return"),
+        event("e5", two, "a", "hide"),
+        event("e6", two, "a", "click"),
+        event("e7", one, "b", "click"),
+        event("e8", two, "b", "bookmark"),
+        event("e9", two, "b", "return"),
+        event("f1", three, "b", "hide", shows=True),
+        event("f2", three, "b", "click", shows=True),
+    ]
+    counted = [(1, 0), (2, 1), (-1, 2), (0, 0), (-1, 0), (0, 0), (1, 0), (0, 0), (-1, 0)]
+    counted += [(-1, 0), (0, 0)]
+    for batches in ([entries], [[entry] for entry in entries]):
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.log.write([one, two, three])
+            written = [one for batch in batches for one in (await store.log.write(batch)).written]
+            found = [(one.outcome, one.replaces) for one in written]
+            _equal("outcomes, and what they replace", found, counted)
+            expected = {"a": {(0, 1): 2}, "b": {(0, 2): 3, (1, 2): 1}}
+            _equal("the counts", await _counts(store), expected)
+            await store.log.roll_up(1000.0)
+            _equal("the snapshot", counts(await store.items.snapshot("q")), expected)
 
 
 @_check
@@ -864,7 +897,7 @@ def _random_call(
     entries: list[Operation] = []
     for served in chance.sample(lists, min(len(lists), 3)):
         name, item = f"e{chance.randrange(40)}", chance.choice(served.items)
-        kind = chance.choice(["click", "click", "impression", "purchase", "bookmark"])
+        kind = chance.choice([*BEHAVIORS, "click", "impression", "bookmark"])
         shows = not served.counted and kind != "bookmark"
         entries.append(event(name, served, item, kind, shows=shows, time=time))
     return lambda store: store.log.write(entries)

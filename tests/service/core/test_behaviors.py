@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from ebrank.service.api import RankRequest
+from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
+from ebrank.service.ops.replay import replay
+from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.sqlite import SqliteStore
 from ebrank.settings import SettingsError
 from tests.service.scenes import click, ids, items, play, settings, statuses
+from tests.service.store.blocking import run
 
 SHOP = {"behaviors": ["click=0.3", "purchase"], "other": ["bookmark"]}
 EXPOSURE = {"policy": "ebrank:estimator=exposure"}
@@ -40,6 +46,95 @@ def test_an_impression_is_worth_its_best_behavior(together: bool) -> None:
         assert (totals.events, totals.clicks) == (6, 3)
 
     play(scene, settings(events=SHOP, ranking=EXPOSURE))
+
+
+WATCHED = {
+    "behaviors": ["click=0.2", "dwell>=10=0.3", "dwell>=60=0.8", "purchase"],
+    "negative": ["hide", "return"],
+}
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "store")
+
+
+@pytest.mark.parametrize("impressions", ["served", "confirmed"])
+def test_an_impression_is_worth_between_nothing_and_one(store: Store, impressions: str) -> None:
+    """Each of ten items has a history of its own; the last event of each counts as said."""
+    histories: dict[str, list[tuple[str, float | None]]] = {
+        "0.2": [("click", None)],
+        "0.3": [("dwell", 12.0), ("dwell", 30.0)],  # the second one is no more than the first
+        "0.8": [("click", None), ("dwell", 5.0), ("dwell", 12.0), ("dwell", 70.0), ("click", 1.0)],
+        "0.0": [("dwell", 9.99)],
+        "1.0": [("purchase", None), ("dwell", 70.0), ("click", None)],
+        "-0.0": [("click", None), ("purchase", None), ("return", None)],
+        "0": [("hide", None), ("click", None), ("dwell", 99.0)],
+        "00": [("dwell", 12.0), ("hide", None), ("return", None), ("purchase", None)],
+    }
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn(name, [1.0]) for name in histories])
+        answer = await engine.rank(RankRequest("q"))
+        events = [
+            EventIn(f"{name} {at}", answer.ranking_id, name, kind, value=value)
+            for at in range(5)
+            for name, history in histories.items()
+            for kind, value in history[at : at + 1]
+        ]
+        fed = await engine.feedback(events)
+        # The same behavior again is a duplicate: another dwell of 10 to 60, and a second click.
+        assert sorted(statuses(fed)) == ["accepted"] * (len(events) - 2) + ["duplicate"] * 2
+        for item in (await engine.query("q")).items:
+            worth = float(item.id)
+            seen = impressions == "served" or item.id != "0.0"
+            assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
+            expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
+            assert item.relevance == pytest.approx(expected)
+
+    chosen = settings(events=WATCHED | {"impressions": impressions}, ranking=EXPOSURE)
+    play(scene, chosen, store=store)
+    assert run(replay(store)).equal
+    run(store.log.roll_up(1e12))
+    assert run(replay(store)).equal
+
+
+def test_events_with_a_threshold_need_a_value() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(1))
+        ranking = (await engine.rank(RankRequest("q"))).ranking_id
+        bad = {
+            "malformed: dwell needs a value": EventIn("1", ranking, "i0", "dwell"),
+            "malformed: value is not a finite": EventIn(
+                "2", ranking, "i0", "dwell", value=float("inf")
+            ),
+            "unknown_type": EventIn("3", ranking, "i0", "dwell>=10", value=20.0),
+        }
+        for reason, result in zip(
+            bad, (await engine.feedback([*bad.values()])).results, strict=True
+        ):
+            assert (result.reason or "").startswith(reason)
+
+    play(scene, settings(events=WATCHED))
+
+
+def test_negative_behaviors_may_be_declared_later() -> None:
+    store = MemoryStore()
+
+    async def clicked(engine: Engine) -> None:
+        await engine.put_items("q", items(1))
+        answer = await engine.rank(RankRequest("q"))
+        await engine.feedback([click("1", answer.ranking_id, "i0")])
+        rankings.append(answer.ranking_id)
+
+    async def returned(engine: Engine) -> None:
+        await engine.feedback([click("2", rankings[0], "i0", "return")])
+        [item] = (await engine.query("q")).items
+        assert (item.shown, item.clicks) == (1, 0)
+
+    rankings: list[str] = []
+    play(clicked, store=store)
+    play(returned, settings(events={"negative": ["return"]}), store=store)
 
 
 def test_a_type_that_is_not_declared_is_rejected() -> None:

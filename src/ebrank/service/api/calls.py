@@ -192,13 +192,17 @@ class RankResponse(Struct, frozen=True, omit_defaults=True):
 
 
 class EventIn(Struct, forbid_unknown_fields=True, frozen=True):
-    """What a user did with an item of a list; `time` in seconds since 1970 or as RFC 3339."""
+    """What a user did with an item of a list; `time` in seconds since 1970 or as RFC 3339.
+
+    `value` is what a behavior with a threshold is measured by, such as seconds for `dwell>=30`.
+    """
 
     event_id: str
     ranking_id: str
     item: str
     type: str
     time: float | Annotated[datetime, Meta(tz=True)] | None = None
+    value: float | None = None
 
 
 class Malformed(Struct, frozen=True):

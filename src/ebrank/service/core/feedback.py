@@ -162,8 +162,15 @@ class FeedbackRules:
     """Holds events against the lists they cite."""
 
     def __init__(self, settings: Settings, behaviors: Behaviors) -> None:
-        self._outcomes = {name: behaviors.outcome(name) for name in behaviors.names}
-        self._types = {IMPRESSION, *self._outcomes, *settings.events.other}
+        self._behaviors = behaviors
+        self._outcomes = {
+            name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
+        }
+        self._measured = {one.type for one in behaviors.all if one.at_least is not None}
+        plain = {one.type for one in behaviors.all if one.at_least is None}
+        self._needs_value = self._measured - plain
+        self._types = {IMPRESSION, *plain, *self._measured, *behaviors.negative}
+        self._types |= set(settings.events.other)
         self._future = settings.events.future_seconds
         self._retention = settings.store.retention_seconds
 
@@ -195,10 +202,14 @@ class FeedbackRules:
         self, event: api.EventIn, cited: Cited, time: float, now: float, *, bot: bool
     ) -> Counted:
         """Return the event with the rank that was logged with its list."""
-        (rank, row), outcome = cited.places[event.item], self._outcomes.get(event.type, 0)
+        rank, row = cited.places[event.item]
+        kind = event.type
+        if kind in self._measured:
+            kind = self._behaviors.of_event(kind, event.value) or kind
+        outcome = self._outcomes.get(kind, 0)
         if bot:
             outcome = 0
-        shows = not (bot or cited.served.counted) and (outcome > 0 or event.type == IMPRESSION)
+        shows = not (bot or cited.served.counted) and (outcome != 0 or kind == IMPRESSION)
         # What it does not show need not be known to be unseen.
         unseen = shows and math.isnan(cited.live.state.first_shown[row])
         logged = EventEntry(
@@ -206,13 +217,14 @@ class FeedbackRules:
             ranking_id=cited.served.continues or event.ranking_id,
             query=cited.served.query,
             item=event.item,
-            type=event.type,
+            type=kind,
             rank=rank,
             outcome=outcome,
             shows=shows,
             time=time,
             received=now,
             bot=bot,
+            value=event.value,
             hint=Hint((row,), (unseen,)),
         )
         return Counted(logged, cited.live, row)
@@ -226,6 +238,10 @@ class FeedbackRules:
             return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
         if event.type not in self._types:
             return f"unknown_type: the type is one of {', '.join(sorted(self._types))}"
+        if event.value is None and event.type in self._needs_value:
+            return f"malformed: {event.type} needs a value"
+        if event.value is not None and not math.isfinite(event.value):
+            return "malformed: value is not a finite number"
         return None
 
     def _mistimed(self, time: float, now: float) -> str | None:

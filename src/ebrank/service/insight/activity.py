@@ -105,7 +105,7 @@ class Activity:
         new = live.state.entered[row] > entry.received - self._new_seconds
         self._totals["events"] += 1
         sums["events"] += 1.0
-        if written.outcome and not written.replaces:
+        if written.outcome > 0 and not written.replaces:
             self._totals["clicks"] += 1
             sums["clicks"] += 1.0
             sums["clicks_new" if new else "clicks_old"] += 1.0

@@ -241,7 +241,10 @@ class StoredLog(LogView, Protocol):
 
         An event is a duplicate if its id was seen before, or if an event of its type was counted
         for the same item of the same ranking. It `shows` its item only if no event before it did,
-        in these operations or earlier. Each query named is advanced by one version.
+        in these operations or earlier. It has an outcome only if that is better than those before
+        it for the same item of the same ranking, whose best it `replaces`, and none of them was
+        negative; a negative one, of -1, replaces the best of them. Each query named is advanced by
+        one version.
         """
         ...
 

@@ -44,7 +44,7 @@ def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
     added = []
     if entry.shows:
         added.append((key, SHOWN, slot, 1))
-    if entry.outcome:
+    if entry.outcome > SHOWN:
         added.append((key, entry.outcome, slot, 1))
     if entry.replaces:
         added.append((key, entry.replaces, slot, -1))

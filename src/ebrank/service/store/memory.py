@@ -26,6 +26,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ebrank.evidence.behaviors import NEGATIVE
 from ebrank.service.store.base import Mode, Progress, StoreError
 from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
@@ -320,8 +321,9 @@ class MemoryLog:
             if entry.type in before:
                 return Written("duplicate", ALREADY_COUNTED)
             shown_before = any(one.shows for one in before.values())
-            best = max((one.outcome for one in before.values()), default=0)
-            better = entry.outcome > best
+            earlier = [one.outcome for one in before.values()]
+            best = max(earlier, default=0)
+            better = NEGATIVE not in earlier and (entry.outcome > best or entry.outcome < 0)
             written = Written(
                 "accepted",
                 shows=entry.shows and not shown_before,

@@ -122,8 +122,10 @@ class EventEntry:
         event_id: the same event sent twice has the same.
         ranking_id: the list it counts for: the one it cites, or the one which that continues.
         rank: from 1, at which its impression counts.
+        type: what kind of event it is; with the threshold it reached, if its behavior has one.
         outcome: the behavior that it makes the outcome of its item's impression, counted from 1; 0
-            if it is none. An impression keeps its best: a store logs 0 if a better one came first.
+            if it is none; -1 if it is negative, which leaves the impression without an outcome. An
+            impression keeps its best: a store logs 0 if a better or a negative one came first.
         replaces: the outcome that it takes the place of, 0 if there was none; the store's to say.
         shows: whether this event is the item's impression too, which one event of an item of a list
             is at most: a store takes it back if an earlier one was. It confirms an impression, or
@@ -131,6 +133,7 @@ class EventEntry:
         time: when it happened, by the client's clock.
         received: when it arrived; never earlier than the entry before.
         bot: whether a bot did it: then it neither shows anything nor has an outcome.
+        value: as the client gave it, if it did.
         hint: what the caller knows of its item; no part of the log.
     """
 
@@ -146,6 +149,7 @@ class EventEntry:
     received: float
     replaces: int = 0
     bot: bool = False
+    value: float | None = None
     hint: Hint | None = field(default=None, compare=False, repr=False)
 
 

@@ -37,7 +37,7 @@ _COLUMNS = {
     "offset:int64 continues:string? seen:ints bot:bool",
     "events": "position:int64 event_id:string ranking_id:string query:string item:string "
     "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64 "
-    "bot:bool",
+    "bot:bool value:double?",
     "minutes": "start:double name:string value:double",
     "models": "version:int64 created:double rows:int64 validation_loss:double? "
     "previous_loss:double? activated:bool reason:string features:strings "

@@ -43,7 +43,7 @@ _RANKINGS = (
 )
 _EVENTS = (
     "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
-    "received, replaces, bot FROM events JOIN queries ON query = number"
+    "received, replaces, bot, value FROM events JOIN queries ON query = number"
 )
 _RANKING_TYPES = (int, int, str, str, float, int, str, int, bytes, bytes, float)
 _EVENT_TYPES = (int, int, str, str, str, int, str, int, int, int, float, float, int)
@@ -53,13 +53,14 @@ _ADD = (
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
 )
 _RANKING = f"INSERT INTO rankings VALUES ({', '.join('?' * 16)})"
-# An event counts if it is better than those before it, and shows its item if none of them did.
+# An event counts if it is better than those before it, of which none was negative (-1), or if it is
+# the first that is; it shows its item if none of them did.
 # Scalar subqueries: a SELECT from the table it inserts into would be copied first.
 _BEFORE = "FROM events WHERE ranking_id = ?3 AND place = ?5"
 _EVENT = f"""INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
-    iif(EXISTS (SELECT 1 {_BEFORE} AND outcome >= ?8), 0, ?8),
-    (SELECT iif(max(outcome) < ?8, max(outcome), 0) {_BEFORE}),
-    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11, ?12)
+    iif(EXISTS (SELECT 1 {_BEFORE} AND (outcome < 0 OR outcome >= ?8 AND ?8 > 0)), 0, ?8),
+    (SELECT iif(min(outcome) >= 0 AND (max(outcome) < ?8 OR ?8 < 0), max(outcome), 0) {_BEFORE}),
+    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11, ?12, ?13)
     ON CONFLICT DO NOTHING"""
 _SHOWN = "UPDATE items SET first_shown = ? WHERE query = ? AND place = ? AND first_shown IS NULL"
 _LAST_TIME = (
@@ -322,6 +323,7 @@ def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
         entry.time,
         entry.received,
         entry.bot,
+        entry.value,
     )
 
 
@@ -357,7 +359,7 @@ def _ranking(row: Row, names: Names) -> RankingEntry:
 def _event(row: Row, names: Names) -> EventEntry:
     _typed(row, _EVENT_TYPES)
     _, _, event_id, ranking_id, query, place, kind, rank, outcome, shows, *rest = row
-    time, received, replaces, bot = rest
+    time, received, replaces, bot, value = rest
     return EventEntry(
         event_id,
         ranking_id,
@@ -371,6 +373,7 @@ def _event(row: Row, names: Names) -> EventEntry:
         received,
         replaces,
         bool(bot),
+        value,
     )
 
 

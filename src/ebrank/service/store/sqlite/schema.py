@@ -50,7 +50,7 @@ TABLES = (
         query INTEGER NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
         outcome INTEGER NOT NULL, replaces INTEGER NOT NULL, shows INTEGER NOT NULL,
         time REAL NOT NULL, received REAL NOT NULL, bot INTEGER NOT NULL,
-        UNIQUE (ranking_id, place, type))""",
+        value REAL, UNIQUE (ranking_id, place, type))""",
     """CREATE TABLE minutes (
         start REAL NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
         PRIMARY KEY (start, name)) WITHOUT ROWID""",
