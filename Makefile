@@ -9,19 +9,23 @@ PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test browser lint format benchmark clean
+.PHONY: help install lock demo check test coverage browser lint format benchmark release clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 install: $(INSTALLED) ## create .venv and install ebrank with its development tools
 
-$(INSTALLED): pyproject.toml
+$(INSTALLED): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "ebrank needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+	  --constraint requirements-dev.lock
 	@touch $@
+
+lock: ## write the versions in .venv to requirements-dev.lock
+	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
 
 demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, and a report
 	@$(BIN)/ebrank reproduce --scale 0.2 --trials 2 --out reproduction/demo \
@@ -40,6 +44,9 @@ check: $(INSTALLED) lint ## in a minute: lint, types and the quick tests
 test: $(INSTALLED) browser lint ## everything CI checks: lint, format, types, imports, tests, doctests
 	$(PYTEST)
 
+coverage: $(INSTALLED) browser ## which branches the tests reach; fails below nine in ten
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html --cov-fail-under=90
+
 browser: ## Chromium and its driver, which the tests of pages need
 	@sh tools/install-browser
 
@@ -56,5 +63,8 @@ format: $(INSTALLED) ## let ruff rewrite what it can
 benchmark: $(INSTALLED) ## the figures of benchmarks/README.md, as ratios
 	$(BIN)/python -m benchmarks
 
+release: $(INSTALLED) ## build wheel and sdist, and try them in empty environments
+	$(BIN)/python tools/release.py
+
 clean: ## remove the environment and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist htmlcov .coverage*
