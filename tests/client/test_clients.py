@@ -209,3 +209,57 @@ def test_a_missing_extra_says_how_to_install_it(absent: str) -> None:
         f"ebrank.errors.MissingExtraError: {absent} is needed to call a server and not installed; "
         "run: pip install 'ebrank[service]'"
     )
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def test_a_fallback_takes_the_place_of_a_list_that_does_not_come(server: Server) -> None:
+    mine = ["z", "y", "x"]
+    with ebrank.Client(server.address, token=SECRET) as client:
+        client.put_items("fallback", {"a": [1.0, 2.0]})
+        served = client.rank("fallback", fallback=mine)
+        assert ([item.id for item in served.items], served.degraded) == (["a"], False)
+        served = client.rank("nobody asked this", fallback=mine)
+        assert ([item.id for item in served.items], served.degraded) == (mine, True)
+        assert [item.rank for item in served.items] == [1, 2, 3]
+        told = client.click(served, "z")
+        assert (told.rejected, told.results[0].reason) == (1, "uncounted: the list was not logged")
+        assert client.impression(served, mine).rejected == 3
+        refused = client.feedback([event(served, "z", "click")])  # the server says the same
+        assert (refused.results[0].reason or "").startswith("uncounted: ")
+        with pytest.raises(ServiceError) as told_so:  # the caller's mistake, not the server's
+            client.rank("fallback", k=0, fallback=mine)
+        assert told_so.value.status == 422
+    with ebrank.Client(server.address) as stranger, pytest.raises(ServiceError) as told_so:
+        stranger.rank("fallback", fallback=mine)
+    assert told_so.value.status == 401
+
+
+def test_a_fallback_comes_at_once_when_nobody_answers() -> None:
+    mine = ["z", "y", "x"]
+    address = f"http://127.0.0.1:{closed_port()}"
+    began = time.monotonic()
+    with ebrank.Client(address, retries=Retries(attempts=9, first=5.0)) as client:
+        second = client.rank("tea", k=2, offset=1, fallback=mine)
+    assert [(item.id, item.rank) for item in second.items] == [("y", 2), ("x", 3)]
+
+    async def session() -> None:
+        async with ebrank.AsyncClient(address, retries=Retries(attempts=9, first=5.0)) as client:
+            served = await client.rank("tea", fallback=mine)
+            assert [item.id for item in served.items] == mine
+            assert (await client.click(served, "z")).rejected == 1
+            assert (await client.impression(served, mine)).rejected == 3
+
+    asyncio.run(session())
+    assert time.monotonic() - began < 4.0
+
+
+def test_a_fallback_comes_when_the_server_is_too_slow() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        ebrank.Client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.2) as client,
+    ):
+        assert client.rank("tea", fallback=["a"]).degraded

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from ebrank.client import calls
 from ebrank.client.connection import Connection
+from ebrank.client.errors import ServiceError
+from ebrank.client.retries import ONCE, Retries
 
 if TYPE_CHECKING:
     from ebrank.service import api
@@ -83,8 +85,11 @@ class AsyncClient(Connection):
         session: str | None = None,
         explore: bool | None = None,
         explain: bool | None = None,
+        fallback: Iterable[str] | None = None,
     ) -> api.RankResponse:
         """Return a list of a query's candidates.
+
+        With a `fallback` the server is asked once, without retries.
 
         Args:
             query: its name.
@@ -95,10 +100,17 @@ class AsyncClient(Connection):
             session: whose request it is, where the server tells bots by their sessions.
             explore: False ranks by relevance alone.
             explain: True tells how each score came about.
+            fallback: ids in your own order, which are returned, `degraded`, if the server cannot
+                be reached, does not know the query, or cannot serve it now.
         """
         wanted = {"k": k, "offset": offset, "items": items, "user": user, "session": session}
         wanted |= {"explore": explore, "explain": explain}
-        return await self._send(calls.rank(query, **wanted))
+        if fallback is None:
+            return await self._send(calls.rank(query, **wanted))
+        try:
+            return await self._send(calls.rank(query, **wanted), ONCE)
+        except ServiceError as problem:
+            return calls.own_list(problem, fallback, offset, k)
 
     async def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
         """Tell what users did; the answer says what became of each event."""
@@ -108,11 +120,13 @@ class AsyncClient(Connection):
         self, served: calls.Served, item: str, *, event_id: str | None = None
     ) -> api.FeedbackResponse:
         """Tell that a user clicked an item of a list, given as the list or as its `ranking_id`."""
-        return await self.feedback([calls.event(served, item, "click", event_id)])
+        events = [calls.event(served, item, "click", event_id)]
+        return calls.rejection(served, 1) or await self.feedback(events)
 
     async def impression(self, served: calls.Served, items: Iterable[str]) -> api.FeedbackResponse:
         """Tell that a user saw some items of a list."""
-        return await self.feedback([calls.event(served, item, "impression") for item in items])
+        events = [calls.event(served, item, "impression") for item in items]
+        return calls.rejection(served, len(events)) or await self.feedback(events)
 
     async def query(self, query: str) -> api.QueryResponse:
         """Return the state of a query's items."""
@@ -134,7 +148,7 @@ class AsyncClient(Connection):
         """Return what the dashboard shows."""
         return await self._send(calls.insights())
 
-    async def _send(self, call: calls.Call[Answer]) -> Answer:
+    async def _send(self, call: calls.Call[Answer], retries: Retries | None = None) -> Answer:
         attempt = 0
         while True:
             attempt += 1
@@ -144,7 +158,7 @@ class AsyncClient(Connection):
                 )
             except self._errors as problem:
                 outcome = problem
-            pause = self._retries.pause(call.again, attempt, outcome)
+            pause = (retries or self._retries).pause(call.again, attempt, outcome)
             if pause is None:
                 return call.result(outcome, self._url)
             await asyncio.sleep(pause)

@@ -102,6 +102,31 @@ def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (
     return Call("POST", "/v1/rank", api.RankResponse, "broken", _json(body))
 
 
+FALLS_BACK = (404, 408, 429, 500, 502, 503, 504)
+"""Statuses for which a caller's own order is served; others say that the request is wrong."""
+
+
+def own_list(
+    problem: ServiceError, fallback: Iterable[str] | None, offset: int | None, k: int | None
+) -> api.RankResponse:
+    """Return the caller's own order in place of a list that did not come, or raise the problem."""
+    if fallback is None or (problem.status is not None and problem.status not in FALLS_BACK):
+        raise problem
+    order, above = list(fallback), offset or 0
+    order = order[above:] if k is None else order[above : above + k]
+    items = [api.RankedItem(name, above + at, 0.0) for at, name in enumerate(order, start=1)]
+    return api.RankResponse(api.UNCOUNTED, 0, items, degraded=True)
+
+
+def rejection(served: Served, count: int) -> api.FeedbackResponse | None:
+    """Return what a server says of events about a list that was not logged; None if it was."""
+    if served != api.UNCOUNTED and (isinstance(served, str) or not served.degraded):
+        return None
+    reason = f"{api.UNCOUNTED}: the list was not logged"
+    results = [api.EventResult(at, "rejected", reason) for at in range(count)]
+    return api.FeedbackResponse(0, 0, count, results)
+
+
 def feedback(events: Iterable[Event]) -> Call[api.FeedbackResponse]:
     """Tell what users did."""
     body = api.FeedbackRequest([_event(at, one) for at, one in enumerate(events)])

@@ -62,6 +62,10 @@ class Retries:
         return max(asked, pause * _jitter.uniform(0.5, 1.0))
 
 
+ONCE = Retries(attempts=1)
+"""For who has something else to do."""
+
+
 def _allowed(again: Again, outcome: httpx.Response | Exception) -> bool:
     import httpx
 

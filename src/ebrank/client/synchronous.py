@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from ebrank.client import calls
 from ebrank.client.connection import Connection
+from ebrank.client.errors import ServiceError
+from ebrank.client.retries import ONCE, Retries
 
 if TYPE_CHECKING:
     from ebrank.service import api
@@ -81,8 +83,11 @@ class Client(Connection):
         session: str | None = None,
         explore: bool | None = None,
         explain: bool | None = None,
+        fallback: Iterable[str] | None = None,
     ) -> api.RankResponse:
         """Return a list of a query's candidates.
+
+        With a `fallback` the server is asked once, without retries.
 
         Args:
             query: its name.
@@ -93,10 +98,17 @@ class Client(Connection):
             session: whose request it is, where the server tells bots by their sessions.
             explore: False ranks by relevance alone.
             explain: True tells how each score came about.
+            fallback: ids in your own order, which are returned, `degraded`, if the server cannot
+                be reached, does not know the query, or cannot serve it now.
         """
         wanted = {"k": k, "offset": offset, "items": items, "user": user, "session": session}
         wanted |= {"explore": explore, "explain": explain}
-        return self._send(calls.rank(query, **wanted))
+        if fallback is None:
+            return self._send(calls.rank(query, **wanted))
+        try:
+            return self._send(calls.rank(query, **wanted), ONCE)
+        except ServiceError as problem:
+            return calls.own_list(problem, fallback, offset, k)
 
     def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
         """Tell what users did; the answer says what became of each event."""
@@ -106,11 +118,13 @@ class Client(Connection):
         self, served: calls.Served, item: str, *, event_id: str | None = None
     ) -> api.FeedbackResponse:
         """Tell that a user clicked an item of a list, given as the list or as its `ranking_id`."""
-        return self.feedback([calls.event(served, item, "click", event_id)])
+        events = [calls.event(served, item, "click", event_id)]
+        return calls.rejection(served, 1) or self.feedback(events)
 
     def impression(self, served: calls.Served, items: Iterable[str]) -> api.FeedbackResponse:
         """Tell that a user saw some items of a list."""
-        return self.feedback([calls.event(served, item, "impression") for item in items])
+        events = [calls.event(served, item, "impression") for item in items]
+        return calls.rejection(served, len(events)) or self.feedback(events)
 
     def query(self, query: str) -> api.QueryResponse:
         """Return the state of a query's items."""
@@ -132,7 +146,7 @@ class Client(Connection):
         """Return what the dashboard shows."""
         return self._send(calls.insights())
 
-    def _send(self, call: calls.Call[Answer]) -> Answer:
+    def _send(self, call: calls.Call[Answer], retries: Retries | None = None) -> Answer:
         attempt = 0
         while True:
             attempt += 1
@@ -142,7 +156,7 @@ class Client(Connection):
                 )
             except self._errors as problem:
                 outcome = problem
-            pause = self._retries.pause(call.again, attempt, outcome)
+            pause = (retries or self._retries).pause(call.again, attempt, outcome)
             if pause is None:
                 return call.result(outcome, self._url)
             time.sleep(pause)

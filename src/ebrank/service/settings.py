@@ -84,6 +84,10 @@ class RankingSettings:
         _about("`shadow` serves the caller's order and reports what EBRank would have done"),
     ] = "live"
     k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=MOST_RANKS)] = 10
+    degraded: Annotated[
+        bool,
+        _about("whether lists are made from memory while the store fails, marked and not counted"),
+    ] = True
     policy: Annotated[
         str, _about("how items are scored: `auto`, `ebrank:epsilon=20,estimator=exposure`, ...")
     ] = "auto"

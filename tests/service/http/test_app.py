@@ -229,7 +229,8 @@ def test_a_store_that_cannot_write_is_503_and_changes_nothing(
 ) -> None:
     monkeypatch.setattr(readiness, "TRY_SECONDS", 0.0)
     store = FaultyStore()
-    with in_process(store=store) as local:
+    strict = Settings(ranking=RankingSettings(degraded=False))
+    with in_process(strict, store) as local:
         local.json("PUT", "/v1/queries/tea/items", ITEMS)
         served = local.json("POST", "/v1/rank", {"query": "tea"})
         store.full = True
@@ -245,6 +246,27 @@ def test_a_store_that_cannot_write_is_503_and_changes_nothing(
         assert local.json("GET", "/readyz") == {"status": "ready"}
         state = local.json("GET", "/v1/queries/tea")
         assert all(item["shown"] == 1 for item in state["items"])
+
+
+def test_lists_without_the_store_are_marked_and_counted_apart() -> None:
+    store = FaultyStore()
+    with in_process(store=store) as local:
+        local.json("PUT", "/v1/queries/tea/items", ITEMS)
+        assert "degraded" not in local.json("POST", "/v1/rank", {"query": "tea"})
+        store.full = True
+        served = local.json("POST", "/v1/rank", {"query": "tea", "k": 2})
+        assert (served["degraded"], served["ranking_id"], len(served["items"])) == (
+            True,
+            "uncounted",
+            2,
+        )
+        assert local.error("GET", "/readyz")[0] == 503  # though lists are served
+        page = local.request("GET", "/metrics").text
+        assert "ebrank_degraded_total 1.0\n" in page
+        assert "ebrank_rankings_total 1.0\n" in page
+        store.full = False
+        told = local.json("POST", "/v1/feedback", {"events": [click(served, "a")]})
+        assert told["results"][0]["reason"].startswith("uncounted: ")
 
 
 def test_shadow_mode_serves_the_callers_order() -> None:

@@ -17,6 +17,7 @@ def test_every_metric_keeps_its_name_and_type() -> None:
         "ebrank_http_requests": "counter",
         "ebrank_http_request_seconds": "histogram",
         "ebrank_rankings": "counter",
+        "ebrank_degraded": "counter",
         "ebrank_slots": "counter",
         "ebrank_events": "counter",
         "ebrank_shadow_different": "counter",

@@ -6,10 +6,11 @@ import logging
 
 import pytest
 
+from ebrank.service import api
 from ebrank.service.http import readiness
 from ebrank.service.http.problems import Unavailable
 from ebrank.service.http.readiness import Readiness
-from ebrank.service.settings import Settings, StoreSettings
+from ebrank.service.settings import RankingSettings, Settings, StoreSettings
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import NewItem
 from tests.in_process import Local, in_process
@@ -18,7 +19,7 @@ from tests.service.scenes import Clock
 from tests.service.store.blocking import run
 
 ITEMS = {"items": [{"id": name, "features": [1.0]} for name in "abc"]}
-DURABLE = Settings(store=StoreSettings(durability="disk"))
+DURABLE = Settings(store=StoreSettings(durability="disk"), ranking=RankingSettings(degraded=False))
 
 
 def ready(local: Local) -> bool:
@@ -110,7 +111,7 @@ def test_the_log_says_how_many_failures_it_left_out(caplog: pytest.LogCaptureFix
         for _ in range(1000):
             checked.failed(StoreError("the disk is full"))
             clock.now += 0.025
-        checked.worked()
+        checked.served(api.PutItemsResponse("tea", 1, 0, 1))
     lines = [one.getMessage() for one in caplog.records]
     assert len(lines) == 4
     assert lines[0] == "the store failed: the disk is full"

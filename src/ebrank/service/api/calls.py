@@ -27,6 +27,8 @@ MOST_ITEMS = 10_000  # in one request
 MOST_EVENTS = 1_000  # in one transaction, during which nobody else is served
 MOST_RANKS = 1_000
 MOST_FEATURES = 10_000
+UNCOUNTED = "uncounted"
+"""The name of every list that was not logged, and the reason why its events are rejected."""
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Query: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]
@@ -179,13 +181,16 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
 class RankResponse(Struct, frozen=True, omit_defaults=True):
     """The list, the name that feedback cites, and the version of the prior that made it.
 
-    `would_rank` is there in shadow mode: the order EBRank would have served.
+    `would_rank` is there in shadow mode: the order EBRank would have served. `degraded` is there,
+    and true, if the list was made from memory while the store failed: it was not logged, and events
+    that cite its `ranking_id` are rejected as `uncounted`.
     """
 
     ranking_id: str
     model: int
     items: list[RankedItem]
     would_rank: list[str] | UnsetType = UNSET
+    degraded: bool = False
 
 
 # --- feedback --------------------------------------------------------------------------------

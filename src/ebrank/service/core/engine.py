@@ -26,7 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from ebrank.service import api
 from ebrank.service.core import chooser, fixed_settings, lists
@@ -74,6 +74,7 @@ class Engine:
     Attributes:
         flusher: puts writes on disk; metrics watch it.
         bots: tells bots by their rate; metrics watch it.
+        on_failure: is given what was wrong with the store when a list was made without it.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class Engine:
             store, rules, self._queries, self._recent, self._activity, self.bots, clock, timer
         )
         self.flusher = Flusher(store)
+        self.on_failure: Callable[[StoreError], None] = lambda problem: None
         self._training = Training(
             settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
         )
@@ -211,7 +213,17 @@ class Engine:
         return answer
 
     async def rank(self, request: api.RankRequest) -> api.RankResponse:
-        """Return a list; it is logged when this returns."""
+        """Return a list; it is logged when this returns, or `degraded`."""
+        try:
+            return await self._logged_list(request)
+        except StoreError as problem:
+            answer = self._list_from_memory(request)
+            if answer is None:
+                raise
+            self.on_failure(problem)
+            return answer
+
+    async def _logged_list(self, request: api.RankRequest) -> api.RankResponse:
         began, now = time.perf_counter(), self._now()
         name = self._named(request.query)
         live, model = await self._live(name, request, now), await self._versions.current()
@@ -224,6 +236,31 @@ class Engine:
             await self.flusher.flushed()
         self._activity.latency(now, time.perf_counter() - began)
         return answer
+
+    def _list_from_memory(self, request: api.RankRequest) -> api.RankResponse | None:
+        """Return a list that is neither logged nor counted; None if memory does not suffice.
+
+        Items of the request that memory does not know are left out.
+        """
+        live = self._queries.in_memory(self._named(request.query))
+        if live is None or not self._settings.ranking.degraded:
+            return None
+        if request.items is not None:
+            named = chooser.ids_of(request.items)
+            rows = live.rows_of(named)
+            known = [name for name, row in zip(named, rows, strict=True) if live.lists_row(row)]
+            if not known or (len(known) < len(named) and self._settings.ranking.mode == "shadow"):
+                return None
+            request = structs.replace(request, items=known)
+        model, now = self._versions.model, self._timer()
+        expected = self._expected_lists(live, model, self._now())
+        user = None if request.user is None else chooser.hashed(request.user, self._salt)
+        choice = self._chooser.choose(request, live, model, user, now, expected)
+        names = live.ids.at(choice.served.rows.tolist())
+        items = lists.ranked_items(names, choice.served, explain=request.explain)
+        would = choice.would
+        shadow = UNSET if would is None else live.ids.at(would.rows.tolist())
+        return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)
 
     def _expected_lists(self, live: LiveQuery, model: Model, now: float) -> float | None:
         """Return how many lists a query is expected to get; None where the policy does not plan."""

@@ -1,7 +1,7 @@
 """Which events count: each is held against the list that was logged, never against what is claimed.
 
 A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
-`unknown_type`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
+`unknown_type`, `uncounted`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
 """
 
 from __future__ import annotations
@@ -192,6 +192,8 @@ class FeedbackRules:
         made = ranking_ids.time_of(event.ranking_id) if cited is None else cited.served.time
         if made is not None and made < now - self._retention:
             return f"expired: rankings are kept for {self._retention:g} seconds"
+        if event.ranking_id == api.UNCOUNTED:
+            return f"{api.UNCOUNTED}: the list was made while the store failed, and not logged"
         if cited is None:
             return "unknown_ranking: no list of this name was served"
         if event.item not in cited.places:

@@ -241,6 +241,10 @@ class LiveQuery:
         rows = {item: row for row, item in enumerate(self.ids)}  # too large to keep
         return [rows.get(item) for item in ids]
 
+    def lists_row(self, row: int | None) -> bool:
+        """Return whether an item may be listed: it is known, and was not withdrawn."""
+        return row is not None and bool(self.state.active[row])
+
     def put(self, items: Iterable[NewItem], time: float) -> int:
         """Add candidates or change them, as the store did; return how many are new."""
         state = self.state
@@ -349,7 +353,7 @@ class Queries:
             await catalog.follow()
         if catalog.schema is not self._schema:
             self._start_over()
-        live = self._in_memory(query)
+        live = self.in_memory(query)
         if live is not None:
             if live.catalog != catalog.version:
                 await self._share(live)
@@ -415,7 +419,7 @@ class Queries:
                 f"query {state.query!r} is damaged: {problem}. Run `ebrank replay` for details"
             ) from problem
 
-    def _in_memory(self, query: str) -> LiveQuery | None:
+    def in_memory(self, query: str) -> LiveQuery | None:
         """Return a query that is in memory, unpacked; others stay as they are."""
         live = self._live.get(query)
         if live is None:
@@ -438,7 +442,7 @@ class Queries:
         not in memory, or was dropped because another server wrote in between: it is read with the
         step in it when it is needed.
         """
-        live = self._in_memory(query)
+        live = self.in_memory(query)
         if live is not None and not live.follows(version):
             self._forget(query)
             return None
@@ -446,7 +450,7 @@ class Queries:
 
     def forget(self, query: str) -> None:
         """Drop a query that is out of date; it is read again when it is needed."""
-        if self._in_memory(query) is not None:
+        if self.in_memory(query) is not None:
             self._forget(query)
 
     def empty(self, query: str, keys: Sequence[str], now: float) -> LiveQuery:

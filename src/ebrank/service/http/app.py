@@ -132,8 +132,8 @@ class App:
             # Ours, not the caller's: the log gets the details, the caller gets none.
             traceback.print_exc(file=sys.stderr)
             return _error(Bug("the server made a mistake; see its log"))
-        if self.readiness.troubled and route.waits:
-            self.readiness.worked()
+        if self.readiness.troubled:
+            self.readiness.served(answer)
         self.metrics.served(answer)
         return page(answer)
 

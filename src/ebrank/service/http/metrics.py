@@ -66,6 +66,11 @@ class Metrics:
             registry=own,
         )
         self._rankings = Counter("ebrank_rankings_total", "Lists served.", registry=own)
+        self._degraded = Counter(
+            "ebrank_degraded_total",
+            "Lists made from memory while the store failed, and not counted.",
+            registry=own,
+        )
         self._slots = Counter("ebrank_slots_total", "Items in lists served.", registry=own)
         self._events = Counter("ebrank_events_total", "Events received.", ("status",), registry=own)
         self._shadow = Counter(
@@ -128,7 +133,9 @@ class Metrics:
 
     def served(self, answer: object) -> None:
         """Count what an answer says."""
-        if isinstance(answer, api.RankResponse):
+        if isinstance(answer, api.RankResponse) and answer.degraded:
+            self._degraded.inc()
+        elif isinstance(answer, api.RankResponse):
             self._rankings.inc()
             self._slots.inc(len(answer.items))
             if isinstance(answer.would_rank, list):

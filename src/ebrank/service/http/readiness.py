@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ebrank.service import api
 from ebrank.service.http.problems import Unavailable
 from ebrank.service.store.base import StoreError
 
@@ -53,6 +54,7 @@ class Readiness:
         self._unsaid = self._failures = 0
         self.started = False
         self.troubled = False
+        engine.on_failure = self.failed
 
     async def check(self) -> None:
         """Raise a problem if a request could not be served."""
@@ -94,8 +96,16 @@ class Readiness:
         log.error("the store failed: %s%s", problem, more)
         self._said, self._unsaid = now, 0
 
-    def worked(self) -> None:
-        """Note that a request was served from the store after others failed, and say so."""
+    def served(self, answer: object) -> None:
+        """Note an answer after others failed; if it took the store, the store works again."""
+        if isinstance(answer, api.RankResponse):
+            took_it = not answer.degraded
+        elif isinstance(answer, api.FeedbackResponse):
+            took_it = answer.accepted > 0
+        else:
+            took_it = isinstance(answer, api.PutItemsResponse)
+        if not took_it:
+            return
         seconds, self.troubled = self._timer() - self._first, False
         log.warning("the store works again, after %d failures in %.0f s", self._failures, seconds)
         self._said, self._unsaid = -math.inf, 0

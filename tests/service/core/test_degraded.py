@@ -1,0 +1,89 @@
+"""Degraded mode: while the store fails, lists are made from memory, marked, and not counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from ebrank.service import api
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.settings import RankingSettings, Settings
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import NewItem
+from tests.service.faulty import FaultyStore
+from tests.service.scenes import click, ids, items, play
+from tests.service.store.blocking import run
+
+
+def test_lists_go_on_and_are_not_counted() -> None:
+    store = FaultyStore()
+    said: list[str] = []
+
+    async def scene(engine: Engine) -> None:
+        engine.on_failure = lambda problem: said.append(str(problem))
+        await engine.put_items("tea", items(5))
+        good = await engine.rank(RankRequest("tea", k=3, user="ann"))
+        before = await engine.query("tea")
+        store.full = True
+        list_ = await engine.rank(RankRequest("tea", k=3, user="ann"))
+        assert (list_.degraded, list_.ranking_id) == (True, api.UNCOUNTED)
+        assert ids(list_) == ids(good)  # within the window, as ever
+        some = await engine.rank(RankRequest("tea", items=["i1", ItemIn("new", [1.0, 1.0])]))
+        assert ids(some) == ["i1"]  # what cannot be stored cannot be listed
+        assert await engine.query("tea") == before
+        assert len(said) == 2
+        store.full = False
+        told = await engine.feedback([click("e1", list_.ranking_id, "i1")])
+        assert (told.results[0].status, told.rejected) == ("rejected", 1)
+        assert (told.results[0].reason or "").startswith("uncounted: ")
+        again = await engine.rank(RankRequest("tea", k=3))
+        assert not again.degraded
+        counted = sum(item.shown for item in (await engine.query("tea")).items)
+        assert counted == 6  # two lists of three
+
+    play(scene, store=store)
+
+
+def test_what_is_not_in_memory_is_not_made_up() -> None:
+    store = FaultyStore()
+    run(store.items.put("tea", [NewItem("a", (1.0,))], 1.0))
+
+    async def scene(engine: Engine) -> None:
+        store.damaged = store.full = True
+        with pytest.raises(StoreError):
+            await engine.rank(RankRequest("tea"))
+        store.damaged = store.full = False
+        await engine.rank(RankRequest("tea"))
+        store.full = True
+        assert (await engine.rank(RankRequest("tea"))).degraded
+        with pytest.raises(StoreError):
+            await engine.rank(RankRequest("tea", items=[ItemIn("new", [1.0])]))
+        store.full = False
+
+    play(scene, store=store)
+
+
+def test_it_can_be_switched_off_and_shadow_orders_stay_whole() -> None:
+    store = FaultyStore()
+
+    async def off(engine: Engine) -> None:
+        await engine.put_items("tea", items(3))
+        store.full = True
+        with pytest.raises(StoreError):
+            await engine.rank(RankRequest("tea"))
+        store.full = False
+
+    play(off, Settings(ranking=RankingSettings(degraded=False)), store=store)
+
+    async def shadow(engine: Engine) -> None:
+        await engine.put_items("tea", items(3))
+        await engine.rank(RankRequest("tea", items=["i2", "i1"]))
+        store.full = True
+        answer = await engine.rank(RankRequest("tea", items=["i2", "i1"]))
+        assert (ids(answer), answer.degraded) == (["i2", "i1"], True)
+        assert isinstance(answer.would_rank, list)
+        with pytest.raises(StoreError):
+            await engine.rank(RankRequest("tea", items=["i2", ItemIn("new", [1.0, 1.0])]))
+        store.full = False
+
+    play(shadow, Settings(ranking=RankingSettings(mode="shadow")), store=store)
