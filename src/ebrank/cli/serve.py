@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -60,7 +62,8 @@ def command(
     variables such as EBRANK_SERVE_RANKING_K, then from these options. On a loopback address no
     token is needed unless the file names some; elsewhere there must be tokens.
 
-    Ctrl-C or SIGTERM finishes what is under way and leaves.
+    Ctrl-C or SIGTERM finishes what is under way and leaves. Tokens that change in the file take
+    effect within seconds, or at once on SIGHUP.
     """
     if scopes is not None and new_token is None:
         raise click.UsageError("--scopes belongs to --new-token NAME.")
@@ -77,7 +80,7 @@ def command(
     elif demo:
         serve_demo(settings)
     else:
-        serve(settings)
+        serve(settings, config, lambda: read_settings(config, host, port, store))
 
 
 def read_settings(
@@ -99,11 +102,16 @@ def read_settings(
     return settings
 
 
-def serve(settings: Settings) -> None:
-    """Serve until a signal comes."""
+def serve(settings: Settings, config: str | None, read: Callable[[], Settings]) -> None:
+    """Serve until a signal comes; follow the tokens of the file, if there is one."""
     from ebrank.service.ops import server
+    from ebrank.service.ops.reloading import Reloading
 
-    server.run(settings, announce=lambda address: print_address(address, settings.store.url))
+    server.run(
+        settings,
+        announce=lambda address: print_address(address, settings.store.url),
+        reloading=None if config is None else lambda: Reloading(Path(config), read),
+    )
 
 
 def serve_demo(settings: Settings) -> None:

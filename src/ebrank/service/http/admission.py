@@ -68,8 +68,13 @@ class Admission:
     """Decides on requests by the settings."""
 
     def __init__(self, settings: Settings) -> None:
-        self._guard = Guard(settings.tokens) if settings.tokens else None
+        self._guard: Guard | None = None
+        self.use(settings.tokens)
         self._limiter = Limiter(settings.limits.requests_per_second, settings.limits.burst)
+
+    def use(self, tokens: Sequence[Token]) -> None:
+        """Let in who has one of these from now on; everybody if there are none."""
+        self._guard = Guard(tokens) if tokens else None
 
     def caller(self, scope: Scope) -> Caller:
         """Return who sends a request, whether or not it is let in."""

@@ -66,7 +66,7 @@ class App:
         self.readiness = Readiness(engine)
         self.metrics = Metrics(log, engine)
         self._engine = engine
-        self._admission = Admission(settings)
+        self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
         documented = [
             *API,
@@ -109,11 +109,11 @@ class App:
 
     async def _answer(self, scope: Scope, receive: Receive, seen: _Seen) -> Page:
         try:
-            caller = self._admission.caller(scope)
+            caller = self.admission.caller(scope)
             seen.caller = caller.name
             route, parts = self.router.find(scope["method"], _raw_path(scope))
             seen.route = route.path
-            self._admission.admit(caller, scope, route)
+            self.admission.admit(caller, scope, route)
             names, body = route.names(parts), b""
             if route.reads is not None:
                 body = await self._bodies.read(scope, receive, seen)

@@ -3,7 +3,7 @@
 The server listens before the engine has started, so that `/healthz` answers at once and `/readyz`
 says when the rest does. On SIGTERM or Ctrl-C it takes nothing new, finishes what it is doing,
 flushes and leaves; callers that never send the rest of a request, or never take its answer, are not
-waited for. A second signal ends it at once.
+waited for. A second signal ends it at once. On SIGHUP it reads its tokens again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ebrank.service.http.app import App
 from ebrank.service.http.connections import BACKLOG, Connections
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.ops import clock
+from ebrank.service.ops.reloading import Reloading
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 
@@ -87,6 +88,7 @@ def run(
     *,
     announce: Callable[[str], None],
     companion: Companion | None = None,
+    reloading: Callable[[], Reloading] | None = None,
 ) -> None:
     """Serve until a signal says otherwise; the store is opened once the server can listen.
 
@@ -94,10 +96,11 @@ def run(
         settings: of the service.
         announce: called with the address once the service is ready.
         companion: runs beside the server while it serves.
+        reloading: makes what takes over changes of the tokens.
     """
     check(settings)
     with listening(settings.server.host, settings.server.port) as opened:
-        asyncio.run(_serve(settings, opened, announce, companion))
+        asyncio.run(_serve(settings, opened, announce, companion, reloading))
 
 
 async def _serve(
@@ -105,6 +108,7 @@ async def _serve(
     opened: socket.socket,
     announce: Callable[[str], None],
     companion: Companion | None,
+    reloading: Callable[[], Reloading] | None,
 ) -> None:
     stopped = _signals()
     async with open(settings.store.url) as store:
@@ -116,7 +120,7 @@ async def _serve(
         connections = Connections(app, settings.limits)
         port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
-        beside = None
+        beside: list[asyncio.Future[None]] = []
         try:
             await connections.listen(opened)
             await engine.start()
@@ -124,12 +128,17 @@ async def _serve(
             app.readiness.started = True
             announce(address)
             if companion is not None:
-                beside = asyncio.ensure_future(companion(address))
+                beside.append(asyncio.ensure_future(companion(address)))
+            if reloading is not None:
+                follower = reloading()
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, follower.ask)
+                beside.append(asyncio.create_task(follower.follow(app.admission, settings)))
             await stopped.wait()
         finally:
-            if beside is not None:
-                beside.cancel()
-                await asyncio.wait([beside])
+            for one in beside:
+                one.cancel()
+            if beside:
+                await asyncio.wait(beside)
             await app.drained(GRACE_SECONDS)
             await connections.close(LEAVE_SECONDS)
             await engine.close()

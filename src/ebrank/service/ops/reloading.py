@@ -1,0 +1,92 @@
+"""Tokens that change while the server serves: the file is read again when it changes, or on SIGHUP.
+
+Only tokens are taken over. A file that cannot be used changes nothing, and the log says why; other
+settings that differ take effect at the next start, and the log names them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from ebrank.errors import EBRankError
+from ebrank.service.http.admission import Admission
+from ebrank.service.ops import configuration
+from ebrank.service.settings import Settings
+
+LOOK_SECONDS = 1.0
+
+log = logging.getLogger("ebrank.service")
+
+
+class Reloading:
+    """Follows the file that settings were read from.
+
+    Args:
+        file: whose changes are noticed.
+        read: returns the settings as they are now, or raises an `EBRankError`.
+    """
+
+    def __init__(self, file: Path, read: Callable[[], Settings]) -> None:
+        self._file = file
+        self._read = read
+        self._asked = asyncio.Event()
+
+    def ask(self) -> None:
+        """Read the file again, changed or not."""
+        self._asked.set()
+
+    async def follow(self, admission: Admission, settings: Settings) -> None:
+        """Give the tokens of the file to a server that began with some settings, until cancelled.
+
+        Whatever was changed before this is called counts as a change.
+        """
+        seen, said = None, settings
+        while True:
+            now = _state(self._file)
+            if now != seen or self._asked.is_set():
+                seen = now
+                self._asked.clear()
+                said = self._use(admission, said)
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._asked.wait()
+            except TimeoutError:
+                continue
+
+    def _use(self, admission: Admission, known: Settings) -> Settings:
+        """Take over the tokens, say what changed, and return the settings that were read."""
+        try:
+            read = self._read()
+        except EBRankError as problem:
+            log.error("the tokens stay as they are: %s", problem, extra={"event": "reload"})
+            return known
+        if read.tokens != known.tokens:
+            admission.use(read.tokens)
+            names = ", ".join(token.name for token in read.tokens) or "none"
+            log.warning("the tokens have changed: %s", names, extra={"event": "reload"})
+        before, after = configuration.effective(known), configuration.effective(read)
+        changed = [
+            f"{section}.{key}"
+            for section, table in after.items()
+            for key, value in table.items()
+            if section != "tokens" and before[section][key] != value
+        ]
+        if changed:
+            log.warning(
+                "changes of %s take effect at the next start",
+                ", ".join(changed),
+                extra={"event": "reload"},
+            )
+        return read
+
+
+def _state(file: Path) -> tuple[int, ...] | None:
+    """Return what changes when a file does, None if there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

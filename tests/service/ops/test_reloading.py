@@ -1,0 +1,153 @@
+"""Tokens that change in the file of a server that serves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ebrank
+from ebrank.client import Retries, ServiceError
+from ebrank.service.http.admission import Admission, new_token
+from ebrank.service.ops import configuration, reloading
+from ebrank.service.ops.reloading import Reloading
+from ebrank.service.ops.server import check
+from ebrank.service.settings import Settings, Token
+from tests.serving import serving
+
+OLD, NEW = (new_token(name, ["rank"]) for name in ("old", "new"))
+
+
+def table(token: Token) -> str:
+    return f'[tokens.{token.name}]\nsha256 = "{token.sha256}"\nscopes = ["rank"]\n'
+
+
+def known(admission: Admission, secret: str) -> bool:
+    headers = [(b"authorization", f"Bearer {secret}".encode())]
+    return admission.caller({"headers": headers, "client": None}).token is not None
+
+
+def follow(file: Path, *edits: Callable[[], object]) -> tuple[Admission, list[bool]]:
+    """Return whether both tokens were known after each edit of a file that is followed."""
+
+    def read() -> Settings:
+        settings = configuration.read(file)
+        check(settings)
+        return settings
+
+    async def whole() -> tuple[Admission, list[bool]]:
+        begun = read()
+        admission, follower = Admission(begun), Reloading(file, read)
+        task = asyncio.create_task(follower.follow(admission, begun))
+        found = []
+        await asyncio.sleep(0.02)
+        for edit in edits:
+            edit()
+            follower.ask()
+            await asyncio.sleep(0.02)
+            found += [known(admission, OLD[0]), known(admission, NEW[0])]
+        task.cancel()
+        return admission, found
+
+    return asyncio.run(whole())
+
+
+def test_tokens_come_and_go(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text(table(OLD[1]), encoding="utf-8")
+    both, new = table(OLD[1]) + table(NEW[1]), table(NEW[1])
+    found = follow(
+        file,
+        lambda: file.write_text(both, encoding="utf-8"),
+        lambda: file.write_text(new, encoding="utf-8"),
+    )[1]
+    assert found == [True, True, False, True]
+    assert [one.getMessage() for one in caplog.records] == [
+        "the tokens have changed: old, new",
+        "the tokens have changed: new",
+    ]
+
+
+def test_a_file_that_cannot_be_used_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "serve.toml"
+    outside = '[server]\nhost = "0.0.0.0"\n'
+    file.write_text(outside + table(OLD[1]), encoding="utf-8")
+    found = follow(
+        file,
+        lambda: file.write_text("[tokens", encoding="utf-8"),
+        lambda: file.write_text(outside, encoding="utf-8"),  # it would be open to everybody
+        lambda: file.unlink(),
+        lambda: file.write_text('[tokens.x]\nsha256 = "private"\n', encoding="utf-8"),
+    )[1]
+    assert found == [True, False] * 4
+    told = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+    assert all(line.startswith("the tokens stay as they are: ") for line in told)
+    assert len(told) == 4
+    assert "private" not in caplog.text
+
+
+def test_other_settings_wait_for_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text(table(OLD[1]), encoding="utf-8")
+    changed = "[ranking]\nk = 3\nwindow = 5.0\n" + table(OLD[1])
+    follow(file, lambda: file.write_text(changed, encoding="utf-8"), lambda: None)
+    assert [one.getMessage() for one in caplog.records] == [
+        "changes of ranking.k, ranking.window take effect at the next start"
+    ]
+
+
+def test_a_change_is_noticed_without_a_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reloading, "LOOK_SECONDS", 0.02)
+    file = tmp_path / "serve.toml"
+    file.write_text(table(OLD[1]), encoding="utf-8")
+
+    async def whole() -> None:
+        begun = configuration.read(file)
+        admission = Admission(begun)
+        follower = Reloading(file, lambda: configuration.read(file))
+        task = asyncio.create_task(follower.follow(admission, begun))
+        file.write_text(table(NEW[1]), encoding="utf-8")
+        async with asyncio.timeout(10.0):
+            while not known(admission, NEW[0]):
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(whole())
+
+
+@pytest.mark.slow
+def test_a_server_takes_over_tokens_and_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with serving(folder, config=table(OLD[1])) as server:
+        with (
+            ebrank.Client(server.address, token=OLD[0]) as old,
+            ebrank.Client(server.address, token=NEW[0], retries=Retries(attempts=1)) as new,
+        ):
+            assert old.models().active == 0
+            with pytest.raises(ServiceError, match="known token"):
+                new.models()
+            folder.with_name("store.toml").write_text(table(NEW[1]), encoding="utf-8")
+            os.kill(server.process.pid, signal.SIGHUP)
+            deadline = time.monotonic() + 20.0
+            while time.monotonic() < deadline:
+                try:
+                    assert new.models().active == 0
+                    break
+                except ServiceError:
+                    time.sleep(0.02)
+            with pytest.raises(ServiceError, match="known token"):
+                old.models()
+        code, errors = server.stop()
+        assert (code, errors) == (0, "the tokens have changed: new\n")
