@@ -224,6 +224,24 @@ class TrainingSettings:
     tolerance: Annotated[
         float, _about("how much higher the validation loss of a new model may be", ge=0)
     ] = 0.0
+    max_seconds: Annotated[
+        float, _about("longest run; the trainer's process is ended then, and the next may do", gt=0)
+    ] = 1800.0
+
+
+@dataclass(frozen=True)
+class ModelsSettings:
+    """Which versions of the prior are kept."""
+
+    keep: Annotated[
+        int,
+        _about(
+            "newest versions that are kept, beside the active one and the last that went live "
+            "before",
+            ge=1,
+            le=1000,
+        ),
+    ] = 50
 
 
 @dataclass(frozen=True)
@@ -296,6 +314,7 @@ class Settings:
     events: EventsSettings = field(default_factory=EventsSettings)
     bots: BotsSettings = field(default_factory=BotsSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
+    models: ModelsSettings = field(default_factory=ModelsSettings)
     insights: InsightsSettings = field(default_factory=InsightsSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     tokens: tuple[Token, ...] = ()

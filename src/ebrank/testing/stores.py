@@ -803,6 +803,12 @@ async def models(stores: Stores) -> None:
         await _refused(store.models.activate(9, meta={"pinned": "no"}), "no model 9")
         _equal("the active one", await store.models.active(), 0)
         _equal("the setting", await store.meta.get("pinned"), "yes")
+        await store.models.activate(2)
+        await _refused(store.models.remove([1, 2]), "model 2 is active")
+        _equal("models.all()", len(await store.models.all()), 2)
+        await store.models.remove([1, 7])
+        _equal("models.all()", [one.version for one in await store.models.all()], [2])
+        _equal("a removed document", await store.models.document(1), None)
 
 
 @_check

@@ -27,6 +27,23 @@ def test_the_density_is_that_of_the_beta_distribution(page: Page) -> None:
     assert page.module("beta.js", f"m.posterior({item})") == [4, 5]
 
 
+def test_a_prior_that_stays_off_is_said_with_its_reason(page: Page) -> None:
+    def notice(state: str) -> str | None:
+        prior = {"state": state, "reason": "loss 2 is worse than 1 of version 3", "since": 0.0}
+        insights = json.dumps({"now": 7200.0, "prior": prior})
+        told = page.module("models.js", f"m.priorNotice({insights})?.textContent ?? null")
+        assert told is None or isinstance(told, str)
+        return told
+
+    refused = notice("refused")
+    assert refused is not None
+    assert refused.startswith("New models stay off since ")
+    assert refused.endswith("2\u00a0h ago. Worse than model 3 on the same items.")
+    assert (notice("failing") or "").startswith("Training fails since ")
+    assert (notice("unused") or "").startswith("The active model is not used since ")
+    assert (notice("live"), notice("untrained")) == (None, None)
+
+
 def test_numbers_are_written_for_people(page: Page) -> None:
     written = {
         "count(12345)": "12,345",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -105,6 +106,19 @@ def test_losses_are_means_over_the_judging_rows() -> None:
 def test_the_result_depends_on_the_store_alone() -> None:
     job = TrainingJob(active=0)
     assert fitted_on(lived_in(15), job) == fitted_on(lived_in(15), job)
+
+
+@pytest.mark.parametrize("policy", ["auto", "ebrank"])
+def test_rows_that_judge_neither_train_nor_stop(policy: str) -> None:
+    """Turn what users did with them upside down: the verdict changes, the model does not."""
+    job = TrainingJob(active=0, policy=policy, validation_share=0.4)
+    table = table_of(lived_in(30), job)
+    counts = table.stats.counts.copy()
+    counts[table.judges, 1] = counts[table.judges, 0] - counts[table.judges, 1]
+    other = replace(table, stats=BehaviorStats(counts, table.stats.behaviors))
+    fitted, again = fit(table, job), fit(other, job)
+    assert fitted.document == again.document
+    assert fitted.validation_loss != again.validation_loss
 
 
 @pytest.mark.parametrize("queries", [FEW_QUERIES - 1, FEW_QUERIES])

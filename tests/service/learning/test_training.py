@@ -18,7 +18,7 @@ from ebrank.service.learning import models, trainer
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import Clock, click, ids, play, settings
+from tests.service.scenes import START, Clock, click, ids, play, settings
 from tests.service.store.blocking import run
 
 CURVE = Examination()(np.arange(1, 21))
@@ -308,7 +308,10 @@ def test_a_model_of_another_family_is_not_used(caplog: pytest.LogCaptureFixture)
         assert (await engine.models()).active == 1
 
     async def papers(engine: Engine) -> None:
-        assert "model 1 of the store is of the family shape" in caplog.text
+        said = "model 1 of the store is of the family shape"
+        assert said in caplog.text
+        prior = (await engine.insights()).prior
+        assert (prior.state, prior.reason[: len(said)], prior.since) == ("unused", said, START)
         view = await engine.query("q0")
         assert all(item.prior == pytest.approx(1 / 6) for item in view.items)
         await trained(engine)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -10,10 +12,12 @@ import pytest
 
 from ebrank.service.api import ModelsResponse, RankRequest
 from ebrank.service.core.engine import Engine
+from ebrank.service.core.problems import NotFound
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult
+from ebrank.service.learning.trainer import TrainerError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import Clock, better, click, ids, items, play, settings
+from tests.service.scenes import START, Clock, better, click, ids, items, play, settings
 from tests.service.store import blocking
 
 
@@ -135,3 +139,122 @@ def test_a_version_chosen_by_hand_stays_until_somebody_says_otherwise(tmp_path: 
         store = SqliteStore(tmp_path)
         play(scene, chosen, store=store, clock=clock)
         blocking.run(store.close())
+
+
+def worse() -> TrainingResult:
+    return msgspec.structs.replace(better(), better=False, reason="it is worse")
+
+
+async def adopted(engine: Engine, *results: TrainingResult) -> None:
+    """Let runs end with these results."""
+    for result in results:
+
+        async def run(job: TrainingJob, result: TrainingResult = result) -> TrainingResult:
+            return result
+
+        engine._training._run = run
+        await engine.train()
+        await engine._training.finished()
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_old_versions_are_forgotten_but_not_the_active_one(tmp_path: Path, kind: str) -> None:
+    store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        await adopted(engine, better(), better(), *[worse()] * 5)
+        kept = [model.version for model in (await engine.models()).models]
+        assert kept == [1, 2, 5, 6, 7], "the newest, the active one, and the one before it"
+        assert engine.version == 2
+        await engine.activate(1)
+        await adopted(engine, better())
+        kept = [model.version for model in (await engine.models()).models]
+        assert kept == [2, 6, 7, 8]
+        with pytest.raises(NotFound, match="no model 1"):
+            await engine.activate(1)
+
+    play(scene, settings(models={"keep": 3}), store=store)
+    blocking.run(store.close())
+
+
+def test_versions_of_a_longer_memory_are_forgotten_at_the_start() -> None:
+    store = MemoryStore()
+
+    async def long(engine: Engine) -> None:
+        await adopted(engine, better(), *[worse()] * 30)
+        assert len((await engine.models()).models) == 31
+        shown = [model.version for model in (await engine.insights()).models]
+        assert shown == [1, *range(12, 32)]
+
+    async def short(engine: Engine) -> None:
+        assert [model.version for model in (await engine.models()).models] == [1, 30, 31]
+        await adopted(engine, worse())
+        assert [model.version for model in (await engine.models()).models] == [1, 31, 32]
+
+    play(long, store=store)
+    play(short, settings(models={"keep": 2}), store=store)
+
+
+def test_a_prior_that_stays_off_says_why_and_since_when() -> None:
+    store, clock = MemoryStore(), Clock()
+
+    async def prior(engine: Engine) -> tuple[str, str, float | None]:
+        answer = (await engine.insights()).prior
+        assert answer == (await engine.models()).prior
+        return answer.state, answer.reason, answer.since
+
+    async def scene(engine: Engine) -> None:
+        assert await prior(engine) == ("untrained", "no run yet", None)
+        await adopted(engine, better())
+        assert await prior(engine) == ("live", "it is better", START)
+        clock.now += 10.0
+        await adopted(engine, worse())
+        clock.now += 10.0
+        await adopted(engine, worse())
+        assert await prior(engine) == ("refused", "it is worse", START + 10.0)
+
+    async def later(engine: Engine) -> None:
+        assert await prior(engine) == ("refused", "it is worse", START + 10.0)
+
+        async def fails(job: TrainingJob) -> TrainingResult:
+            raise TrainerError("the trainer failed: no memory")
+
+        engine._training._run = fails
+        for _ in range(2):
+            clock.now += 10.0
+            await engine.train()
+            await engine._training.finished()
+        since = START + 1010.0
+        assert await prior(engine) == ("failing", "the trainer failed: no memory", since)
+        await adopted(engine, better())
+        assert (await prior(engine))[0] == "live"
+
+    chosen = settings(ranking={"policy": "ebrank"})
+    play(scene, chosen, store=store, clock=clock)
+    clock.now = START + 1000.0
+    play(later, chosen, store=store, clock=clock)
+
+
+@pytest.mark.slow
+def test_a_trainer_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(3))
+        began = time.monotonic()
+        await engine.train()
+        await engine._training.finished()
+        assert time.monotonic() - began < 20.0
+        answer = await engine.models()
+        assert answer.training.outcome.startswith("the trainer was ended after 0.05 seconds")
+        assert (answer.prior.state, answer.models) == ("failing", [])
+
+    play(scene, settings(training={"max_seconds": 0.05}), store=store)
+    blocking.run(store.close())
+    children = [
+        child
+        for task in Path(f"/proc/{os.getpid()}/task").iterdir()
+        for child in (task / "children").read_text().split()
+        if b"learning.trainer" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+    assert children == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 # --- the state of a query --------------------------------------------------------------------
@@ -87,6 +89,22 @@ class ModelOut(Struct, frozen=True):
     reason: str
 
 
+class PriorOut(Struct, frozen=True):
+    """Whether lists are made with what was learned last, and if not, why.
+
+    Attributes:
+        state: `live` if so; `untrained` before the first version; `refused` if newer versions stay
+            off; `unused` if the active version does not fit the settings; `failing` if the last run
+            failed.
+        reason: why, in a sentence.
+        since: since when, in seconds since 1970; None if there was no run yet.
+    """
+
+    state: Literal["live", "untrained", "refused", "unused", "failing"]
+    reason: str
+    since: float | None
+
+
 class TrainingOut(Struct, frozen=True):
     """The state of training: whether it runs now, and how the last run ended.
 
@@ -115,7 +133,7 @@ class TrainResponse(Struct, frozen=True):
 
 
 class ModelsResponse(Struct, frozen=True):
-    """All versions, oldest first; version 0 is the prior before any training.
+    """The versions that are kept, oldest first; version 0 is the prior before any training.
 
     `pinned` says that the active one was chosen by hand over a newer one: runs that start by
     themselves do not replace it.
@@ -125,6 +143,7 @@ class ModelsResponse(Struct, frozen=True):
     pinned: bool
     models: list[ModelOut]
     training: TrainingOut
+    prior: PriorOut
 
 
 # --- insights --------------------------------------------------------------------------------
@@ -243,7 +262,7 @@ class BotsOut(Struct, frozen=True):
 
 
 class Insights(Struct, frozen=True):
-    """All that the dashboard shows, but for the view of one query.
+    """All that the dashboard shows, but for the view of one query; `models` are the newest.
 
     `first_item` is when the first item entered: until `new_seconds` later all items are new, and
     their share means nothing. None without items, and for stores made before it was kept.
@@ -263,5 +282,6 @@ class Insights(Struct, frozen=True):
     calibration: list[CalibrationBin]
     models: list[ModelOut]
     training: TrainingOut
+    prior: PriorOut
     bots: BotsOut
     shadow: ShadowOut | None

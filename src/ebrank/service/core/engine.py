@@ -59,6 +59,8 @@ MEMORY_SHARES = (0.75, 0.125, 0.125)
 """Of queries, of lists that feedback may cite, and of lists that users have seen."""
 CHECKED_BYTES = 32 * 1024
 HOUR = 3600.0
+MOST_SHOWN = 20
+"""Versions of the prior that the dashboard asks for, again and again."""
 
 log = logging.getLogger("ebrank.service")
 
@@ -360,7 +362,9 @@ class Engine:
     async def models(self) -> api.ModelsResponse:
         """Return the versions of the prior."""
         versions, pinned = await self._versions.out(), self._versions.pinned
-        return api.ModelsResponse(self.version, pinned, versions, self._training.out())
+        training = self._training.out()
+        prior = await self._versions.prior(training, self._training.failing_since)
+        return api.ModelsResponse(self.version, pinned, versions, training, prior)
 
     async def activate(self, version: int) -> api.ModelsResponse:
         """Make a version the active one; unless it is the newest, it is pinned."""
@@ -373,7 +377,7 @@ class Engine:
         now, k = self._now(), self._settings.ranking.k
         minutes = await self._activity.minutes(now - HOUR)
         found = await self._surveyor.survey(self._versions.model, now)
-        versions = await self._versions.out()
+        training = self._training.out()
         first = await self._store.meta.get(FIRST_ITEM)
         shadow = self._settings.ranking.mode == "shadow"
         return api.Insights(
@@ -389,8 +393,9 @@ class Engine:
             buried=found.buried,
             exploration=overview.exploration_out(minutes, found.found),
             calibration=overview.calibration(found),
-            models=versions,
-            training=self._training.out(),
+            models=await self._versions.out(MOST_SHOWN),
+            training=training,
+            prior=await self._versions.prior(training, self._training.failing_since),
             bots=overview.bots_out(minutes),
             shadow=overview.shadow_out(minutes) if shadow else None,
         )

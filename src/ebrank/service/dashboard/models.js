@@ -20,6 +20,20 @@ export function modelsPanel({ insights }) {
   ];
 }
 
+const NOTICES = {
+  refused: "New models stay off",
+  unused: "The active model is not used",
+  failing: "Training fails",
+};
+
+/** A line that says that lists are not made with what was learned last, why, and since when. */
+export function priorNotice({ prior, now }) {
+  const what = NOTICES[prior.state];
+  if (what === undefined) return null;
+  const since = prior.since === null ? "" : ` since ${dayAndTime(prior.since)}, ${duration(Math.max(0, now - prior.since))} ago`;
+  return h("p", { class: "small notice", id: "prior" }, `${what}${since}. ${sentence(comparison(prior.reason))}`);
+}
+
 const HEAD = [
   ["Model", ""],
   ["Made", ""],

@@ -4,7 +4,7 @@ import { h, patch } from "./dom.js";
 import { firstSteps } from "./empty.js";
 import { counted, duration, milliseconds, percent, rate, ratio, wait } from "./format.js";
 import { lastHour, lostShare, settled, sum } from "./minutes.js";
-import { modelsPanel } from "./models.js";
+import { modelsPanel, priorNotice } from "./models.js";
 import * as panels from "./panels.js";
 import { spark } from "./charts.js";
 
@@ -45,6 +45,7 @@ function render(root, data) {
     root,
     head(),
     h("p", { class: "lead" }, empty ? "Nothing is known yet." : answer(data)),
+    priorNotice(insights),
     empty ? firstSteps() : h("section", { class: "tiles", "aria-label": "At a glance" }, tiles(data)),
     h("div", { class: "panels" }, panelsOf(drawn, data, root)),
   );

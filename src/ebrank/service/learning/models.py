@@ -38,12 +38,14 @@ class Model:
         ranker: whose prior it is.
         fill_by_mean: whether a missing feature becomes its query's mean rather than 0.
         features: keys of the features that it takes, in their order.
+        unused: why lists are made as before any training all the same; empty if they are not.
     """
 
     version: int
     ranker: EBRanker
     fill_by_mean: bool
     features: tuple[str, ...] = ()
+    unused: str = ""
 
     def prior(self, features: Features, keys: Sequence[str]) -> ItemPrior:
         """Return the prior of a query's candidates, given their features and whose they are."""
@@ -58,14 +60,14 @@ def untrained(settings: Settings) -> EBRanker:
 
 async def load(store: StoreView, version: int, settings: Settings) -> Model:
     """Return a version from the store."""
-    ranker, features = untrained(settings), tuple[str, ...]()
+    ranker, features, unused = untrained(settings), tuple[str, ...](), ""
     if version:
         document = await store.models.document(version)
         if document is None:
             raise StoreError(f"the store has no model {version}")
-        ranker = _served(document, f"model {version} of the store", ranker)
+        ranker, unused = _served(document, f"model {version} of the store", ranker)
         features = await features_of(store, version)
-    return Model(version, ranker, settings.features.fills_by_mean, features)
+    return Model(version, ranker, settings.features.fills_by_mean, features, unused)
 
 
 async def features_of(store: StoreView, version: int) -> tuple[str, ...]:
@@ -76,20 +78,21 @@ async def features_of(store: StoreView, version: int) -> tuple[str, ...]:
     return ()
 
 
-def _served(document: bytes, name: str, untrained: EBRanker) -> EBRanker:
-    """Return the ranker in a file, with what the server's settings say of lists."""
+def _served(document: bytes, name: str, untrained: EBRanker) -> tuple[EBRanker, str]:
+    """Return the ranker in a file, with what the server's settings say of lists.
+
+    If the settings do not allow it, the untrained one and why.
+    """
     own = untrained.policy
     learned = model_file.from_bytes(document, name, allow=own_parts(own))
     theirs, ours = learned.policy.choices.family, own.choices.family
     if theirs != ours:
-        log.warning(
-            "%s is of the family %s, ranking.policy of the family %s: its prior is not used, and "
-            "the next training replaces it",
-            name,
-            theirs,
-            ours,
+        unused = (
+            f"{name} is of the family {theirs}, ranking.policy of the family {ours}: its prior is "
+            "not used, and the next training replaces it"
         )
-        return untrained
+        log.warning("%s", unused)
+        return untrained, unused
     bonus = {field.name: getattr(own.bonus, field.name) for field in fields(own.bonus)}  # type: ignore[arg-type]
     ranker = EBRanker(
         learned.policy.with_parameters(bonus=own.choices.bonus, part=own.choices.part, **bonus),
@@ -98,7 +101,7 @@ def _served(document: bytes, name: str, untrained: EBRanker) -> EBRanker:
         threads=untrained.threads,
     )
     ranker.state_ = learned.state_
-    return ranker
+    return ranker, ""
 
 
 def own_parts(policy: Policy) -> list[str]:

@@ -28,8 +28,10 @@ class TrainerError(EBRankError):
     """A run that ended without a result."""
 
 
-async def in_process(url: str, task: TrainingJob) -> TrainingResult:
-    """Return what a trainer of its own process makes of a store."""
+async def in_process(
+    url: str, task: TrainingJob, max_seconds: float | None = None
+) -> TrainingResult:
+    """Return what a trainer of its own process makes of a store; it is ended if it takes longer."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -41,12 +43,18 @@ async def in_process(url: str, task: TrainingJob) -> TrainingResult:
         stderr=pipe,
     )
     try:
-        output, errors = await process.communicate(msgspec.json.encode(task))
-    except asyncio.CancelledError:
+        async with asyncio.timeout(max_seconds):
+            output, errors = await process.communicate(msgspec.json.encode(task))
+    except (asyncio.CancelledError, TimeoutError) as problem:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-        raise
+        if isinstance(problem, asyncio.CancelledError):
+            raise
+        raise TrainerError(
+            f"the trainer was ended after {max_seconds:g} seconds. Raise training.max_seconds, "
+            "or give the machine more room"
+        ) from None
     if process.returncode:
         lines = errors.decode(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else f"it ended with code {process.returncode}"

@@ -41,7 +41,11 @@ def job(settings: Settings, active: int) -> TrainingJob:
 
 
 class Training:
-    """Starts runs: on demand, on a schedule, after so many events; one at a time."""
+    """Starts runs: on demand, on a schedule, after so many events; one at a time.
+
+    Attributes:
+        failing_since: when the first run failed after which none went well, None if the last did.
+    """
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Training:
         self._started: float | None = None
         self._finished: float | None = None
         self._outcome = ""
+        self.failing_since: float | None = None
 
     @property
     def running(self) -> bool:
@@ -135,10 +140,15 @@ class Training:
     async def _train(self, task: TrainingJob) -> None:
         try:
             self._outcome = await self._adopt(await self._run(task), task.active)
+            self.failing_since = None
         except EBRankError as problem:
-            self._outcome = str(problem)
+            self._failed(str(problem))
         except Exception as problem:  # no more processes, say: the next run may do better
             log.exception("a training run failed")
-            self._outcome = f"the run failed: {type(problem).__name__}: {problem}"
+            self._failed(f"the run failed: {type(problem).__name__}: {problem}")
         finally:
             self._finished = self._clock()
+
+    def _failed(self, outcome: str) -> None:
+        self._outcome = outcome
+        self.failing_since = self.failing_since or self._clock()

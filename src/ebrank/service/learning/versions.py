@@ -16,6 +16,8 @@ from ebrank.service.store.records import ModelRecord
 
 PINNED, YES, NO = "pinned", "yes", "no"
 """The setting of the store that says whether the active version is pinned."""
+REFUSED = "refused_since"
+"""The setting that says since when new versions stay off; empty if the last one went live."""
 
 
 class ModelVersions:
@@ -38,6 +40,7 @@ class ModelVersions:
         self._settings = settings
         self._now = clock
         self._found = model.version
+        self._since = clock()
         self.model = model
         self.pinned = pinned
 
@@ -48,7 +51,9 @@ class ModelVersions:
         """Return the versions of a store, with the active one loaded."""
         model = await models.load(store, await store.models.active(), settings)
         pinned = await store.meta.get(PINNED) == YES
-        return cls(store, settings, clock, model, pinned)
+        versions = cls(store, settings, clock, model, pinned)
+        await versions._prune()
+        return versions
 
     def found(self, version: int) -> None:
         """Note the version that a write found active: another server may have changed it."""
@@ -64,8 +69,12 @@ class ModelVersions:
             self._found = self.model.version
         return self.model
 
-    async def out(self) -> list[api.ModelOut]:
-        """Return all versions, oldest first."""
+    async def out(self, most: int | None = None) -> list[api.ModelOut]:
+        """Return the versions that are kept, or the newest and the active one, oldest first."""
+        active, records = self.model.version, await self._store.models.all()
+        if most is not None:
+            older = [record for record in records[:-most] if record.version == active]
+            records = older + records[-most:]
         return [
             api.ModelOut(
                 version=record.version,
@@ -74,11 +83,25 @@ class ModelVersions:
                 validation_loss=record.validation_loss,
                 previous_loss=record.previous_loss,
                 activated=record.activated,
-                active=record.version == self.model.version,
+                active=record.version == active,
                 reason=record.reason,
             )
-            for record in await self._store.models.all()
+            for record in records
         ]
+
+    async def prior(self, training: api.TrainingOut, failing_since: float | None) -> api.PriorOut:
+        """Return whether lists are made with what was learned last, and if not, why."""
+        if self.model.unused:
+            return api.PriorOut("unused", self.model.unused, self._since)
+        if failing_since is not None:
+            return api.PriorOut("failing", training.outcome, failing_since)
+        records = await self._store.models.all()
+        refused = await self._store.meta.get(REFUSED)
+        if refused:
+            return api.PriorOut("refused", records[-1].reason if records else "", float(refused))
+        if self.model.version == 0:
+            return api.PriorOut("untrained", training.outcome or "no run yet", training.finished)
+        return api.PriorOut("live", records[-1].reason if records else "", self._since)
 
     async def activate(self, version: int) -> None:
         """Make a version the active one; on disk after the next flush.
@@ -89,7 +112,8 @@ class ModelVersions:
             raise NotFound(f"there is no model {version}", "version")
         model = await models.load(self._store, version, self._settings)
         pinned = version < await self._newest()
-        await self._store.models.activate(version, meta={PINNED: YES if pinned else NO})
+        meta = {PINNED: YES if pinned else NO, REFUSED: ""}
+        await self._store.models.activate(version, meta=meta)
         self._use(model, pinned)
 
     async def unpin(self) -> None:
@@ -101,7 +125,9 @@ class ModelVersions:
     async def fitted(self, job: TrainingJob) -> TrainingResult:
         """Return the result of a job: from a process, where another one can read the store."""
         url = self._store.url
-        return await (in_thread(self._store, job) if url is None else in_process(url, job))
+        if url is None:
+            return await in_thread(self._store, job)
+        return await in_process(url, job, self._settings.training.max_seconds)
 
     async def adopt(self, fitted: TrainingResult, against: int) -> str:
         """Keep a new version, go live with it if it is better, and say what became of it.
@@ -131,12 +157,26 @@ class ModelVersions:
             features=fitted.features,
         )
         await self._store.models.add(record, fitted.document.encode())
+        refused = "" if live else await self._store.meta.get(REFUSED) or repr(record.created)
+        await self._store.meta.set({REFUSED: refused})
         if live:
             self._use(await models.load(self._store, version, self._settings), pinned=False)
+        await self._prune()
         return f"version {version} {'went live' if live else 'stays off'}: {reason}"
 
     def _use(self, model: Model, pinned: bool) -> None:
         self.model, self.pinned, self._found = model, pinned, model.version
+        self._since = self._now()
+
+    async def _prune(self) -> None:
+        """Forget old versions, but not the active one and the last that went live before it."""
+        records, active = await self._store.models.all(), self.model.version
+        before = [one.version for one in records if one.activated and one.version < active]
+        staying = {active, *before[-1:]}
+        old = [one.version for one in records[: -self._settings.models.keep]]
+        forgotten = [version for version in old if version not in staying]
+        if forgotten:
+            await self._store.models.remove(forgotten)
 
     async def _newest(self) -> int:
         return max((record.version for record in await self._store.models.all()), default=0)

@@ -266,6 +266,10 @@ class StoredModels(ModelsView, Protocol):
         """Keep a version and its file; if it is `activated`, it is the active one from now on."""
         ...
 
+    async def remove(self, versions: Sequence[int]) -> None:
+        """Forget versions and their files; the active one cannot be forgotten."""
+        ...
+
     async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
         """Make a version the active one; 0 goes back to before any training.
 

@@ -422,6 +422,13 @@ class MemoryModels:
         if record.activated:
             self._kept.active_model = record.version
 
+    async def remove(self, versions: Sequence[int]) -> None:
+        """Forget versions and their files; the active one cannot be forgotten."""
+        if self._kept.active_model in versions:
+            raise StoreError(f"model {self._kept.active_model} is active and cannot be removed")
+        for version in versions:
+            self._kept.models.pop(version, None)
+
     async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
         """Make a version the active one; 0 goes back to before any training."""
         if version and version not in self._kept.models:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import ModelRecord
@@ -57,6 +57,16 @@ class SqliteModels:
             connection.execute("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
             if record.activated:
                 _activate(connection, record.version)
+
+    async def remove(self, versions: Sequence[int]) -> None:
+        """Forget versions and their files; the active one cannot be forgotten."""
+        with self._database.write() as connection:
+            active = active_model(connection)
+            if active in versions:
+                raise StoreError(f"model {active} is active and cannot be removed")
+            connection.executemany(
+                "DELETE FROM models WHERE version = ?", [(version,) for version in versions]
+            )
 
     async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
         """Make a version the active one; 0 goes back to before any training."""

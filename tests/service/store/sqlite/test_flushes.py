@@ -1,0 +1,130 @@
+"""What is acknowledged is on disk: seen from a disk that keeps only what was flushed.
+
+`Disk` keeps a copy of the store's files as they are whenever one of them is flushed. After a power
+cut there would be nothing else; so whoever forgets a flush, or flushes too early, loses something.
+SQLite flushes inside C, where nobody sees it: there the settings of each connection are looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from ebrank.service.api import RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.store.records import EventEntry, ModelRecord
+from ebrank.service.store.sqlite import SqliteStore, database
+from ebrank.testing.histories import new_items
+from tests.service.scenes import better, click, items, play, settings
+from tests.service.store.blocking import run
+
+FILES = ("log.db", "log.db-wal")
+NORMAL = 1
+
+
+class Disk:
+    """Copies of a store's files as they were when they were last flushed."""
+
+    def __init__(self, folder: Path, copies: Path) -> None:
+        self._folder = folder
+        self._copies = copies
+
+    def flush(self, descriptor: int) -> None:
+        """Keep what the files hold now, if what is flushed is the write-ahead log."""
+        if Path(f"/proc/self/fd/{descriptor}").readlink() != self._folder / "log.db-wal":
+            return
+        self._copies.mkdir(exist_ok=True)
+        for name in FILES:
+            shutil.copy(self._folder / name, self._copies / name)
+
+    def events(self) -> set[str]:
+        """Return the events that would be there after a power cut."""
+        store = SqliteStore(self._copies)
+        found = {
+            entry.event_id for entry in run(store.log.entries()) if isinstance(entry, EventEntry)
+        }
+        run(store.close())
+        return found
+
+    def count(self, sql: str) -> int:
+        """Return a number that SQL finds in what would be there."""
+        connection = sqlite3.connect(self._copies / "log.db")
+        try:
+            return int(connection.execute(sql).fetchone()[0])
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk, flush = Disk(tmp_path / "store", tmp_path / "disk"), os.fdatasync
+
+    def watched(descriptor: int) -> None:
+        flush(descriptor)
+        disk.flush(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", watched)
+    monkeypatch.setattr(database, "INTERVAL_SECONDS", 3600.0)  # no checkpoint in between
+    return disk
+
+
+def test_acknowledged_feedback_survives_a_power_cut(tmp_path: Path, disk: Disk) -> None:
+    store = SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        for number in range(3):
+            answer = await engine.rank(RankRequest("q"))
+            await engine.feedback([click(f"e{number}", answer.ranking_id, "i0")])
+            shutil.copytree(tmp_path / "disk", tmp_path / f"disk{number}")
+
+    play(scene, store=store)
+    run(store.close())
+    seen = [Disk(tmp_path / "store", tmp_path / f"disk{number}").events() for number in range(3)]
+    assert seen == [{"e0"}, {"e0", "e1"}, {"e0", "e1", "e2"}]
+
+
+def test_items_models_and_durable_lists_are_flushed_before_the_answer(
+    tmp_path: Path, disk: Disk
+) -> None:
+    store = SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        assert disk.count("SELECT count(*) FROM items") == 4
+        await engine.withdraw("q", "i3")
+        assert disk.count("SELECT count(*) FROM items WHERE active") == 3
+        await engine.rank(RankRequest("q"))
+        assert disk.count("SELECT count(*) FROM rankings") == 1
+        record = ModelRecord(1, 1.0, 1, None, None, activated=False)
+        await store.models.add(record, (better().document or "").encode())
+        await engine.activate(1)
+        assert disk.count("SELECT active_model FROM state") == 1
+
+    play(scene, settings(store={"durability": "disk"}), store=store)
+    run(store.close())
+
+
+def test_every_connection_that_writes_flushes_at_checkpoints(tmp_path: Path) -> None:
+    """With `synchronous = OFF` a checkpoint would reuse the log before its pages are on disk."""
+    store = SqliteStore(tmp_path / "store")
+    opened = store.database
+    assert isinstance(opened, database.Database)
+
+    def look(connection: sqlite3.Connection) -> tuple[int, str]:
+        [level] = connection.execute("PRAGMA synchronous").fetchone()
+        [mode] = connection.execute("PRAGMA journal_mode").fetchone()
+        return level, mode
+
+    held = [opened._writer, opened._reader, opened._far_reader, opened._wal._connection]
+    assert [look(connection) for connection in held] == [(NORMAL, "wal")] * 4
+    run(store.items.put("q", new_items("a"), 1.0))
+    run(store.close())
+    reader = SqliteStore(tmp_path / "store", "read")
+    with reader.database.read() as connection:
+        assert look(connection) == (NORMAL, "wal")
+    run(reader.close())
