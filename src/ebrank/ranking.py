@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -52,6 +52,16 @@ class Candidates:
     examination: Examination
     relevance: Floats
     scores: Floats
+
+    def rows(self, items: Ints) -> Candidates:
+        """Return what is known of some candidates."""
+        return replace(
+            self,
+            prior=self.prior.rows(items),
+            behavior=self.behavior[items],
+            relevance=self.relevance[items],
+            scores=self.scores[items],
+        )
 
     @cached_property
     def sums(self) -> Sums:

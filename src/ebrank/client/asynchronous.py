@@ -128,9 +128,14 @@ class AsyncClient(Connection):
         events = [calls.event(served, item, "impression") for item in items]
         return calls.rejection(served, len(events)) or await self.feedback(events)
 
-    async def query(self, query: str) -> api.QueryResponse:
-        """Return the state of a query's items."""
-        return await self._send(calls.query(query))
+    async def query(
+        self, query: str, *, cursor: int = 0, limit: int | None = None
+    ) -> api.QueryResponse:
+        """Return the state of a query's items, 1,000 or `limit` at most.
+
+        `next_cursor` of the answer is the `cursor` that asks for the next ones.
+        """
+        return await self._send(calls.query(query, cursor, limit))
 
     async def train(self) -> api.TrainResponse:
         """Refit the prior now; returns at once, see `models` for the outcome."""

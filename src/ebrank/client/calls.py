@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -165,9 +165,12 @@ def _event_id() -> str:
     return f"{time_ns():016x}{secrets.token_hex(8)}"
 
 
-def query(name: str) -> Call[api.QueryResponse]:
-    """Ask for the state of a query."""
-    return Call("GET", f"/v1/queries/{_part(name)}", api.QueryResponse)
+def query(name: str, cursor: int = 0, limit: int | None = None) -> Call[api.QueryResponse]:
+    """Ask for the state of a query, or of a part of it."""
+    options = {"cursor": cursor or None, "limit": limit}
+    given = urlencode({key: value for key, value in options.items() if value is not None})
+    path = f"/v1/queries/{_part(name)}"
+    return Call("GET", f"{path}?{given}" if given else path, api.QueryResponse)
 
 
 def train() -> Call[api.TrainResponse]:

@@ -126,9 +126,12 @@ class Client(Connection):
         events = [calls.event(served, item, "impression") for item in items]
         return calls.rejection(served, len(events)) or self.feedback(events)
 
-    def query(self, query: str) -> api.QueryResponse:
-        """Return the state of a query's items."""
-        return self._send(calls.query(query))
+    def query(self, query: str, *, cursor: int = 0, limit: int | None = None) -> api.QueryResponse:
+        """Return the state of a query's items, 1,000 or `limit` at most.
+
+        `next_cursor` of the answer is the `cursor` that asks for the next ones.
+        """
+        return self._send(calls.query(query, cursor, limit))
 
     def train(self) -> api.TrainResponse:
         """Refit the prior now; returns at once, see `models` for the outcome."""

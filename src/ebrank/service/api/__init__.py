@@ -5,10 +5,12 @@ and a call over the network are the same call.
 """
 
 from ebrank.service.api.calls import (
+    ITEMS_AT_ONCE,
     LONGEST_NAME,
     LONGEST_QUERY,
     MOST_EVENTS,
     MOST_ITEMS,
+    MOST_LISTED,
     MOST_RANKS,
     UNCOUNTED,
     CatalogItem,
@@ -26,12 +28,14 @@ from ebrank.service.api.calls import (
     PutItemsRequest,
     PutItemsResponse,
     Query,
+    QueryOptions,
     RankedItem,
     RankRequest,
     RankResponse,
     WithdrawResponse,
     not_utf8,
     read_events,
+    read_items,
 )
 from ebrank.service.api.reports import (
     BotsOut,
@@ -55,10 +59,12 @@ from ebrank.service.api.reports import (
 )
 
 __all__ = [
+    "ITEMS_AT_ONCE",
     "LONGEST_NAME",
     "LONGEST_QUERY",
     "MOST_EVENTS",
     "MOST_ITEMS",
+    "MOST_LISTED",
     "MOST_RANKS",
     "UNCOUNTED",
     "BotsOut",
@@ -86,6 +92,7 @@ __all__ = [
     "PutItemsRequest",
     "PutItemsResponse",
     "Query",
+    "QueryOptions",
     "QueryResponse",
     "RankRequest",
     "RankResponse",
@@ -100,4 +107,5 @@ __all__ = [
     "WithdrawnItem",
     "not_utf8",
     "read_events",
+    "read_items",
 ]

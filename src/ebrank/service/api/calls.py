@@ -15,6 +15,7 @@ Events are read one by one, since a bad one must not spoil its batch (see `read_
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -24,11 +25,17 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 LONGEST_NAME = 256  # characters of an item's, a user's, an event's and a ranking's name
 LONGEST_QUERY = 512
 MOST_ITEMS = 10_000  # in one request
+MOST_LISTED = 1_000  # items of a query in one answer
 MOST_EVENTS = 1_000  # in one transaction, during which nobody else is served
 MOST_RANKS = 1_000
 MOST_FEATURES = 10_000
 UNCOUNTED = "uncounted"
 """The name of every list that was not logged, and the reason why its events are rejected."""
+
+SMALL_BODY = 2**15
+"""Bytes that are read at once, in less than a millisecond."""
+ITEMS_AT_ONCE = 100
+"""Of larger ones: as many as are read, or stored, in a millisecond or two."""
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Query: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]
@@ -63,6 +70,16 @@ class PutItemsResponse(Struct, frozen=True):
     added: int
     changed: int
     candidates: int
+
+
+class QueryOptions(Struct, forbid_unknown_fields=True, frozen=True):
+    """Which items of a query are wanted: at most `limit`, from the place that `cursor` names.
+
+    The answer before has it as `next_cursor`.
+    """
+
+    cursor: Annotated[int, Meta(ge=0, le=2**31)] = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = MOST_LISTED
 
 
 class WithdrawResponse(Struct, frozen=True):
@@ -237,6 +254,42 @@ class FeedbackResponse(Struct, frozen=True):
     duplicate: int
     rejected: int
     results: list[EventResult]
+
+
+class _RawItems(Struct, forbid_unknown_fields=True):
+    items: Annotated[list[msgspec.Raw], Meta(max_length=MOST_ITEMS)]
+
+
+_read_items = msgspec.json.Decoder(PutItemsRequest).decode
+_read_raw_items = msgspec.json.Decoder(_RawItems).decode
+_read_item = msgspec.json.Decoder(ItemIn).decode
+
+
+def read_items(body: bytes) -> list[ItemIn] | Iterator[list[ItemIn]]:
+    """Return the items of a request; if there are many, a portion at a time.
+
+    >>> read_items(b'{"items": [{"id": "a", "features": []}]}')
+    [ItemIn(id='a', features=[])]
+
+    Raises:
+        msgspec.DecodeError: if the body is not what it should be; for many items, whoever takes the
+            portions gets some of these errors.
+    """
+    if len(body) <= SMALL_BODY:
+        return _read_items(body).items
+    raw = _read_raw_items(body).items
+    return (
+        [_item(at, raw[at]) for at in range(begin, min(begin + ITEMS_AT_ONCE, len(raw)))]
+        for begin in range(0, len(raw), ITEMS_AT_ONCE)
+    )
+
+
+def _item(at: int, raw: msgspec.Raw) -> ItemIn:
+    try:
+        return _read_item(raw)
+    except msgspec.ValidationError as problem:
+        place = str(problem).replace("`$", f"`$.items[{at}]")
+        raise msgspec.ValidationError(place) from None
 
 
 class _RawBatch(Struct, forbid_unknown_fields=True):

@@ -60,9 +60,11 @@ class WithdrawnItem(Struct, frozen=True):
 class QueryResponse(Struct, frozen=True):
     """A query's candidates in the order in which they entered, and those that were withdrawn.
 
+    A large query comes in parts: `next_cursor` asks for the next one, and is null in the last. The
+    first part names the most promising and the most buried of all, ids, best first, ten at most:
     `most_promising` are the candidates with the highest upper end of their interval, `most_buried`
     those that do not make the list although their features promise much for how little they were
-    exposed: the highest prior/(1 + E). Ids, best first, ten at most.
+    exposed, the highest prior/(1 + E).
     """
 
     query: str
@@ -71,6 +73,7 @@ class QueryResponse(Struct, frozen=True):
     withdrawn: list[WithdrawnItem]
     most_promising: list[str]
     most_buried: list[str]
+    next_cursor: int | None = None
 
 
 # --- models ----------------------------------------------------------------------------------

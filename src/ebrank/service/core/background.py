@@ -11,7 +11,7 @@ all others that wait (group commit):
 ...     await flusher.close()
 >>> asyncio.run(session())
 
-Chores save sums, roll up the log and start the trainer.
+Chores save sums, roll up the log and start the trainer. A long call takes `Turns`.
 """
 
 from __future__ import annotations
@@ -93,6 +93,38 @@ class Flusher:
             self.on_flush(seconds)
         except Exception:  # measuring must not stop what is measured
             log.exception("the time of a flush was not noted")
+
+
+class Turns:
+    """Lets long calls go on in short steps, one call at a time, and everybody else in between.
+
+    >>> async def count(turns: Turns) -> None:
+    ...     async with turns:  # other long calls wait here
+    ...         for number in range(3):
+    ...             print(number)  # what takes a millisecond or two
+    ...             await turns.next()
+    >>> asyncio.run(count(Turns()))
+    0
+    1
+    2
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._began = 0.0
+
+    async def __aenter__(self) -> Turns:
+        await self._lock.acquire()
+        self._began = time.perf_counter()
+        return self
+
+    async def __aexit__(self, *problem: object) -> None:
+        self._lock.release()
+
+    async def next(self) -> None:
+        """Let others run for as long as the last step took, or longer if they need it."""
+        await asyncio.sleep(time.perf_counter() - self._began)
+        self._began = time.perf_counter()
 
 
 class Housekeeping:

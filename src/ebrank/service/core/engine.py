@@ -30,7 +30,7 @@ from msgspec import UNSET, structs
 
 from ebrank.service import api
 from ebrank.service.core import chooser, fixed_settings, lists
-from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping
+from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_changes import change_features, features_view
@@ -75,6 +75,7 @@ class Engine:
 
     Attributes:
         flusher: puts writes on disk; metrics watch it.
+        turns: what long calls take.
         bots: tells bots by their rate; metrics watch it.
         on_failure: is given what was wrong with the store when a list was made without it.
     """
@@ -125,6 +126,7 @@ class Engine:
         )
         self.flusher = Flusher(store)
         self.on_failure: Callable[[StoreError], None] = lambda problem: None
+        self.turns = Turns()
         self._training = Training(
             settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
         )
@@ -193,8 +195,12 @@ class Engine:
         await self.flusher.flushed()
 
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
-        """Add candidates of a query or change their features, all or none."""
-        answer = await self._items.put(self._named(query), items, self._now())
+        """Add candidates of a query or change their features; if one is wrong, none is stored."""
+        name = self._named(query)
+        if len(items) > api.ITEMS_AT_ONCE:
+            answer = await self._items.put_many(name, items, self._now, self.turns)
+        else:
+            answer = await self._items.put(name, items, self._now())
         await self.flusher.flushed()
         return answer
 
@@ -345,12 +351,14 @@ class Engine:
             counts["accepted"], counts["duplicate"], counts["rejected"], results
         )
 
-    async def query(self, query: str) -> api.QueryResponse:
-        """Return the state of a query's items."""
-        live = await self._items.query(self._named(query), self._now())
-        model = self._versions.model
+    async def query(self, query: str, wanted: api.QueryOptions | None = None) -> api.QueryResponse:
+        """Return the state of a query's items, or of some if there are many."""
+        wanted = wanted or api.QueryOptions()
+        live, model = await self._items.query(self._named(query), self._now()), self._versions.model
         expected = self._expected_lists(live, model, self._now())
-        return query_view(live, model, self._settings.ranking.k, expected)
+        async with self.turns:
+            k = self._settings.ranking.k
+            return await query_view(live, model, k, expected, wanted, self.turns)
 
     async def train(self) -> api.TrainResponse:
         """Start training, unless it is running; its result may replace a pinned version."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ebrank.service import api
+from ebrank.service.core.background import Turns
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem, listed
@@ -41,9 +42,17 @@ class Items:
         return live
 
     async def put(
-        self, query: str, items: Sequence[api.ItemIn], now: float, *, skip_known: bool = False
+        self,
+        query: str,
+        items: Sequence[api.ItemIn],
+        now: float,
+        *,
+        skip_known: bool = False,
+        begun: FeatureSchema | None = None,
     ) -> api.PutItemsResponse:
         """Add candidates or change their features, all or none; on disk after the next flush.
+
+        `begun` is the schema, if items beside these decide on it.
 
         With `skip_known`, what memory holds as given is not written again. Memory may be behind
         another server's writes, so this is for callers who send the same items again and again:
@@ -54,7 +63,7 @@ class Items:
         if not items:
             return nothing
         _check_distinct(items)
-        schema = _begun(self._catalog.schema, items)
+        schema = begun or _begun(self._catalog.schema, items)
         own = await self._rows(items, schema, live)
         new: Sequence[int] = range(len(items))
         if skip_known and live is not None and live.keys == schema.keys:
@@ -67,8 +76,7 @@ class Items:
         meta = self._catalog.settings_with(schema)
         if self._first:
             meta[FIRST_ITEM] = repr(now)
-        known = set() if live is None else set(live.ids)
-        added = sum(name not in known for name in names)
+        added = len(names) if live is None else live.rows_of(names).count(None)
         version = await self._store.items.put(query, _new_items(names, own), now, meta=meta)
         self._catalog.fix(schema)
         self._first = False
@@ -123,6 +131,33 @@ class Items:
         unknown = [name for name in names if name not in known]
         if unknown:
             raise Problem(f"no candidates of this query: {listed(unknown)}", "items")
+
+    async def put_many(
+        self, query: str, items: Sequence[api.ItemIn], clock: Callable[[], float], turns: Turns
+    ) -> api.PutItemsResponse:
+        """Add many candidates, or change their features, a portion at a time.
+
+        If one of them is wrong, none is stored. If the store fails midway, or the process ends, the
+        portions before that are there; the same call again stores all.
+        """
+        _check_distinct(items)
+        schema, live = _begun(self._catalog.schema, items), await self._queries.get(query, clock())
+        portions = [
+            items[begin : begin + api.ITEMS_AT_ONCE]
+            for begin in range(0, len(items), api.ITEMS_AT_ONCE)
+        ]
+        added = changed = 0
+        async with turns:
+            for portion in portions:
+                await self._rows(portion, schema, live)
+                await turns.next()
+            begun: FeatureSchema | None = schema
+            for portion in portions:
+                answer = await self.put(query, portion, clock(), begun=begun)
+                added, changed = added + answer.added, changed + answer.changed
+                begun = None  # it is the catalog's now
+                await turns.next()
+        return api.PutItemsResponse(query, added, changed, answer.candidates)
 
     async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
         """Withdraw a candidate; on disk after the next flush."""

@@ -58,6 +58,8 @@ MOST_UNPACKED = 4000
 """Queries: the garbage collector looks at a dozen objects of each."""
 QUERY_BYTES, ITEM_BYTES = 3600, 55
 """What an unpacked query takes, and each item of it, beside its name, features and counts."""
+LARGE, INDEX_BYTES = 1000, 150
+"""From so many items on a query remembers the rows of all by name, which takes so much of each."""
 USUAL_SLOTS = 10
 """Counts of an unpacked query grow to this many slots with its first list of ten."""
 
@@ -91,6 +93,7 @@ class LiveQuery:
         "_candidates",
         "_prior",
         "_prior_version",
+        "_rows",
         "_seed",
         "catalog",
         "earned",
@@ -126,6 +129,7 @@ class LiveQuery:
         self._arrivals: int | None = None
         self._prior: ItemPrior | None = None
         self._prior_version = -1
+        self._rows: dict[str, int] | None = None
         self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
 
     def __len__(self) -> int:
@@ -137,6 +141,8 @@ class LiveQuery:
         counts = self.stats.counts
         of_counts = counts.itemsize * counts.shape[1] * max(counts.shape[2], USUAL_SLOTS)
         of_item = ITEM_BYTES + self.state.features.itemsize * self.state.features.shape[1]
+        if len(self) >= LARGE:
+            of_item += INDEX_BYTES
         return int(QUERY_BYTES + len(self.ids.parts[0]) + len(self) * (of_item + of_counts))
 
     def packed(self) -> bytes:
@@ -193,7 +199,7 @@ class LiveQuery:
         )
         live.since, live._seed = since, seed
         live.keys, live.catalog = keys, catalog
-        live._candidates = live._prior = live._arrivals = None
+        live._candidates = live._prior = live._arrivals = live._rows = None
         live._prior_version = -1
         return live
 
@@ -238,25 +244,33 @@ class LiveQuery:
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the rows of some items, None for those never heard of."""
-        rows = {item: row for row, item in enumerate(self.ids)}  # too large to keep
+        rows = self._row_by_name()
         return [rows.get(item) for item in ids]
 
     def lists_row(self, row: int | None) -> bool:
         """Return whether an item may be listed: it is known, and was not withdrawn."""
         return row is not None and bool(self.state.active[row])
 
+    def _row_by_name(self) -> dict[str, int]:
+        """Return the row of each item; kept where it takes milliseconds to make."""
+        rows = self._rows
+        if rows is None:
+            rows = {item: row for row, item in enumerate(self.ids)}
+            if len(rows) >= LARGE:
+                self._rows = rows
+        return rows
+
     def put(self, items: Iterable[NewItem], time: float) -> int:
         """Add candidates or change them, as the store did; return how many are new."""
         state = self.state
-        rows = {item: row for row, item in enumerate(state.ids)}
-        given = {item.id: item.features for item in items}
+        rows, given = self._row_by_name(), {item.id: item.features for item in items}
+        known = [item for item in given if item in rows]
         new = [item for item in given if item not in rows]
+        for item in known:
+            state.features[rows[item]] = given[item]
+            state.active[rows[item]] = True
         if new:
             self._append(new, np.array([given[item] for item in new], np.float32), time)
-        for item, features in given.items():
-            if item in rows:
-                state.features[rows[item]] = features
-                state.active[rows[item]] = True
         self._changed()
         return len(new)
 
@@ -294,6 +308,8 @@ class LiveQuery:
 
     def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
         state, count = self.state, len(ids)
+        if self._rows is not None:
+            self._rows.update(zip(ids, range(len(self), len(self) + count), strict=True))
         self.ids = state.ids = self.ids.extended(ids)
         state.features = np.concatenate([state.features, features])
         behaviors = self.stats.behaviors

@@ -16,7 +16,7 @@ export function queryView(root, name) {
     head: () => head(name),
     async load(get) {
       try {
-        return { state: await get(`v1/queries/${encodeURIComponent(name)}`), now: Date.now() / 1000 };
+        return { state: await whole(get, `v1/queries/${encodeURIComponent(name)}`), now: Date.now() / 1000 };
       } catch (problem) {
         if (problem instanceof Refused && problem.status === 404) return { state: null };
         throw problem;
@@ -24,6 +24,18 @@ export function queryView(root, name) {
     },
     render: ({ state, now }) => patch(root, head(name), content(name, state, now)),
   };
+}
+
+/** A query with all of its items; a large one comes in parts. */
+async function whole(get, path) {
+  const state = await get(path);
+  for (let cursor = state.next_cursor; cursor !== null; ) {
+    const part = await get(`${path}?cursor=${cursor}`);
+    state.items.push(...part.items);
+    state.withdrawn.push(...part.withdrawn);
+    cursor = part.next_cursor;
+  }
+  return state;
 }
 
 function head(name) {

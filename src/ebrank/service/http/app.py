@@ -114,13 +114,15 @@ class App:
             route, parts = self.router.find(scope["method"], _raw_path(scope))
             seen.route = route.path
             self.admission.admit(caller, scope, route)
-            names, body = route.names(parts), b""
+            names, options = route.names(parts), route.options(scope.get("query_string", b""))
+            body = b""
             if route.reads is not None:
                 body = await self._bodies.read(scope, receive, seen)
             if route.waits and not self.readiness.started:  # it may have begun to close since
                 raise starting()
             host = header(scope, b"host") or ""
-            answer = await route.handle(Request(self._engine, names, route.data(body), host))
+            request = Request(self._engine, names, route.data(body), host, options)
+            answer = await route.handle(request)
         except Problem as problem:
             return _error(problem)
         except StoreError as problem:

@@ -56,9 +56,9 @@ def _operation(route: Route) -> dict[str, Any]:
         "responses": {"200": _answer(route)}
         | {str(status): _error(status) for status in statuses(route)},
     }
-    variables = _VARIABLE.findall(route.path)
-    if variables:
-        operation["parameters"] = [_parameter(name) for name in variables]
+    parameters = [_parameter(name) for name in _VARIABLE.findall(route.path)] + _options(route)
+    if parameters:
+        operation["parameters"] = parameters
     if route.reads is not None:
         content: dict[str, Any] = {"schema": _schema(route.reads)}
         if route.example is not None:
@@ -73,7 +73,7 @@ def _operation(route: Route) -> dict[str, Any]:
 def statuses(route: Route) -> list[int]:
     """Return the statuses of errors that a route may answer with."""
     found = set(route.errors)
-    if _VARIABLE.search(route.path) or route.reads is not None:
+    if _VARIABLE.search(route.path) or route.reads is not None or route.takes is not None:
         found |= {400, 422}
     if route.scopes:
         found |= {401, 403, 429, 503}
@@ -97,6 +97,16 @@ def _error(status: int) -> dict[str, Any]:
 
 def _parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": _schema(PARTS[name])}
+
+
+def _options(route: Route) -> list[dict[str, Any]]:
+    if route.takes is None:
+        return []
+    [schema] = msgspec.json.schema(route.takes)["$defs"].values()
+    return [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in schema["properties"].items()
+    ]
 
 
 def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)

@@ -14,11 +14,11 @@ A handler only passes a request to the engine; /docs shows its docstring.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
@@ -26,6 +26,7 @@ from ebrank.service import api
 from ebrank.service.http.problems import BadRequest, Invalid, NoSuchPage, WrongMethod, unreadable
 
 if TYPE_CHECKING:
+    from ebrank.service.core.background import Turns
     from ebrank.service.core.engine import Engine
 
 JSON = "application/json"
@@ -47,6 +48,7 @@ class Request:
         engine: which serves it.
         names: the variable parts of the address, as their types.
         data: the body, as the route reads it.
+        options: what follows `?` in the address, as the route declares it.
         host: the name by which the caller knows the server.
     """
 
@@ -54,6 +56,7 @@ class Request:
     names: Mapping[str, Any]
     data: Any
     host: str = ""
+    options: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class Route:
         scopes: a token with any of these opens it; without any, it is open to everybody.
         reads: the type of the body.
         gives: the type of the answer.
+        takes: a struct of what may follow `?` in the address.
         read: turns the body into what `handle` gets; by default a value of the type `reads`.
         errors: statuses it answers with, beyond those every route has.
         example: a body to try.
@@ -90,6 +94,7 @@ class Route:
     scopes: tuple[str, ...] = ()
     reads: Any = None
     gives: Any = None
+    takes: Any = None
     read: Callable[[bytes], Any] | None = None
     errors: tuple[int, ...] = ()
     example: Any = None
@@ -128,6 +133,23 @@ class Route:
             for pattern, part in zip(self.parts, parts, strict=True)
             if pattern.startswith("{")
         }
+
+    def options(self, query_string: bytes) -> Any:  # noqa: ANN401 (as the route declares it)
+        """Return what follows `?` in an address as `handle` gets it.
+
+        Raises:
+            BadRequest: if it is not UTF-8.
+            Invalid: if it is not what the type says.
+        """
+        if self.takes is None:
+            return None
+        try:
+            pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict")
+            return msgspec.convert(dict(pairs), self.takes, strict=False)
+        except UnicodeDecodeError:
+            raise BadRequest("what follows ? in the address is not UTF-8") from None
+        except msgspec.ValidationError as problem:
+            raise unreadable(problem) from None
 
     def data(self, body: bytes) -> Any:  # noqa: ANN401 (as the route reads it)
         """Return the body as `handle` gets it.
@@ -206,10 +228,27 @@ READERS = ("rank", "admin")
 
 
 async def put_items(call: Request) -> api.PutItemsResponse:
-    """Add candidates of a query or change their features, all or none. Features are given by
-    position or by name; the first items decide which, and how many. A withdrawn item comes back.
+    """Add candidates of a query or change their features. If one is refused, none is stored.
+    Features are given by position or by name; the first items decide which, and how many. A
+    withdrawn item comes back.
     """
-    return await call.engine.put_items(call.names["query"], call.data.items)
+    items = call.data
+    if not isinstance(items, list):
+        items = await _in_turns(items, call.engine.turns)
+    return await call.engine.put_items(call.names["query"], items)
+
+
+async def _in_turns(portions: Iterator[list[api.ItemIn]], turns: Turns) -> list[api.ItemIn]:
+    """Return the items of a large request, which takes a while to read."""
+    items: list[api.ItemIn] = []
+    async with turns:
+        try:
+            for portion in portions:
+                items += portion
+                await turns.next()
+        except msgspec.DecodeError as problem:
+            raise unreadable(problem) from None
+    return items
 
 
 async def withdraw(call: Request) -> api.WithdrawResponse:
@@ -250,8 +289,10 @@ async def feedback(call: Request) -> api.FeedbackResponse:
 
 
 async def show_query(call: Request) -> api.QueryResponse:
-    """Return the state of a query's items, the most promising and the most buried."""
-    return await call.engine.query(call.names["query"])
+    """Return the state of a query's items, the most promising and the most buried. There are at
+    most 1,000 items in an answer: `next_cursor`, sent as `cursor`, asks for the next ones.
+    """
+    return await call.engine.query(call.names["query"], call.options)
 
 
 async def train(call: Request) -> api.TrainResponse:
@@ -294,6 +335,7 @@ API = [
         scopes=("admin",),
         reads=api.PutItemsRequest,
         gives=api.PutItemsResponse,
+        read=api.read_items,
         example=_ITEMS,
     ),
     Route(
@@ -340,6 +382,7 @@ API = [
         show_query,
         scopes=READERS,
         gives=api.QueryResponse,
+        takes=api.QueryOptions,
         errors=(404,),
     ),
     Route("POST", "/v1/train", train, scopes=("admin",), gives=api.TrainResponse),
