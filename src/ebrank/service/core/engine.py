@@ -55,6 +55,8 @@ SAVE_SECONDS = 5.0
 TOLERATED_SECONDS = 5.0
 """Clocks are set right by less than this all the time: no reason to warn."""
 CHECKED = "checked"
+LONG_QUERY = 200
+"""Items that are looked at in a few milliseconds."""
 MEMORY_SHARES = (0.75, 0.125, 0.125)
 """Of queries, of lists that feedback may cite, and of lists that users have seen."""
 CHECKED_BYTES = 32 * 1024
@@ -356,9 +358,10 @@ class Engine:
         wanted = wanted or api.QueryOptions()
         live, model = await self._items.query(self._named(query), self._now()), self._versions.model
         expected = self._expected_lists(live, model, self._now())
-        async with self.turns:
+        turns = self.turns if len(live) > LONG_QUERY else Turns()  # a short one need not wait
+        async with turns:
             k = self._settings.ranking.k
-            return await query_view(live, model, k, expected, wanted, self.turns)
+            return await query_view(live, model, k, expected, wanted, turns)
 
     async def train(self) -> api.TrainResponse:
         """Start training, unless it is running; its result may replace a pinned version."""

@@ -1,0 +1,181 @@
+"""Large calls go in short steps: whoever else asks waits for a step, not for the call."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from ebrank.service.api import MOST_LISTED
+from ebrank.service.http.app import App
+from ebrank.service.store.sqlite import SqliteStore
+from tests.in_process import Local, in_process
+from tests.service.store.blocking import run
+
+LARGE = 10_000
+MOST_SECONDS = 0.02
+"""Of one turn of the loop: processor time, since other processes share the machine."""
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[Local]:
+    store = SqliteStore(tmp_path / "store")
+    with in_process(store=store) as client:
+        yield client
+    run(store.close())
+
+
+def body(count: int = LARGE, width: int = 20, seed: int = 0) -> bytes:
+    """Return the body that puts so many items."""
+    rows = np.random.default_rng(seed).random((count, width)).round(4).tolist()
+    items = [{"id": f"item-{at:05d}", "features": row} for at, row in enumerate(rows)]
+    return msgspec.json.encode({"items": items})
+
+
+async def asked(app: App, method: str, path: str, content: bytes = b"") -> Any:  # noqa: ANN401 (JSON)
+    """Return the answer to a request, without a client that would take time of its own."""
+    sent: list[Any] = []
+    path, _, query = path.partition("?")
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    async def send(message: Any) -> None:  # noqa: ANN401 (as ASGI has it)
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-length", str(len(content)).encode())]
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+    }
+    await app(scope, receive, send)
+    assert sent[0]["status"] == 200, sent[1]["body"]
+    return sent[1]["body"]
+
+
+async def longest_turn(*calls: Any) -> float:  # noqa: ANN401 (coroutines)
+    """Return the processor time of the longest turn of the loop while calls are served."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    turns = [time.thread_time()]
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        turns.append(time.thread_time())
+    for task in tasks:
+        task.result()
+    return max(later - turn for turn, later in itertools.pairwise(turns))
+
+
+def test_no_turn_of_a_large_put_takes_long(local: Local) -> None:
+    first, changed = body(), body(seed=1)
+    path = "/v1/queries/large/items"
+    for content in (first, first, changed):
+        assert local.run(longest_turn(asked(local.app, "PUT", path, content))) < MOST_SECONDS
+
+
+def test_no_turn_of_a_large_get_takes_long(local: Local) -> None:
+    local.run(asked(local.app, "PUT", "/v1/queries/large/items", body()))
+    local.run(asked(local.app, "GET", "/v1/queries/large"))  # compiles
+    assert local.run(longest_turn(asked(local.app, "GET", "/v1/queries/large"))) < MOST_SECONDS
+
+
+def test_many_large_gets_at_once_leave_room_for_others(local: Local) -> None:
+    local.run(asked(local.app, "PUT", "/v1/queries/large/items", body()))
+    local.run(asked(local.app, "GET", "/v1/queries/large"))
+    calls = [asked(local.app, "GET", "/v1/queries/large?cursor=5000&limit=300") for _ in range(20)]
+    assert local.run(longest_turn(*calls)) < MOST_SECONDS
+
+
+def test_a_large_query_is_read_in_parts(local: Local) -> None:
+    local.json("PUT", "/v1/queries/tea/items", msgspec.json.decode(body(2500, 2)))
+    local.json("DELETE", "/v1/queries/tea/items/item-00005")
+    local.json("DELETE", "/v1/queries/tea/items/item-02005")
+    first = local.json("GET", "/v1/queries/tea")
+    assert (len(first["items"]), first["next_cursor"]) == (MOST_LISTED - 1, MOST_LISTED)
+    assert len(first["most_promising"]) == len(first["most_buried"]) == 10
+    parts, cursor = [first], first["next_cursor"]
+    while cursor is not None:
+        parts.append(local.json("GET", f"/v1/queries/tea?cursor={cursor}&limit=700"))
+        cursor = parts[-1]["next_cursor"]
+    assert [len(part["items"]) for part in parts] == [999, 700, 699, 100]
+    items = [item for part in parts for item in part["items"]]
+    names = [f"item-{at:05d}" for at in range(2500) if at not in (5, 2005)]
+    assert [item["id"] for item in items] == names
+    withdrawn = [item["id"] for part in parts for item in part["withdrawn"]]
+    assert withdrawn == ["item-00005", "item-02005"]
+    assert sorted(item["rank"] for item in items) == list(range(1, 2499))
+    upper = {item["id"]: item["interval"][1] for item in items}
+    assert upper[first["most_promising"][0]] == max(upper.values())
+    assert parts[1]["most_promising"] == parts[1]["most_buried"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("limit=0", "`int` >= 1"),
+        ("limit=5000", "`int` <= 1000"),
+        ("cursor=-1", "`int` >= 0"),
+        ("cursor=x", "Expected `int`, got `str`"),
+        ("page=2", "unknown field `page`"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(local: Local, options: str, message: str) -> None:
+    status, error = local.error("GET", f"/v1/queries/tea?{options}")
+    assert status == 422
+    assert message in error["message"]
+
+
+def test_options_that_are_no_text_are_refused(local: Local) -> None:
+    status, error = local.error("GET", "/v1/queries/tea?cursor=%ff")
+    assert (status, error["message"]) == (400, "what follows ? in the address is not UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place", "message"),
+    [
+        ({"id": "", "features": [1.0] * 20}, "items[4321].id", "length >= 1"),
+        ({"id": "x", "features": ["a"]}, "items[4321].features[0]", "got `str`"),
+        ({"id": "x", "features": [1.0]}, "items", "1 feature"),
+        ({"id": "item-00001", "features": [1.0] * 20}, "items", "is given 2 times"),
+    ],
+)
+def test_one_wrong_item_of_many_and_none_is_stored(
+    local: Local, wrong: dict[str, Any], place: str, message: str
+) -> None:
+    items = json.loads(body())["items"]
+    items[4321] = wrong
+    content = json.dumps({"items": items}).encode()
+    status, error = local.error("PUT", "/v1/queries/tea/items", content=content)
+    assert (status, error["field"]) == (422, place)
+    assert message in error["message"]
+    assert local.error("GET", "/v1/queries/tea")[0] == 404
+
+
+def test_a_large_put_says_what_it_did(local: Local) -> None:
+    path = "/v1/queries/tea/items"
+    counts = {"added": LARGE, "changed": 0, "candidates": LARGE}
+    assert json.loads(local.run(asked(local.app, "PUT", path, body()))) == {
+        "query": "tea",
+        **counts,
+    }
+    counts = {"added": 500, "changed": 9000, "candidates": LARGE + 500}
+    answer = local.run(asked(local.app, "PUT", path, body(9000)[:-2] + more(500)))
+    assert json.loads(answer) == {"query": "tea", **counts}
+
+
+def more(count: int) -> bytes:
+    """Return what makes a body hold more items."""
+    items = [{"id": f"more-{at}", "features": [0.5] * 20} for at in range(count)]
+    return b"," + msgspec.json.encode(items)[1:] + b"}"
