@@ -12,6 +12,7 @@ import asyncio
 import gc
 import signal
 import socket
+import sys
 import time
 from collections.abc import Awaitable, Callable
 
@@ -30,6 +31,9 @@ GRACE_SECONDS = 5.0
 """How long requests under way may take when the server closes."""
 LEAVE_SECONDS = 2.0
 """How long callers may then take their answers."""
+
+SWITCH_SECONDS = 1e-3
+"""How long a thread may keep Python's lock while the loop wants it."""
 
 Companion = Callable[[str], Awaitable[None]]
 """What runs beside the server while it serves, given its address; cancelled when it closes."""
@@ -124,7 +128,7 @@ async def _serve(
         try:
             await connections.listen(opened)
             await engine.start()
-            _settle_memory()
+            _settle()
             app.readiness.started = True
             announce(address)
             if companion is not None:
@@ -144,13 +148,16 @@ async def _serve(
             await engine.close()
 
 
-def _settle_memory() -> None:
-    """Keep the garbage collector from looking at what is there for good: modules, compiled code.
+def _settle() -> None:
+    """Keep the loop from waiting for what else the interpreter does.
 
-    It stops everything while it looks at all objects, which takes a tenth of a second with them.
+    The garbage collector stops everything while it looks at all objects: a tenth of a second, if
+    what is there for good, modules and compiled code, is among them. And a thread that computes
+    keeps Python's lock from the loop for 5 ms at a time, unless told otherwise.
     """
     gc.collect()
     gc.freeze()
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _signals() -> asyncio.Event:
