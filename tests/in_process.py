@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import httpx
 
 from ebrank.service.core.engine import Engine
-from ebrank.service.http.app import App
+from ebrank.service.http.app import App, Traced
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
@@ -58,13 +58,16 @@ class Local:
 
 @contextmanager
 def in_process(
-    settings: Settings | None = None, store: Store | None = None, log: AccessLog | None = None
+    settings: Settings | None = None,
+    store: Store | None = None,
+    log: AccessLog | None = None,
+    traced: Traced | None = None,
 ) -> Iterator[Local]:
     """Yield a client of a ready application."""
     chosen = settings or Settings()
     with asyncio.Runner() as runner:
         engine = runner.run(Engine.open(store or MemoryStore(), chosen))
-        app = App(engine, chosen, log=log)
+        app = App(engine, chosen, log=log, traced=traced)
         local = Local(app, runner)
         runner.run(engine.start())
         app.readiness.started = True

@@ -41,6 +41,13 @@ class ServerSettings:
     access_log: Annotated[
         bool, _about("whether each request is a line of JSON on stderr, without names or secrets")
     ] = False
+    log: Annotated[
+        Literal["text", "json"],
+        _about("how everything else is written there; as `json`, training and roll-ups too"),
+    ] = "text"
+    traces: Annotated[
+        bool, _about("whether OpenTelemetry spans are sent; needs the extra `otel`")
+    ] = False
 
 
 @dataclass(frozen=True)

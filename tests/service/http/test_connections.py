@@ -385,7 +385,6 @@ def test_a_request_that_is_served_is_not_cut_off(monkeypatch: pytest.MonkeyPatch
             raise RuntimeError("not reached by others")
 
         monkeypatch.setattr(Engine, "models", slow)
-        monkeypatch.setattr("traceback.print_exc", lambda **_: None)
         asks = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
         served = [await wire.call(asks) for _ in range(3)]
         await asyncio.sleep(0.05)

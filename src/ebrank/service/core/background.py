@@ -22,6 +22,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from ebrank.service.logs import about
 from ebrank.service.store.base import Store, StoreError
 
 TICK_SECONDS = 1.0
@@ -172,6 +173,6 @@ class Housekeeping:
 def _say(problem: Exception) -> None:
     """Log a chore's failure: a store's in its own words, for requests fail too; a bug in full."""
     if isinstance(problem, StoreError):
-        log.warning("%s", problem)
+        log.warning("%s", problem, extra=about("chore"))
     else:
-        log.error("a chore failed; it is tried again", exc_info=problem)
+        log.error("a chore failed; it is tried again", exc_info=problem, extra=about("chore"))

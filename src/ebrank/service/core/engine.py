@@ -47,6 +47,7 @@ from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.models import Model, warm_up
 from ebrank.service.learning.training import Training
 from ebrank.service.learning.versions import ModelVersions
+from ebrank.service.logs import about
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import SALT, Store, StoreError
 from ebrank.service.store.records import RankingEntry
@@ -177,6 +178,10 @@ class Engine:
             await self._activity.save()
         except StoreError as problem:  # only sums for the dashboard
             log.warning("%s", problem)
+
+    def watch_training(self, on_end: Callable[[float, str], None]) -> None:
+        """Say how long each training run took, and what came of it."""
+        self._training.on_end = on_end
 
     @property
     def version(self) -> int:
@@ -426,7 +431,13 @@ class Engine:
     async def _roll_up(self) -> None:
         now, kept = self._now(), self._settings.store.retention_seconds
         oldest = now - max(kept, HOUR)  # minute, since the dashboard shows an hour
-        await self._store.log.roll_up(now - kept, minutes_before=oldest)
+        rolled = await self._store.log.roll_up(now - kept, minutes_before=oldest)
+        log.info(
+            "rolled up %d rankings and %d events",
+            rolled.rankings,
+            rolled.events,
+            extra=about("chore", rankings=rolled.rankings, events=rolled.events),
+        )
 
 
 class MonotoneClock:

@@ -9,10 +9,10 @@ limit of size and time, and of what all bodies may hold together.
 from __future__ import annotations
 
 import asyncio
-import sys
+import logging
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -33,6 +33,7 @@ from ebrank.service.http.readiness import Readiness, starting
 from ebrank.service.http.routes import API, JSON, Page, Request, Router
 from ebrank.service.http.static import dashboard_routes
 from ebrank.service.http.system import documentation_routes, health_routes, metrics_route
+from ebrank.service.logs import about
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.base import StoreError
 
@@ -56,16 +57,39 @@ LAST_SECONDS = 1.0
 CLOSE = {"connection": "close"}
 """Of an answer that leaves before its request was read: what follows is not a new request."""
 
+log = logging.getLogger("ebrank.service")
+
 _ENCODER = msgspec.json.Encoder()
+
+
+class Seen:
+    """What is known of a request, as far as it came."""
+
+    status = 0
+    route = ""
+    caller = ""
+    held = 0  # bytes of its body
+
+
+Traced: TypeAlias = Callable[[Scope, Seen], AbstractContextManager[None]]
+"""What is around each request, and may look at what is known of it in the end."""
 
 
 class App:
     """An ASGI application; serves health and pages only until `readiness.started` is true."""
 
-    def __init__(self, engine: Engine, settings: Settings, *, log: AccessLog | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        *,
+        log: AccessLog | None = None,
+        traced: Traced | None = None,
+    ) -> None:
         self.readiness = Readiness(engine)
         self.metrics = Metrics(log, engine)
         self._engine = engine
+        self._traced = traced
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
         documented = [
@@ -79,19 +103,27 @@ class App:
         """Serve one request."""
         if scope["type"] != "http":
             raise ValueError(f"{scope['type']} is not served, only http")
-        began = time.perf_counter()
         self.metrics.in_flight += 1
-        seen = _Seen()
+        seen = Seen()
         try:
-            answer = await self._answer(scope, receive, seen)
-            await send_page(send, answer, with_body=scope["method"] != "HEAD")
-            seconds = time.perf_counter() - began
-            self.metrics.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
+            if self._traced is None:
+                await self._serve(scope, receive, send, seen)
+            else:
+                with self._traced(scope, seen):
+                    await self._serve(scope, receive, send, seen)
         except Gone:
             return
         finally:
             self.metrics.in_flight -= 1
             self._bodies.free(seen.held)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, seen: Seen) -> None:
+        began = time.perf_counter()
+        answer = await self._answer(scope, receive, seen)
+        seen.status = answer.status
+        await send_page(send, answer, with_body=scope["method"] != "HEAD")
+        seconds = time.perf_counter() - began
+        self.metrics.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
 
     def refusal(self, problem: HttpProblem, caller: str) -> Refusal:
         """Return the answer to what is no request, and count it."""
@@ -107,7 +139,7 @@ class App:
         while self.metrics.in_flight and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
 
-    async def _answer(self, scope: Scope, receive: Receive, seen: _Seen) -> Page:
+    async def _answer(self, scope: Scope, receive: Receive, seen: Seen) -> Page:
         try:
             caller = self.admission.caller(scope)
             seen.caller = caller.name
@@ -132,20 +164,12 @@ class App:
             raise
         except Exception:
             # Ours, not the caller's: the log gets the details, the caller gets none.
-            traceback.print_exc(file=sys.stderr)
+            log.exception("a request failed; this is a bug", extra=about("bug", route=seen.route))
             return _error(Bug("the server made a mistake; see its log"))
         if self.readiness.troubled:
             self.readiness.served(answer)
         self.metrics.served(answer)
         return page(answer)
-
-
-class _Seen:
-    """What is known of a request, as far as it came."""
-
-    route = ""
-    caller = ""
-    held = 0  # bytes of its body
 
 
 def _raw_path(scope: Scope) -> bytes:
@@ -175,7 +199,7 @@ class Bodies:
         self._waits: set[asyncio.Timeout] = set()
         self._closing = False
 
-    async def read(self, scope: Scope, receive: Receive, seen: _Seen) -> bytes:
+    async def read(self, scope: Scope, receive: Receive, seen: Seen) -> bytes:
         """Return the body of a request; it counts as held until it is freed.
 
         Raises:
@@ -211,7 +235,7 @@ class Bodies:
             if not wait.expired():
                 wait.reschedule(last)
 
-    async def _received(self, receive: Receive, seen: _Seen) -> bytes:
+    async def _received(self, receive: Receive, seen: Seen) -> bytes:
         pieces: list[bytes] = []
         while True:
             message = await receive()

@@ -9,12 +9,10 @@ gets into the log; no header, no body, no token.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sized
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from prometheus_client import (
@@ -28,7 +26,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from ebrank.service import api
+from ebrank.service import api, logs
 
 if TYPE_CHECKING:
     from ebrank.service.core.engine import Engine
@@ -175,17 +173,19 @@ class AccessLog:
 
     def write(self, access: Access) -> None:
         """Write one line; a log that cannot be written must not stop the service."""
-        when = datetime.fromtimestamp(access.time, UTC)
-        line = {
-            "time": when.isoformat(timespec="milliseconds"),
-            "method": access.method,
-            "route": access.route,
-            "status": access.status,
-            "ms": round(access.seconds * 1e3, 3),
-            "caller": access.caller,
-        }
+        text = logs.line(
+            access.time,
+            "info",
+            "request",
+            "",
+            method=access.method,
+            route=access.route,
+            status=access.status,
+            ms=round(access.seconds * 1e3, 3),
+            caller=access.caller,
+        )
         try:
-            self._stream.write(json.dumps(line, ensure_ascii=True) + "\n")
+            self._stream.write(text + "\n")
             self._stream.flush()
         except (OSError, ValueError):
             return

@@ -10,9 +10,8 @@ Requests that come before the answer to the last one (pipelining) wait for their
 from __future__ import annotations
 
 import asyncio
-import sys
+import logging
 import time
-import traceback
 from collections import deque
 from collections.abc import Iterable, MutableMapping
 from email.utils import formatdate
@@ -22,12 +21,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import httptools
 
 from ebrank.service.http.problems import BadRequest, HttpProblem, TooLargeHead, TooSlow
+from ebrank.service.logs import about
 
 if TYPE_CHECKING:
     from ebrank.service.http.connections import Connections, Waiting
 
 Message: TypeAlias = MutableMapping[str, Any]
 Header: TypeAlias = tuple[bytes, bytes]
+
+log = logging.getLogger("ebrank.service")
 
 PIECE = 64 * 1024
 MOST_OVERHEAD = 64 * 1024
@@ -310,7 +312,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             await self._all.app(exchange.scope, exchange.receive, exchange.send)
         except Exception:
-            traceback.print_exc(file=sys.stderr)
+            log.exception("an answer failed; this is a bug", extra=about("bug"))
         finally:
             self._served(exchange)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ebrank.service import api
 from ebrank.service.http.problems import Unavailable
+from ebrank.service.logs import about
 from ebrank.service.store.base import StoreError
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class Readiness:
             self._unsaid += 1
             return
         more = f" ({self._unsaid:,} more failures since the last line)" if self._unsaid else ""
-        log.error("the store failed: %s%s", problem, more)
+        about_it = about("store", failures=self._failures)
+        log.error("the store failed: %s%s", problem, more, extra=about_it)
         self._said, self._unsaid = now, 0
 
     def served(self, answer: object) -> None:
@@ -107,7 +109,12 @@ class Readiness:
         if not took_it:
             return
         seconds, self.troubled = self._timer() - self._first, False
-        log.warning("the store works again, after %d failures in %.0f s", self._failures, seconds)
+        log.warning(
+            "the store works again, after %d failures in %.0f s",
+            self._failures,
+            seconds,
+            extra=about("store", failures=self._failures, seconds=seconds),
+        )
         self._said, self._unsaid = -math.inf, 0
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from ebrank.errors import EBRankError
 from ebrank.service import api
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult
+from ebrank.service.logs import about
 from ebrank.service.settings import Settings
 
 log = logging.getLogger("ebrank.service")
@@ -45,6 +46,7 @@ class Training:
 
     Attributes:
         failing_since: when the first run failed after which none went well, None if the last did.
+        on_end: is given the seconds that each run took, and what came of it.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Training:
         self._finished: float | None = None
         self._outcome = ""
         self.failing_since: float | None = None
+        self.on_end: Callable[[float, str], None] = lambda seconds, outcome: None
 
     @property
     def running(self) -> bool:
@@ -144,10 +147,13 @@ class Training:
         except EBRankError as problem:
             self._failed(str(problem))
         except Exception as problem:  # no more processes, say: the next run may do better
-            log.exception("a training run failed")
+            log.exception("a training run failed", extra=about("training"))
             self._failed(f"the run failed: {type(problem).__name__}: {problem}")
         finally:
             self._finished = self._clock()
+        seconds = self._timer() - self._last
+        log.info("%s", self._outcome, extra=about("training", seconds=seconds))
+        self.on_end(seconds, self._outcome)
 
     def _failed(self, outcome: str) -> None:
         self._outcome = outcome

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ebrank.errors import EBRankError
 from ebrank.service.http.admission import Admission
+from ebrank.service.logs import about
 from ebrank.service.ops import configuration
 from ebrank.service.settings import Settings
 
@@ -61,12 +62,12 @@ class Reloading:
         try:
             read = self._read()
         except EBRankError as problem:
-            log.error("the tokens stay as they are: %s", problem, extra={"event": "reload"})
+            log.error("the tokens stay as they are: %s", problem, extra=about("reload"))
             return known
         if read.tokens != known.tokens:
             admission.use(read.tokens)
             names = ", ".join(token.name for token in read.tokens) or "none"
-            log.warning("the tokens have changed: %s", names, extra={"event": "reload"})
+            log.warning("the tokens have changed: %s", names, extra=about("reload"))
         before, after = configuration.effective(known), configuration.effective(read)
         changed = [
             f"{section}.{key}"
@@ -78,7 +79,7 @@ class Reloading:
             log.warning(
                 "changes of %s take effect at the next start",
                 ", ".join(changed),
-                extra={"event": "reload"},
+                extra=about("reload"),
             )
         return read
 

@@ -17,12 +17,13 @@ import time
 from collections.abc import Awaitable, Callable
 
 from ebrank.errors import EBRankError
+from ebrank.service import logs
 from ebrank.service.core.engine import Engine
 from ebrank.service.http.admission import is_loopback
 from ebrank.service.http.app import App
 from ebrank.service.http.connections import BACKLOG, Connections
 from ebrank.service.http.metrics import AccessLog
-from ebrank.service.ops import clock
+from ebrank.service.ops import clock, tracing
 from ebrank.service.ops.reloading import Reloading
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
@@ -103,8 +104,14 @@ def run(
         reloading: makes what takes over changes of the tokens.
     """
     check(settings)
-    with listening(settings.server.host, settings.server.port) as opened:
-        asyncio.run(_serve(settings, opened, announce, companion, reloading))
+    spans = tracing.exporting() if settings.server.traces else None
+    with (
+        logs.written(settings.server.log),
+        listening(settings.server.host, settings.server.port) as opened,
+    ):
+        asyncio.run(_serve(settings, opened, announce, companion, reloading, spans))
+    if spans is not None:
+        spans.close()
 
 
 async def _serve(
@@ -113,14 +120,17 @@ async def _serve(
     announce: Callable[[str], None],
     companion: Companion | None,
     reloading: Callable[[], Reloading] | None,
+    spans: tracing.Spans | None,
 ) -> None:
     stopped = _signals()
     async with open(settings.store.url) as store:
         last, most_idle = await store.log.last_time(), settings.store.max_idle_seconds
         clock.check(time.time(), last, store.touched, most_idle)
-        engine = await Engine.open(store, settings)
+        engine = await Engine.open(store if spans is None else spans.store(store), settings)
         log = AccessLog() if settings.server.access_log else None
-        app = App(engine, settings, log=log)
+        app = App(engine, settings, log=log, traced=None if spans is None else spans.request)
+        if spans is not None:
+            engine.watch_training(spans.training)
         connections = Connections(app, settings.limits)
         port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
