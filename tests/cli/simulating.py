@@ -51,6 +51,12 @@ def without_seconds(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name != "seconds"}
 
 
+def only(printed: str) -> dict[str, Any]:
+    """Return what `--json` says of the only ranker there is."""
+    [ranker] = json.loads(printed)["rankers"]
+    return dict(ranker)
+
+
 def results_in(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return document

@@ -29,7 +29,7 @@ def test_simulate_and_compare() -> None:
     data = package.load("mq2007-like", scale=0.01)
     expected = simulate(data, registry.parse("bm25"), CONFIG, seed=1, trials=2)
     done = ebrank("simulate", "--ranker", "bm25", *SHORT, *OTHERS, "--json")
-    assert json.loads(done.stdout)["cum_ndcg"]["trials"] == expected.cum_ndcg.tolist()
+    assert json.loads(done.stdout)["rankers"][0]["cum_ndcg"]["trials"] == expected.cum_ndcg.tolist()
     done = ebrank("simulate", "--ranker", "bm25", *SHORT, *OTHERS)
     assert f"seed 1, users {USERS}, click rates × 0.5, lists of 7" in done.stdout
     done = ebrank("compare", "bm25", "random", *SHORT, *OTHERS, "--json")
@@ -75,7 +75,7 @@ def test_reproduce() -> None:
     assert document["config"]["users"] == USERS
     assert document["config"]["list_length"] == 7
     assert document["config"]["click_rate"] == 0.5
-    assert f"--users {USERS} --click-rate 0.5 --list-length 7" in document["command"]
+    assert f"--list-length 7 --users {USERS} --click-rate 0.5" in document["command"]
 
 
 @pytest.mark.parametrize("command", ["simulate", "compare", "tune", "reproduce"])

@@ -122,7 +122,7 @@ def test_a_choice_at_the_edge_is_warned_of() -> None:
         ((*SHORT, *EXPOSURE, "--param", "eps", "--grid", "1"), "no parameter 'eps'"),
         ((*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "1,x"), "epsilon takes a number"),
         ((*SHORT, *EXPOSURE, "--grid", "1"), "one --grid for each --param"),
-        ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1"), "give more sessions"),
+        ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1", "--json"), "give more sessions"),
     ],
 )
 def test_mistakes_end_in_one_line_without_traceback(
@@ -158,6 +158,7 @@ def test_ctrl_c_keeps_finished_trials(tmp_path: Path) -> None:
             stdout, stderr = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
-    assert (process.returncode, stdout) == (130, "")
+    assert process.returncode == 130
+    assert len(stdout.splitlines()) == 1  # what was begun, and no results
     assert "trials finished, kept in" in stderr
     assert "Traceback" not in stderr

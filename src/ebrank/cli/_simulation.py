@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import click
-from click.core import ParameterSource
 
 from ebrank.cli import console
+from ebrank.cli._protocol import config_of, is_given, protocol_options
 from ebrank.cli.options import dataset_options
 from ebrank.data.interpretation import as_text
 from ebrank.errors import DataError
@@ -66,54 +66,6 @@ OPTIONS = {
         show_default=True,
         help="Every random draw follows from it.",
     ),
-    "sessions": click.option(
-        "--sessions",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        help="Sessions of a trial; by default (rows − 5·queries)/η.",
-    ),
-    "eta": click.option(
-        "--eta",
-        type=click.FloatRange(0, 1, min_open=True),
-        metavar="NUMBER",
-        default=1.0,
-        show_default=True,
-        help="Probability that an item enters at a session of its query.",
-    ),
-    "updates": click.option(
-        "--updates",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        default=20,
-        show_default=True,
-        help="Model updates of a trial.",
-    ),
-    "users": click.option(
-        "--users",
-        default="pbm",
-        show_default=True,
-        metavar=RANKER,
-        help="Who looks and clicks: pbm (the paper's), cascade, dcm, dbn, or your own as "
-        "MODULE:CLASS. setting=perfect, navigational or informational goes by the literature's "
-        "table, noise=0.2 adds stray clicks, cutoff=10 lets users look that far down.",
-    ),
-    "click_rate": click.option(
-        "--click-rate",
-        type=click.FloatRange(0, 1, min_open=True),
-        metavar="FACTOR",
-        default=1.0,
-        show_default=True,
-        help="Factor of every click probability: 0.15 makes R go from .015 to .15, as in a shop. "
-        "Lists are measured by R itself.",
-    ),
-    "list_length": click.option(
-        "--list-length",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        default=5,
-        show_default=True,
-        help="Items shown in a list; of these, users look at the first 5 unless --users says more.",
-    ),
     "jobs": click.option(
         "--jobs",
         type=click.IntRange(min=1),
@@ -147,8 +99,10 @@ OPTIONS = {
 
 def simulation_options(function: F) -> F:
     """Add the dataset, what to simulate on it, and how to run it."""
-    for option in reversed(OPTIONS.values()):
+    for name, option in reversed(OPTIONS.items()):
         function = option(function)
+        if name == "jobs":
+            function = protocol_options()(function)
     return function
 
 
@@ -191,8 +145,7 @@ def given_options() -> str:
     words = []
     for option in context.command.params:
         name = option.name or ""
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in OF_ONE_RUN:
+        if is_given(context, name) and name not in OF_ONE_RUN:
             words += [option.opts[0], as_text(context.params[name])]
     return shlex.join(words)
 
@@ -202,31 +155,16 @@ def plan_simulation(
     *,
     trials: int,
     seed: int,
-    sessions: int | None,
-    eta: float,
-    updates: int,
-    users: str,
-    click_rate: float,
-    list_length: int,
     jobs: int,
     out: str | None,
-    **about_data: Any,  # noqa: ANN401 (what `ebrank.load` takes)
+    **others: Any,  # noqa: ANN401 (the protocol's numbers, and what `ebrank.load` takes)
 ) -> SimulationPlan:
     """Load the dataset and return the simulation that the options describe."""
     import ebrank
-    from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.users import parse
 
-    config = SimulationConfig(
-        entering_probability=eta,
-        updates=updates,
-        sessions=sessions,
-        users=parse(users),
-        click_rate=click_rate,
-        list_length=list_length,
-    )
+    config = config_of(others)
     with console.progress("reading") as progress:
-        loaded = ebrank.load(dataset, progress=progress, **about_data)
+        loaded = ebrank.load(dataset, progress=progress, **others)
     config.session_count(loaded)  # raises if it is too short
     return SimulationPlan(loaded, config, trials, seed, jobs, out)
 

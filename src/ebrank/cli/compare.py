@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
+from ebrank.cli._protocol import protocol_options
 from ebrank.cli._simulation import (
     OPTIONS,
     RANKER,
@@ -62,12 +63,7 @@ OTHER_COLUMNS = 52
 )
 @OPTIONS["trials"]
 @OPTIONS["seed"]
-@OPTIONS["sessions"]
-@OPTIONS["eta"]
-@OPTIONS["updates"]
-@OPTIONS["users"]
-@OPTIONS["click_rate"]
-@OPTIONS["list_length"]
+@protocol_options()
 @OPTIONS["jobs"]
 @click.option(
     "--out",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # A bar for less than this would only flicker.
 _PATIENCE_SECONDS = 0.5
+# Whoever reads a log wants to know what takes minutes, not what takes a moment.
+_LOG_SECONDS = 5.0
 
 
 def print_json(value: object) -> None:
@@ -81,13 +83,14 @@ def warn(message: str) -> None:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[..., None] | None]:
-    """Yield a callback of (done, total) that draws a bar on stderr; None where nobody watches.
+def progress(label: str) -> Iterator[Callable[..., None]]:
+    """Yield a callback of (done, total) that shows on stderr how far the work is.
 
-    It also takes a new label, where there is one.
+    It also takes a new label, for a new stage. A terminal gets a bar. Elsewhere, in a log say, each
+    stage of work that takes its time is a line.
     """
     if not sys.stderr.isatty():
-        yield None
+        yield _line_per_stage(label)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -107,6 +110,19 @@ def progress(label: str) -> Iterator[Callable[..., None] | None]:
         yield update
     finally:
         bar.stop()
+
+
+def _line_per_stage(first: str) -> Callable[..., None]:
+    began, said = time.monotonic(), ""
+
+    def update(done: int, total: int, label: str | None = None) -> None:
+        nonlocal said
+        stage = label or first
+        if stage != said and time.monotonic() - began > _LOG_SECONDS:
+            click.echo(f"{stage}: {done:,} of {total:,}", err=True)
+            said = stage
+
+    return update
 
 
 def _say(text: str) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from ebrank.cli import console
+from ebrank.cli._protocol import config_of, is_given, protocol_options
 from ebrank.cli._simulation import (
     OPTIONS,
     RANKER,
@@ -82,11 +82,7 @@ ANY_FOLDER = "FOLDER"
     help="A tuned ranker with the ε to use, such as ebrank:epsilon=30; others are tuned on "
     "validation queries.",
 )
-@OPTIONS["sessions"]
-@OPTIONS["updates"]
-@OPTIONS["users"]
-@OPTIONS["click_rate"]
-@OPTIONS["list_length"]
+@protocol_options(without=["eta"])  # which the experiments vary
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -143,19 +139,10 @@ def make_plan(only: str | None, given: Sequence[str], options: dict[str, Any]) -
     from ebrank.experiments import catalog
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
-    from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.users import parse
 
-    config = SimulationConfig(
-        users=parse(options.pop("users")),
-        click_rate=options.pop("click_rate"),
-        list_length=options.pop("list_length"),
-        updates=options.pop("updates"),
-        sessions=options.pop("sessions"),
-    )
     return ReproductionPlan(
         catalog.selected(only),
-        config,
+        config_of(options),
         options.pop("seed"),
         options.pop("trials"),
         tuning.read_given(given),
@@ -226,8 +213,7 @@ def run(
     with console.progress("starting") as progress:
 
         def watch(what: str, done: int, total: int) -> None:
-            if progress is not None:
-                progress(done, total, what)
+            progress(done, total, what)
 
         for data in loaded:
             finished = run_plan(plan, data, folder / TRIALS, jobs=jobs, watch=watch)
@@ -247,8 +233,7 @@ def as_typed() -> str:
     words = ["ebrank", "reproduce"]
     for option in context.command.params:
         name = option.name or ""
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in NOT_IN_RESULTS:
+        if is_given(context, name) and name not in NOT_IN_RESULTS:
             value = context.params[name] if name != "data_dir" else ANY_FOLDER
             several = option.multiple if isinstance(option, click.Option) else False
             for each in value if several else (value,):

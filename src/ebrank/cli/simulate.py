@@ -76,10 +76,12 @@ def command(rankers: tuple[str, ...], as_json: bool, **options: Any) -> None:  #
     chosen = list(dict.fromkeys(map(registry.parse, rankers)))
     with one_interrupt_at_a_time(), note_of_compilation():
         plan = plan_simulation(**options)
+        if not as_json:
+            click.echo(str(plan))
         try:
-            print_results(plan, run(plan, chosen), as_json)
+            print_results(run(plan, chosen), as_json)
         except Interrupted as interrupted:
-            print_results(plan, interrupted.results, as_json)
+            print_results(interrupted.results, as_json)
             say_stopped(plan, interrupted.results)
             raise click.exceptions.Exit(130) from None
 
@@ -164,18 +166,15 @@ def _compared(document: dict[str, Any]) -> str:
     return json.dumps(shared, sort_keys=True)
 
 
-def print_results(plan: SimulationPlan, results: Sequence[Result], as_json: bool) -> None:
+def print_results(results: Sequence[Result], as_json: bool) -> None:
     """Print what has finished: a table, or one JSON document."""
     from ebrank.simulation.summary import summary
 
     some = [result for result in results if result.trials]
-    if as_json and len(results) == 1:
-        console.print_json(summary(results[0]))
-    elif as_json:
+    if as_json:
         rankers = [{"ranker": result.ranker} | summary(result) for result in results]
         console.print_json({"rankers": rankers})
     elif some:
-        click.echo(str(plan))
         width = shutil.get_terminal_size().columns
         columns = ("ranker", "cold", "warm", "cum", "run", "seconds")
         shown = len(columns) if width >= WIDE else len(columns) - 1

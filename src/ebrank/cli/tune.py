@@ -72,12 +72,14 @@ def command(
     """
     from ebrank.rankers import registry
     from ebrank.simulation.parallel import Interrupted
-    from ebrank.simulation.tuning import read_grid
+    from ebrank.simulation.tuning import read_grid, tuning_seed
 
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
     with one_interrupt_at_a_time(), note_of_compilation():
         plan = plan_simulation(**options)
+        if not as_json:
+            click.echo(f"{plan} (tuning seed {tuning_seed(plan.seed)})")
         try:
             tuning = run(plan, chosen, grid)
         except Interrupted as interrupted:
@@ -91,7 +93,7 @@ def command(
     if as_json:
         console.print_json(document)
     else:
-        print_tuning(plan, tuning)
+        print_tuning(tuning)
 
 
 def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
@@ -148,7 +150,7 @@ def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def print_tuning(plan: SimulationPlan, tuning: Tuning) -> None:
+def print_tuning(tuning: Tuning) -> None:
     """Print the grid as a table, the choice marked, and how to use it."""
     from ebrank.parameters import typed
 
@@ -162,7 +164,6 @@ def print_tuning(plan: SimulationPlan, tuning: Tuning) -> None:
         )
         for point in tuning.points
     ]
-    click.echo(f"{plan} (tuning seed {tuning.seed})")
     console.print_table((*names, "validation NDCG", ""), right_aligned(rows))
     for name in tuning.at_the_edge:
         console.warn(f"the best {name} is at the edge of its grid; a wider one may do better")
