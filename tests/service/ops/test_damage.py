@@ -13,6 +13,8 @@ import pytest
 
 from ebrank import EBRanker, model_file
 from ebrank.errors import EBRankError
+from ebrank.service.core.catalog import SCHEMA
+from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.ops.check import check
 from ebrank.service.ops.examine import examined
 from ebrank.service.ops.repair import repair, survey
@@ -56,9 +58,8 @@ async def fill(store: Store) -> None:
     for version in (1, 2):
         record = ModelRecord(version, 50.0, 10, 0.1, 0.2, activated=True)
         await store.models.add(record, model_file.to_bytes(ranker))
-    await store.meta.set(
-        {"features": '{"count": 30, "names": null}'}, [Minute(60.0, {"clicks": 1.0})]
-    )
+    schema = {SCHEMA: FeatureSchema.positions(30).to_json()}
+    await store.meta.set(schema, [Minute(60.0, {"clicks": 1.0})])
 
 
 @pytest.fixture(scope="module")

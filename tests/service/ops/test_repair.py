@@ -116,7 +116,11 @@ def test_the_command_line_says_first_what_it_would_change(tmp_path: Path) -> Non
         ("UPDATE events SET received = received - 50 WHERE seq = 8", "time", "goes back"),
         ("UPDATE state SET active_model = 7", "model", "model 7 is not there"),
         ("UPDATE state SET rolled_up = 3", "log", "rolled up already"),
-        ("INSERT INTO meta VALUES ('features', '{')", "setting", "features is not JSON"),
+        (
+            "INSERT INTO meta VALUES ('features', '{')",
+            "setting",
+            "the features that the store names",
+        ),
         (
             "INSERT INTO models (version, created, rows, activated, reason, features, document) "
             "VALUES (1, 2.0, 3, 0, '', '[]', x'7b')",

@@ -29,6 +29,7 @@ import numpy as np
 
 from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
+from ebrank.service.store.base import StoreError
 from ebrank.typing import Bools, Features
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -184,14 +185,24 @@ class FeatureSchema:
 
     @classmethod
     def from_json(cls, text: str) -> FeatureSchema:
-        """Return what `to_json` wrote."""
-        document = json.loads(text)
-        return cls(
-            *(
-                tuple(Feature(key, name) for key, name in document[kind])
-                for kind in ("features", "removed")
+        """Return what `to_json` wrote.
+
+        Raises:
+            StoreError: if it is something else.
+        """
+        try:
+            document = json.loads(text)
+            return cls(
+                *(
+                    tuple(Feature(key, name) for key, name in document[kind])
+                    for kind in ("features", "removed")
+                )
             )
-        )
+        except (ValueError, LookupError, TypeError) as problem:
+            raise StoreError(
+                f"the features that the store names cannot be read ({problem!r}): it is damaged. "
+                "Restore the latest backup"
+            ) from problem
 
     # --- what it holds ---------------------------------------------------------------------------
 

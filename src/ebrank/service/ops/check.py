@@ -18,6 +18,9 @@ from typing import TypeVar
 
 from ebrank import model_file
 from ebrank.errors import EBRankError
+from ebrank.service.core.catalog import SCHEMA
+from ebrank.service.core.feature_schema import FeatureSchema
+from ebrank.service.core.fixed_settings import BEHAVIORS
 from ebrank.service.ops.clock import MOST_BEHIND_SECONDS, day
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Progress, Store, StoreError, StoreView
@@ -28,7 +31,6 @@ T = TypeVar("T")
 
 MOST = 10
 """Faults of one kind that are reported."""
-JSON_SETTINGS = ("features", "behaviors")
 
 
 async def check(
@@ -136,9 +138,10 @@ async def _models(store: StoreView, own_parts: tuple[str, ...], found: _Faults) 
 
 async def _settings(store: StoreView, found: _Faults) -> None:
     settings = await found.tried("setting", store.meta.all()) or {}
-    for name in JSON_SETTINGS:
-        try:
-            json.loads(settings.get(name, "null"))
-        except ValueError as problem:
-            found.add("setting", f"{name} is not JSON: {problem}")
+    try:
+        if SCHEMA in settings:
+            FeatureSchema.from_json(settings[SCHEMA])
+        json.loads(settings.get(BEHAVIORS, "[]"))
+    except (StoreError, ValueError) as problem:
+        found.add("setting", str(problem))
     await found.tried("setting", store.meta.minutes(0.0))
