@@ -6,7 +6,8 @@
 >>> ebrank.data.load("mq2007-like", scale=0.01)
 Dataset('mq2007-like×0.01', queries=16, rows=..., features=..., max_label=2)
 
-`read` and `generate` give the raw dataset that `load` passes to `prepare`.
+`read` and `generate` give the raw dataset that `load` passes to `prepare`; so do `from_table` and
+`from_arrays`, from what is in memory already.
 """
 
 from __future__ import annotations
@@ -22,14 +23,28 @@ if TYPE_CHECKING:
     from ebrank.data.loading import load as load
     from ebrank.data.preparation import prepare as prepare
     from ebrank.data.synthetic import generate as generate
+    from ebrank.data.table import from_arrays as from_arrays
+    from ebrank.data.table import from_table as from_table
 
-__all__ = ["Dataset", "DatasetNote", "DatasetWarning", "generate", "load", "prepare", "read"]
+__all__ = [
+    "Dataset",
+    "DatasetNote",
+    "DatasetWarning",
+    "from_arrays",
+    "from_table",
+    "generate",
+    "load",
+    "prepare",
+    "read",
+]
 
 # Imported on first use, since what they need is compiled: `import ebrank.data` stays cheap.
 _HOMES = {
     "Dataset": "ebrank.data.dataset",
     "DatasetNote": "ebrank.data.catalog",
     "DatasetWarning": "ebrank.data.catalog",
+    "from_arrays": "ebrank.data.table",
+    "from_table": "ebrank.data.table",
     "generate": "ebrank.data.synthetic",
     "load": "ebrank.data.loading",
     "prepare": "ebrank.data.preparation",

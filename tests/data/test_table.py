@@ -1,0 +1,115 @@
+"""Datasets from arrays and tables in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebrank.data import Dataset, from_arrays, from_table, prepare
+from ebrank.errors import DataError
+from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import simulate
+
+QUERIES = ["tea", "mug", "tea", "pot", "mug", "tea"]
+TABLE: dict[str, Any] = {
+    "query": QUERIES,
+    "grade": [2, 0, 1, 0, 3, 0],
+    "price": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    "age": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+    "bm25": [9.0, 8.0, 7.0, 6.0, 5.0, 4.0],
+    "part": ["train", "vali", "train", "test", "vali", "train"],
+}
+WHERE: dict[str, Any] = {"query": "query", "label": "grade", "baseline": "bm25", "split": "part"}
+
+
+@pytest.mark.parametrize("kind", [dict, pyarrow.table, pandas.DataFrame, polars.DataFrame])
+def test_a_table_of_any_kind(kind: Any) -> None:  # noqa: ANN401
+    dataset = from_table(kind(TABLE), **WHERE, name="shop")
+    assert dataset.name == "shop"
+    assert dataset.query_ids.tolist() == ["tea", "mug", "pot"]
+    assert dataset.query_pointers.tolist() == [0, 3, 5, 6]
+    assert dataset.labels.tolist() == [2, 1, 0, 0, 3, 0]
+    assert dataset.max_label == 3
+    assert dataset.feature_names == ("price", "age")
+    assert dataset.features[:, 0].tolist() == [1, 3, 6, 2, 5, 4]
+    assert dataset.baseline.tolist() == [9, 7, 4, 8, 5, 6]
+    assert dataset.query_splits.tolist() == [0, 1, 2]
+
+
+def test_features_may_be_chosen() -> None:
+    dataset = from_table(TABLE, **WHERE, features=["age"])
+    assert dataset.feature_names == ("age",)
+    assert dataset.features.shape == (6, 1)
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=60))
+def test_rows_stay_in_their_order_within_a_query(queries: list[int]) -> None:
+    rows = np.arange(len(queries), dtype=np.float32)
+    dataset = from_arrays(rows[:, None], np.zeros(len(queries)), queries)
+    listed = {
+        str(name): dataset.features[dataset.rows_of(q), 0].tolist()
+        for q, name in enumerate(dataset.query_ids)
+    }
+    assert listed == {
+        str(name): [row for row, own in enumerate(queries) if own == name] for name in set(queries)
+    }
+    assert dataset.query_ids.tolist() == [str(name) for name in dict.fromkeys(queries)]
+
+
+def test_a_name_decides_on_the_split_of_a_query_whatever_the_others_are() -> None:
+    names = [f"q{i}" for i in range(2000)]
+
+    def split_of(chosen: list[str]) -> dict[str, int]:
+        dataset = from_arrays(np.ones((len(chosen), 1)), np.zeros(len(chosen)), chosen)
+        return dict(zip(chosen, dataset.query_splits.tolist(), strict=True))
+
+    all_of_them = split_of(names)
+    assert split_of(names[::3]).items() <= all_of_them.items()
+    shares = np.bincount(list(all_of_them.values())) / len(names)
+    np.testing.assert_allclose(shares, [0.6, 0.2, 0.2], atol=0.03)
+
+
+def test_it_runs_in_the_lab() -> None:
+    rng = np.random.default_rng(0)
+    queries = np.repeat(np.arange(30), 12)
+    features = rng.random((360, 4))
+    dataset = prepare(from_arrays(features, (features[:, 0] * 3).astype(int), queries))
+    assert isinstance(dataset, Dataset)
+    config = SimulationConfig(sessions=60, updates=3)
+    result = simulate(dataset, registry.parse("ebrank"), config, seed=0, trials=1)
+    assert result.cum_ndcg[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"query": "qid"}, "no column 'qid'. Its columns: query, grade, price"),
+        ({"features": ["query"]}, "column 'query' does not hold numbers"),
+        ({"features": []}, "the table has no features"),
+        ({"split": "query", "features": ["age"]}, "a split is called 'mug'"),
+        ({"split": "price", "features": ["age"]}, "query 'tea' is in two splits"),
+        ({"label": "age"}, "the label of row 0 is 0.1"),
+        ({"max_label": 2}, "labels[4] is 3 (query 'mug'), but max_label is 2"),
+    ],
+)
+def test_what_is_wrong_is_named(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError) as caught:
+        from_table(TABLE, **WHERE | change)
+    assert problem in str(caught.value)
+
+
+def test_shapes_must_fit() -> None:
+    with pytest.raises(DataError, match="features have the shape"):
+        from_arrays([1.0, 2.0], [0, 1], ["a", "a"])
+    with pytest.raises(DataError, match=r"labels have the shape \(3,\), not \(2,\)"):
+        from_arrays([[1.0], [2.0]], [0, 1, 2], ["a", "a"])
+    with pytest.raises(DataError, match="list has no named columns"):
+        from_table([1], query="q", label="y")
