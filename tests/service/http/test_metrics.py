@@ -26,6 +26,7 @@ def test_every_metric_keeps_its_name_and_type() -> None:
         "ebrank_connections_closed": "counter",
         "ebrank_http_in_flight": "gauge",
         "ebrank_connections": "gauge",
+        "ebrank_store_failing": "gauge",
         "ebrank_flush_waiting": "gauge",
         "ebrank_model_version": "gauge",
         "ebrank_clock_lag_seconds": "gauge",

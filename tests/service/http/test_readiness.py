@@ -43,6 +43,7 @@ def test_the_first_failure_makes_it_unready_and_success_ready_again(
         setattr(store, fault, True)
         assert rank(local) == 503
         assert not ready(local)
+        assert "ebrank_store_failing 1.0\n" in local.request("GET", "/metrics").text
         [line] = [one for one in caplog.records if one.levelno >= logging.ERROR]
         assert line.getMessage().startswith("the store failed: /store/log.db: the d")
         setattr(store, fault, False)

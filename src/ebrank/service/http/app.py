@@ -88,6 +88,7 @@ class App:
     ) -> None:
         self.readiness = Readiness(engine)
         self.metrics = Metrics(log, engine)
+        self.metrics.store_failing = lambda: self.readiness.troubled
         self._engine = engine
         self._traced = traced
         self.admission = Admission(settings)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -42,12 +42,14 @@ class Metrics:
     Attributes:
         in_flight: requests being served.
         connections: those that are open.
+        store_failing: says whether the store fails.
     """
 
     def __init__(self, log: AccessLog | None, engine: Engine) -> None:
         self._log = log
         self.in_flight = 0
         self.connections: Sized = ()
+        self.store_failing: Callable[[], bool] = lambda: False
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
         self._requests = Counter(
@@ -101,6 +103,7 @@ class Metrics:
         for name, meaning, value in (
             ("http_in_flight", "Requests being served.", lambda: self.in_flight),
             ("connections", "Open connections.", lambda: len(self.connections)),
+            ("store_failing", "1 while the store fails.", lambda: float(self.store_failing())),
             ("flush_waiting", "Who waits for a flush.", lambda: engine.flusher.waiting),
             ("model_version", "Version of the prior in use.", lambda: engine.version),
             (
