@@ -24,6 +24,7 @@ VERBS = {
     "export": "Write a store's items, log and models as Parquet files.",
     "features": "Show the features of a store's items; add, remove and rename them.",
     "import": "Make a new store of an export.",
+    "items": "Fill the catalog of items, whose features all queries share.",
     "rankers": "List the rankers, or describe one.",
     "repair": "Set a store right, or say what that would change.",
     "replay": "Prove that a store's counters are what its log adds up to.",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode
@@ -30,6 +31,7 @@ Features: TypeAlias = Iterable[float | None] | Mapping[str, float | None]
 Items: TypeAlias = Mapping[str, Features]
 Candidates: TypeAlias = Iterable[str] | Items
 Event: TypeAlias = api.EventIn | Mapping[str, object]
+LINES_AT_ONCE = 5000
 Served: TypeAlias = api.RankResponse | str
 
 
@@ -42,6 +44,12 @@ class Call(Generic[Answer]):
     gives: type[Answer]
     again: Again = "always"
     content: bytes | None = None
+    media_type: str = "application/json"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that only this request has."""
+        return {"content-type": self.media_type}
 
     def result(self, outcome: httpx.Response | Exception, base_url: str) -> Answer:
         """Return what an answer says; raise `ServiceError` if there is none, or it is no good."""
@@ -65,6 +73,53 @@ def put_items(query: str, items: Items) -> Call[api.PutItemsResponse]:
     body = api.PutItemsRequest([_item(name, features) for name, features in items.items()])
     path = f"/v1/queries/{_part(query)}/items"
     return Call("PUT", path, api.PutItemsResponse, content=_json(body))
+
+
+def put_catalog(items: Items) -> Call[api.PutCatalogResponse]:
+    """Add items that queries share, or change their features."""
+    body = api.PutItemsRequest([_item(name, features) for name, features in items.items()])
+    return Call("PUT", "/v1/items", api.PutCatalogResponse, content=_json(body))
+
+
+def catalog_lines(items: Items | Iterable[tuple[str, Features]]) -> Iterator[bytes]:
+    """Yield items as lines of JSON."""
+    pairs = items.items() if isinstance(items, Mapping) else items
+    return (_json(_item(name, features)) for name, features in pairs)
+
+
+def load_catalog(lines: Iterable[bytes]) -> Iterator[Call[api.BulkResponse]]:
+    """Yield requests of some thousand lines each, any of which can be sent again."""
+    left = iter(lines)
+    while some := list(islice(left, LINES_AT_ONCE)):
+        content = b"\n".join(line.rstrip(b"\r\n") for line in some)
+        yield Call(
+            "POST",
+            "/v1/items:bulk",
+            api.BulkResponse,
+            content=content,
+            media_type="application/x-ndjson",
+        )
+
+
+def together(answers: Sequence[api.BulkResponse]) -> api.BulkResponse:
+    """Return what became of all lines; their numbers are those of the whole."""
+    errors = [
+        api.LineError(part * LINES_AT_ONCE + error.line, error.reason)
+        for part, answer in enumerate(answers)
+        for error in answer.errors
+    ]
+    return api.BulkResponse(
+        lines=sum(answer.lines for answer in answers),
+        changed=sum(answer.changed for answer in answers),
+        unchanged=sum(answer.unchanged for answer in answers),
+        rejected=sum(answer.rejected for answer in answers),
+        errors=errors,
+    )
+
+
+def catalog_item(item: str) -> Call[api.CatalogItem]:
+    """Ask for the features of an item that queries share."""
+    return Call("GET", f"/v1/items/{_part(item)}", api.CatalogItem)
 
 
 def features() -> Call[api.FeaturesResponse]:
@@ -195,8 +250,7 @@ def insights() -> Call[api.Insights]:
 
 def headers(token: str | None) -> dict[str, str]:
     """Return the headers of every request."""
-    sent = {"content-type": "application/json"}
-    return sent if token is None else sent | {"authorization": f"Bearer {token}"}
+    return {} if token is None else {"authorization": f"Bearer {token}"}
 
 
 def _refusal(response: httpx.Response) -> ServiceError:

@@ -42,6 +42,28 @@ class Client(Connection):
         """Add candidates of a query, or change their features: a mapping of ids to features."""
         return self._send(calls.put_items(query, items))
 
+    def put_catalog(self, items: calls.Items) -> api.PutCatalogResponse:
+        """Add items that queries share, or change their features, all or none."""
+        return self._send(calls.put_catalog(items))
+
+    def load_catalog(
+        self, items: calls.Items | Iterable[tuple[str, calls.Features]]
+    ) -> api.BulkResponse:
+        """Add or change any number of items that queries share; the answer names those refused.
+
+        Items are a mapping, or pairs of ids and features, which may be made on the way.
+        """
+        return self.load_catalog_lines(calls.catalog_lines(items))
+
+    def load_catalog_lines(self, lines: Iterable[bytes]) -> api.BulkResponse:
+        """Do the same with lines of JSON, such as an open file's."""
+        answers = [self._send(call) for call in calls.load_catalog(lines)]
+        return calls.together(answers)
+
+    def catalog_item(self, item: str) -> api.CatalogItem:
+        """Return the features of an item that queries share."""
+        return self._send(calls.catalog_item(item))
+
     def features(self) -> api.FeaturesResponse:
         """Return the features that items have, and how many items lack each."""
         return self._send(calls.features())
@@ -155,7 +177,7 @@ class Client(Connection):
             attempt += 1
             try:
                 outcome = self._http.request(
-                    call.method, self._url + call.path, content=call.content
+                    call.method, self._url + call.path, content=call.content, headers=call.headers
                 )
             except self._errors as problem:
                 outcome = problem

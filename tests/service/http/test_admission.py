@@ -16,7 +16,7 @@ from ebrank.service.http import admission
 from ebrank.service.http.admission import SCOPES, Guard, Limiter, is_loopback, new_token
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.http.routes import API, Route
-from ebrank.service.settings import LimitsSettings, Settings, Token
+from ebrank.service.settings import FeaturesSettings, LimitsSettings, Settings, Token
 from tests.in_process import Local, in_process
 
 SECRETS, TOKENS = zip(*(new_token(scope, [scope]) for scope in SCOPES), strict=True)
@@ -24,6 +24,9 @@ SECRET = dict(zip(SCOPES, SECRETS, strict=True))
 ALLOWED = {
     ("PUT", "/v1/queries/{query}/items"): {"admin"},
     ("DELETE", "/v1/queries/{query}/items/{item}"): {"admin"},
+    ("PUT", "/v1/items"): {"admin"},
+    ("POST", "/v1/items:bulk"): {"admin"},
+    ("GET", "/v1/items/{item}"): {"rank", "admin"},
     ("GET", "/v1/features"): {"rank", "admin"},
     ("PATCH", "/v1/features"): {"admin"},
     ("POST", "/v1/rank"): {"rank"},
@@ -41,7 +44,7 @@ BODIES = {route.path: route.example for route in API}
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Local]:
-    with in_process(Settings(tokens=TOKENS)) as opened:
+    with in_process(Settings(tokens=TOKENS, features=FeaturesSettings(missing="zero"))) as opened:
         items = [{"id": "sencha", "features": {"price": 1.0, "rating": 2.0}}]
         answer = opened.request(
             "PUT",

@@ -90,6 +90,30 @@ class WithdrawResponse(Struct, frozen=True):
     withdrawn: bool
 
 
+class PutCatalogResponse(Struct, frozen=True):
+    """How many items were given, and how many of them were not there like this before."""
+
+    items: int
+    changed: int
+
+
+class LineError(Struct, frozen=True):
+    """A line that was refused, counted from 1, and why."""
+
+    line: int
+    reason: str
+
+
+class BulkResponse(Struct, frozen=True):
+    """What became of the lines that hold an item; `errors` are the first hundred."""
+
+    lines: int
+    changed: int
+    unchanged: int
+    rejected: int
+    errors: list[LineError]
+
+
 class CatalogItem(Struct, frozen=True):
     """The features of an item that queries share; null where one is missing."""
 

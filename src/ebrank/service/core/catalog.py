@@ -127,6 +127,8 @@ class Catalog:
         """
         if not items:
             return 0
+        if self.found != self.version:
+            await self.follow()
         schema = self.schema.begun_shared(items[0])
         features = schema.rows(items, missing_allowed=self.missing_allowed, shared=True)
         rows = [
@@ -137,6 +139,19 @@ class Catalog:
         self.fix(schema)
         self._wrote(commit)
         return commit.changed
+
+    def reasons(self, items: Sequence[api.ItemIn]) -> list[str | None]:
+        """Return why each of some items cannot be put; None where it can."""
+        schema, reasons = self.schema, list[str | None]()
+        for item in items:
+            try:
+                begun = schema.begun_shared(item)
+                begun.rows([item], missing_allowed=self.missing_allowed, shared=True)
+                schema = begun
+                reasons.append(None)
+            except Problem as problem:
+                reasons.append(str(problem))
+        return reasons
 
     async def remove(self, names: Sequence[str], now: float) -> int:
         """Forget shared features of items; return how many had any."""

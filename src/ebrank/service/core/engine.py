@@ -24,18 +24,18 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from msgspec import UNSET, structs
 
 from ebrank.service import api
-from ebrank.service.core import chooser, fixed_settings, lists
+from ebrank.service.core import bulk, chooser, fixed_settings, lists
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
-from ebrank.service.core.items import FIRST_ITEM, Items
+from ebrank.service.core.items import FIRST_ITEM, Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.core.query_names import naming
@@ -216,6 +216,23 @@ class Engine:
         answer = await self._items.withdraw(self._named(query), item, self._now())
         await self.flusher.flushed()
         return answer
+
+    async def put_catalog(self, items: Sequence[api.ItemIn]) -> api.PutCatalogResponse:
+        """Add items that queries share, or change their features, all or none."""
+        check_distinct(items)
+        changed = await self._catalog.put(items, self._now())
+        await self.flusher.flushed()
+        return api.PutCatalogResponse(len(items), changed)
+
+    async def load_catalog(self, pieces: AsyncIterator[bytes]) -> api.BulkResponse:
+        """Add or change many items that queries share, each line by itself."""
+        answer = await bulk.load(self._catalog, pieces, self._now)
+        await self.flusher.flushed()
+        return answer
+
+    async def catalog_item(self, item: str) -> api.CatalogItem:
+        """Return the features of an item that queries share."""
+        return await self._catalog.item(item)
 
     async def features(self) -> api.FeaturesResponse:
         """Return the features that items have."""

@@ -62,7 +62,7 @@ class Items:
         nothing = api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
         if not items:
             return nothing
-        _check_distinct(items)
+        check_distinct(items)
         schema = begun or _begun(self._catalog.schema, items)
         own = await self._rows(items, schema, live)
         new: Sequence[int] = range(len(items))
@@ -201,8 +201,9 @@ def _new_items(names: Sequence[str], features: Features) -> list[NewItem]:
     return [NewItem(name, tuple(row)) for name, row in zip(names, features.tolist(), strict=True)]
 
 
-def _check_distinct(items: Sequence[api.ItemIn]) -> None:
+def check_distinct(items: Sequence[api.ItemIn]) -> None:
     """Refuse two items of one name: it is unclear whose features are meant."""
-    [(name, times)] = Counter(item.id for item in items).most_common(1)
-    if times > 1:
+    for name, times in Counter(item.id for item in items).most_common(1):
+        if times == 1:
+            return
         raise Problem(f"item {name!r} is given {times} times. Give it once", "items")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -149,12 +149,13 @@ class App:
             self.admission.admit(caller, scope, route)
             names, options = route.names(parts), route.options(scope.get("query_string", b""))
             body = b""
-            if route.reads is not None:
+            if route.reads is not None and not route.streams:
                 body = await self._bodies.read(scope, receive, seen)
             if route.waits and not self.readiness.started:  # it may have begun to close since
                 raise starting()
             host = header(scope, b"host") or ""
-            request = Request(self._engine, names, route.data(body), host, options)
+            data = self._bodies.pieces(receive) if route.streams else route.data(body)
+            request = Request(self._engine, names, data, host, options)
             answer = await route.handle(request)
         except Problem as problem:
             return _error(problem)
@@ -223,6 +224,30 @@ class Bodies:
             raise self._too_slow() from None
         finally:
             self._waits.remove(wait)
+
+    async def pieces(self, receive: Receive) -> AsyncIterator[bytes]:
+        """Yield a body as it comes; none of it is held, so it may have any length.
+
+        Raises:
+            TooSlow: if the next piece does not come in time.
+            Unavailable: if it does not come when the server closes.
+            Gone: if the caller leaves before its end.
+        """
+        more = True
+        while more:
+            wait = asyncio.timeout(LAST_SECONDS if self._closing else self._seconds)
+            self._waits.add(wait)
+            try:
+                async with wait:
+                    message = await receive()
+            except TimeoutError:
+                raise self._too_slow() from None
+            finally:
+                self._waits.remove(wait)
+            if message["type"] == "http.disconnect":
+                raise Gone
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
 
     def free(self, count: int) -> None:
         """Hold so many bytes less."""

@@ -63,7 +63,7 @@ def _operation(route: Route) -> dict[str, Any]:
         content: dict[str, Any] = {"schema": _schema(route.reads)}
         if route.example is not None:
             content["example"] = route.example
-        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+        operation["requestBody"] = {"required": True, "content": {route.accepts: content}}
     if route.scopes:
         operation["security"] = [{"token": []}, {}]
         operation["x-scopes"] = list(route.scopes)

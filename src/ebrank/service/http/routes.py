@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ebrank.service.core.background import Turns
     from ebrank.service.core.engine import Engine
 
-JSON = "application/json"
+JSON, NDJSON = "application/json", "application/x-ndjson"
 
 PARTS: Mapping[str, Any] = {
     "query": api.Query,
@@ -81,6 +81,8 @@ class Route:
         reads: the type of the body.
         gives: the type of the answer.
         takes: a struct of what may follow `?` in the address.
+        accepts: the media type of the body.
+        streams: whether `handle` gets the body piece by piece, as it comes.
         read: turns the body into what `handle` gets; by default a value of the type `reads`.
         errors: statuses it answers with, beyond those every route has.
         example: a body to try.
@@ -95,6 +97,8 @@ class Route:
     reads: Any = None
     gives: Any = None
     takes: Any = None
+    accepts: str = JSON
+    streams: bool = False
     read: Callable[[bytes], Any] | None = None
     errors: tuple[int, ...] = ()
     example: Any = None
@@ -256,6 +260,26 @@ async def withdraw(call: Request) -> api.WithdrawResponse:
     return await call.engine.withdraw(call.names["query"], call.names["item"])
 
 
+async def put_catalog(call: Request) -> api.PutCatalogResponse:
+    """Add items that all queries share, or change their features, all or none. Queries that have
+    an item see the change in their next list. The first item decides which features are shared.
+    """
+    return await call.engine.put_catalog(call.data.items)
+
+
+async def load_catalog(call: Request) -> api.BulkResponse:
+    """Add or change any number of items that queries share: a line of JSON for each, as in
+    `PUT /v1/items`. Each line is judged by itself. Lines that changed nothing cost little, so a
+    whole catalog can be sent every night.
+    """
+    return await call.engine.load_catalog(call.data)
+
+
+async def show_catalog_item(call: Request) -> api.CatalogItem:
+    """Return the features of an item that queries share."""
+    return await call.engine.catalog_item(call.names["item"])
+
+
 async def show_features(call: Request) -> api.FeaturesResponse:
     """Return the features that items have, how many items lack each, and its weight in the active
     model.
@@ -325,6 +349,12 @@ _ITEMS = {
         {"id": "assam", "features": {"price": 0.2, "rating": 4.1}},
     ]
 }
+_CATALOG = {
+    "items": [
+        {"id": "sencha", "features": {"stock": 12, "weight": 0.1}},
+        {"id": "assam", "features": {"stock": 3, "weight": 0.25}},
+    ]
+}
 _EVENT = {"event_id": "c1", "ranking_id": "as given by /v1/rank", "item": "sencha", "type": "click"}
 
 API = [
@@ -346,6 +376,34 @@ API = [
         gives=api.WithdrawResponse,
         errors=(404,),
     ),
+    Route(
+        "PUT",
+        "/v1/items",
+        put_catalog,
+        scopes=("admin",),
+        reads=api.PutItemsRequest,
+        gives=api.PutCatalogResponse,
+        example=_CATALOG,
+    ),
+    Route(
+        "POST",
+        "/v1/items:bulk",
+        load_catalog,
+        scopes=("admin",),
+        reads=str,
+        gives=api.BulkResponse,
+        accepts=NDJSON,
+        streams=True,
+        example="".join(f"{msgspec.json.encode(item).decode()}\n" for item in _CATALOG["items"]),
+    ),
+    Route(
+        "GET",
+        "/v1/items/{item}",
+        show_catalog_item,
+        scopes=READERS,
+        gives=api.CatalogItem,
+        errors=(404,),
+    ),
     Route("GET", "/v1/features", show_features, scopes=READERS, gives=api.FeaturesResponse),
     Route(
         "PATCH",
@@ -354,7 +412,7 @@ API = [
         scopes=("admin",),
         reads=api.ChangeFeaturesRequest,
         gives=api.FeaturesResponse,
-        example={"add": [{"name": "stock", "shared": True}], "dry_run": True},
+        example={"add": [{"name": "age", "shared": True}], "dry_run": True},
     ),
     Route(
         "POST",

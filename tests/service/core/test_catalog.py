@@ -1,0 +1,290 @@
+"""Features that queries share: one write, and all queries see it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+
+import numpy as np
+import pytest
+
+from ebrank.service.api import (
+    BulkResponse,
+    ChangeFeaturesRequest,
+    ItemIn,
+    LineError,
+    NewFeature,
+    RankRequest,
+)
+from ebrank.service.core import bulk
+from ebrank.service.core.engine import Engine
+from ebrank.service.core.problems import NotFound, Problem
+from ebrank.service.learning.fitting import TrainingJob, gather
+from ebrank.service.settings import Settings
+from ebrank.service.store.memory import MemoryStore
+from ebrank.settings import SettingsError
+from tests.service.core.test_feature_changes import by_score, trained
+from tests.service.faulty import FaultyStore
+from tests.service.scenes import Clock, ids, play, settings
+from tests.service.store.blocking import run
+
+TEAS = [
+    ItemIn("green", {"price": 1.0, "stock": 5.0}),
+    ItemIn("black", {"price": 2.0, "stock": 6.0}),
+    ItemIn("white", {"price": 3.0, "stock": 7.0}),
+]
+
+
+async def priors(engine: Engine, query: str) -> dict[str, float]:
+    live = await engine._queries.get(query, 0.0)
+    assert live is not None
+    prior = live.prior(engine._versions.model)
+    names = live.ids.at(live.candidates.tolist())
+    return dict(zip(names, [round(float(a), 5) for a in prior.a], strict=True))
+
+
+def scored(**scores: float) -> dict[str, float]:
+    return dict(zip(scores, by_score(*scores.values()), strict=True))
+
+
+def test_what_queries_share_is_written_once_and_seen_by_all() -> None:
+    store = FaultyStore()
+
+    async def scene(engine: Engine) -> None:
+        assert (await engine.put_catalog(TEAS)).changed == 3
+        for query in ("tea", "drinks"):
+            put = await engine.put_items(query, [ItemIn("green"), ItemIn("black")])
+            assert (put.added, put.candidates) == (2, 2)
+        await engine._adopt(trained(1.0, features=("s0",)), against=0)
+        for query in ("tea", "drinks"):
+            assert await priors(engine, query) == scored(green=1.0, black=2.0)
+        writes = store.puts, store.writes
+        changed = ItemIn("green", {"price": 4.0, "stock": 5.0})
+        assert (await engine.put_catalog([changed, *TEAS[1:]])).changed == 1
+        for query in ("tea", "drinks"):
+            assert await priors(engine, query) == scored(green=4.0, black=2.0)
+        assert (store.puts, store.writes) == writes
+        assert (await engine.put_catalog([changed, *TEAS[1:]])).changed == 0
+        assert (await engine.catalog_item("green")).features == {"price": 4.0, "stock": 5.0}
+        with pytest.raises(NotFound, match="'mate' is not in the catalog"):
+            await engine.catalog_item("mate")
+        await engine._catalog.remove(["green"], 9.0)
+        assert await priors(engine, "tea") == scored(green=2.0, black=2.0)  # the mean of the others
+
+    play(scene, store=store)
+
+
+def test_a_query_names_its_candidates_by_id() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog(TEAS)
+        answer = await engine.rank(RankRequest("new", items=["green", "white"]))
+        assert sorted(ids(answer)) == ["green", "white"]
+        assert sorted(ids(await engine.rank(RankRequest("new")))) == ["green", "white"]
+        answer = await engine.rank(RankRequest("new", items=["green", "black"]))
+        assert sorted(ids(answer)) == ["black", "green"]
+        with pytest.raises(Problem, match="no candidates of this query: 'mate'"):
+            await engine.rank(RankRequest("new", items=["green", "mate"]))
+        await engine.withdraw("new", "black")
+        with pytest.raises(Problem, match="withdrawn from this query: 'black'"):
+            await engine.rank(RankRequest("new", items=["black"]))
+        with pytest.raises(Problem, match="item 'mate' is not in the catalog: PUT /v1/items"):
+            await engine.put_items("new", [ItemIn("mate")])
+        assert (await engine.put_items("new", [ItemIn("black")])).candidates == 3
+
+    play(scene)
+
+
+def test_features_of_query_and_item_come_on_top() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog(TEAS)
+        await engine.put_items("tea", [ItemIn("green", {"match": 0.5}), ItemIn("black")])
+        assert [(one.name, one.shared) for one in (await engine.features()).features] == [
+            ("price", True),
+            ("stock", True),
+            ("match", False),
+        ]
+        await engine._adopt(trained(10.0, 1.0, features=("p0", "s0")), against=0)
+        assert await priors(engine, "tea") == scored(green=6.0, black=7.0)  # .5 is the mean
+        await engine.put_items("tea", [ItemIn("green"), ItemIn("black", {"match": 0.7})])
+        assert await priors(engine, "tea") == scored(green=6.0, black=9.0)
+        await engine.rank(RankRequest("tea", items=[ItemIn("green", {"match": 0.1}), "black"]))
+        await engine.put_catalog([ItemIn("black", [3.0, 1.0])])
+        assert await priors(engine, "tea") == scored(green=2.0, black=10.0)
+        for item, told in (
+            (ItemIn("green", {"price": 1.0}), "'price', which all queries share"),
+            (ItemIn("green", {"prize": 1.0}), "'prize', which is none of match"),
+            (ItemIn("green", {"match": None}), "lacks feature 'match'"),
+        ):
+            with pytest.raises(Problem, match=told):
+                await engine.put_items("tea", [item])
+        with pytest.raises(Problem, match="'match', which is one of query and item"):
+            await engine.put_catalog([ItemIn("green", {"match": 1.0})])
+        with pytest.raises(Problem, match="item 'green' is given 2 times"):
+            await engine.put_catalog([TEAS[0], TEAS[0]])
+
+    play(scene)
+
+
+def test_items_of_queries_may_come_before_the_catalog() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("tea", [ItemIn("green", {"match": 1.0})])
+        await engine.put_catalog(TEAS[1:])
+        await engine._adopt(trained(1.0, features=("s0",)), against=0)
+        assert await priors(engine, "tea") == scored(green=0.0)
+        await engine.put_items("tea", [ItemIn("black", {"match": 1.0})])
+        await engine.put_items("tea", [ItemIn("mate", {"match": 1.0})])  # not known yet
+        assert await priors(engine, "tea") == scored(green=0.0, black=2.0, mate=0.0)
+        await engine.put_catalog([TEAS[0], ItemIn("mate", {"price": 8.0})])
+        assert await priors(engine, "tea") == scored(green=1.0, black=2.0, mate=8.0)
+
+    play(scene, settings(features={"missing": "zero"}))
+
+
+def test_packed_queries_see_changes_too() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog(TEAS)
+        for number in range(50):
+            await engine.put_items(f"q{number}", [ItemIn("green"), ItemIn("black")])
+        await engine._adopt(trained(1.0, features=("s0",)), against=0)
+        engine._queries.room = 20_000
+        engine._queries.trim()
+        assert len(engine._queries._live) < 50
+        await engine.put_catalog([ItemIn("green", {"price": 4.0, "stock": 5.0})])
+        for number in range(50):
+            assert await priors(engine, f"q{number}") == scored(green=4.0, black=2.0)
+
+    play(scene)
+
+
+def test_another_server_notices_by_its_next_write() -> None:
+    async def scene() -> None:
+        store, clock = MemoryStore(), Clock()
+        one = await Engine.open(store, Settings(), clock=clock, timer=clock)
+        two = await Engine.open(store, Settings(), clock=clock, timer=clock)
+        await one.put_catalog(TEAS)
+        await one.put_items("tea", [ItemIn("green"), ItemIn("black")])
+        await one._adopt(trained(1.0, features=("s0",)), against=0)
+        for _ in range(2):
+            await two.rank(RankRequest("tea"))
+        assert await priors(two, "tea") == scored(green=1.0, black=2.0)
+        await one.put_catalog([ItemIn("green", {"price": 4.0, "stock": 5.0})])
+        await two.rank(RankRequest("tea"))
+        assert await priors(two, "tea") == scored(green=4.0, black=2.0)
+        await one.put_catalog([ItemIn("green", {"price": 5.0, "stock": 5.0})])
+        await two.put_catalog([ItemIn("black", {"price": 6.0, "stock": 5.0})])
+        assert await priors(two, "tea") == scored(green=5.0, black=6.0)
+        await one.change_features(ChangeFeaturesRequest(add=[NewFeature("new", shared=True)]))
+        await two.rank(RankRequest("tea"))
+        await two.put_catalog([ItemIn("black", [6.0, 5.0, 4.0])])
+        assert await priors(two, "tea") == scored(green=5.0, black=6.0)
+        for engine in (one, two):
+            await engine.close()
+
+    run(scene())
+
+
+def test_the_trainer_joins_both() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog(TEAS)
+        await engine.put_items("a", [ItemIn("green", {"match": 0.5}), ItemIn("black")])
+        await engine.put_items("b", [ItemIn("white", {"match": 0.7})])
+        await engine.put_catalog([ItemIn("green", {"price": 4.0, "stock": 5.0})])
+        await engine.change_features(ChangeFeaturesRequest(remove=["stock"]))
+
+    play(scene, store=store)
+    table = run(gather(store, TrainingJob(active=0, fill_by_mean=True)))
+    assert table is not None
+    assert table.keys == ("s0", "p0")
+    np.testing.assert_array_equal(table.features, np.array([[4, 0.5], [2, 0.5], [3, 0.7]], "f4"))
+
+
+def test_names_of_shared_features_may_be_set() -> None:
+    store = MemoryStore()
+    chosen = settings(features={"names": ["match"], "shared": ["price", "stock"]})
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog([ItemIn("green", [1.0, 2.0])])
+        await engine.put_items("tea", [ItemIn("green", [0.5])])
+        assert (await engine.catalog_item("green")).features == {"price": 1.0, "stock": 2.0}
+
+    play(scene, chosen, store=store)
+    play(scene, chosen, store=store)
+    with pytest.raises(SettingsError, match=r"features.shared: .* \(match, price, stock\)"):
+        play(scene, settings(features={"shared": ["price"]}), store=store)
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def lines(items: Sequence[object]) -> bytes:
+    return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+
+
+async def cut(data: bytes, size: int) -> AsyncIterator[bytes]:
+    for begin in range(0, len(data), size):
+        yield data[begin : begin + size]
+
+
+def loaded(data: bytes, size: int = 1000, store: MemoryStore | None = None) -> BulkResponse:
+    return play(lambda engine: engine.load_catalog(cut(data, size)), store=store)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50, 10_000])
+def test_each_line_is_judged_by_itself_however_it_is_cut(size: int) -> None:
+    good = {"id": "a", "features": {"x": 1.0}}
+    data = lines(
+        [
+            {"id": "list", "features": [1.0]},
+            good,
+            {"id": "b", "features": {"x": 2.0, "y": 1.0}},
+            {"id": "", "features": {"x": 2.0}},
+            {"id": "c", "features": {"x": 1e300}},
+        ]
+    )
+    data += b'\n  \r\nnot JSON\n{"id": "\xff"}\n' + lines([good, {"id": "é", "features": [3]}])
+    store = MemoryStore()
+    told = loaded(data.rstrip(b"\n"), size, store)
+    assert (told.lines, told.changed, told.unchanged, told.rejected) == (9, 2, 1, 6)
+    assert [error.line for error in told.errors] == [1, 3, 4, 5, 8, 9]
+    assert told.errors[1] == LineError(3, "item 'b' has a feature 'y', which is none of x")
+    assert run(store.catalog.tally()) == (2, [2])
+
+
+def test_many_lines_are_many_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "AT_ONCE", 10)
+    items = [{"id": f"i{number}", "features": {"x": number}} for number in range(95)]
+    store = MemoryStore()
+    told = loaded(lines(items), 100_000, store)
+    assert (told.lines, told.changed, told.errors) == (95, 95, [])
+    assert run(store.catalog.version()) == 10
+    again = loaded(lines([*items, {"id": "i3", "features": {"x": 0.5}}]), store=store)
+    assert (again.changed, again.unchanged) == (1, 95)
+
+
+def test_errors_are_counted_and_the_first_are_told() -> None:
+    told = loaded(b"[]\n" * 1000)
+    assert (told.lines, told.rejected, len(told.errors)) == (1000, 1000, bulk.MOST_ERRORS)
+
+
+def test_a_line_without_an_end_is_refused() -> None:
+    with pytest.raises(Problem, match="line 2 is longer than"):
+        loaded(b"\n" + b" " * (bulk.LONGEST_LINE + 2000))
+
+
+def test_others_are_served_while_lines_are_read() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", [ItemIn("a", [1.0])])
+        data = lines([{"id": f"i{number}", "features": {"x": number}} for number in range(5000)])
+        loading = asyncio.create_task(engine.load_catalog(cut(data, 100_000)))
+        served = 0
+        while not loading.done():
+            await engine.rank(RankRequest("q"))
+            await asyncio.sleep(0)
+            served += 1
+        assert (await loading).changed == 5000
+        assert served >= 10
+
+    play(scene)
