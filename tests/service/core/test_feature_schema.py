@@ -10,6 +10,7 @@ from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema, filled
 from ebrank.service.core.problems import Problem
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.settings import SettingsError
 from tests.service.scenes import play, settings
@@ -30,6 +31,14 @@ def named(*names: str) -> FeatureSchema:
 )
 def test_the_text_form_reads_back(schema: FeatureSchema) -> None:
     assert FeatureSchema.from_json(schema.to_json()) == schema
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", '{"features": [["x1", "a"]], "removed": []}', '{"features": []}']
+)
+def test_a_damaged_text_is_told(text: str) -> None:
+    with pytest.raises(StoreError, match="features that the store names cannot be read"):
+        FeatureSchema.from_json(text)
 
 
 def test_the_first_items_fix_names_and_number() -> None:

@@ -20,11 +20,12 @@ ebrank.service.core.problems.Problem: item 'c' has a feature 'prize', which is n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated, TypeAlias
 
+import msgspec
 import numpy as np
 
 from ebrank.service.api import ItemIn
@@ -57,6 +58,16 @@ class Feature:
     def column(self) -> int:
         """Where its numbers lie."""
         return int(self.key[1:])
+
+
+_Features: TypeAlias = list[tuple[Annotated[str, msgspec.Meta(pattern="^[ps][0-9]+$")], str | None]]
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    """A schema as the store keeps it: keys and names."""
+
+    features: _Features
+    removed: _Features
 
 
 @dataclass(frozen=True)
@@ -175,34 +186,26 @@ class FeatureSchema:
 
     def to_json(self) -> str:
         """Return it as text, for the store."""
-        lists = {"features": self.features, "removed": self.removed}
-        return json.dumps(
-            {
-                kind: [[feature.key, feature.name] for feature in some]
-                for kind, some in lists.items()
-            }
-        )
+        lists = (self.features, self.removed)
+        document = _Document(*([(one.key, one.name) for one in some] for some in lists))
+        return msgspec.json.encode(document).decode()
 
     @classmethod
     def from_json(cls, text: str) -> FeatureSchema:
         """Return what `to_json` wrote.
 
         Raises:
-            StoreError: if it is something else.
+            StoreError: if it is anything else.
         """
         try:
-            document = json.loads(text)
-            return cls(
-                *(
-                    tuple(Feature(key, name) for key, name in document[kind])
-                    for kind in ("features", "removed")
-                )
-            )
-        except (ValueError, LookupError, TypeError) as problem:
+            document = msgspec.json.decode(text, type=_Document)
+        except (msgspec.DecodeError, UnicodeError) as problem:
             raise StoreError(
-                f"the features that the store names cannot be read ({problem!r}): it is damaged. "
+                f"the features that the store names cannot be read ({problem}): it is damaged. "
                 "Restore the latest backup"
             ) from problem
+        lists = (document.features, document.removed)
+        return cls(*(tuple(Feature(key, name) for key, name in some) for some in lists))
 
     # --- what it holds ---------------------------------------------------------------------------
 
