@@ -1,6 +1,7 @@
 """`ebrank repair`: a store made anew of what another one holds, and set right where it is wrong.
 
 - Times after now become now, in the log and everywhere else: a clock was wrong once.
+- Where times of the log go back, they stand still instead.
 - Counters are added up again from the snapshot and the log.
 - A query that cannot be read is left out, with its entries of the log, and so is a model.
 - If the log cannot be read, counters are taken as they are, and a new log begins.
@@ -50,6 +51,7 @@ class Repair:
         entries: of the log.
         late_entries: entries that are dated after now.
         last: the latest of their times.
+        early_entries: entries that are dated before the one before them.
         late_times: other times after now: of items, models and minutes.
         wrong_counters: counters that are not what snapshot and log add up to.
         lost_queries: queries that cannot be read.
@@ -65,6 +67,7 @@ class Repair:
     entries: int = 0
     late_entries: int = 0
     last: float = 0.0
+    early_entries: int = 0
     late_times: int = 0
     wrong_counters: int = 0
     lost_queries: list[str] = field(default_factory=list)
@@ -80,6 +83,7 @@ class Repair:
         """Whether anything is to be set right."""
         return bool(
             self.late_entries
+            or self.early_entries
             or self.late_times
             or self.wrong_counters
             or self.lost_queries
@@ -98,6 +102,11 @@ class Repair:
             lines.append(
                 f"{self.late_entries:,} of {self.entries:,} entries of the log are dated after "
                 f"{today}, the last {day(self.last)}: they get the time of the repair"
+            )
+        if self.early_entries:
+            lines.append(
+                f"{self.early_entries:,} of {self.entries:,} entries of the log are dated before "
+                "the one before them: they get its time"
             )
         if self.late_times:
             lines.append(
@@ -215,7 +224,7 @@ class Mended:
             self._ids[query] = frozenset(state.ids)
             times = np.concatenate([state.entered, state.first_shown])
             report.late_times += int((times > self._now).sum())
-        total = await self._store.log.length()
+        total, before = await self._store.log.length(), 0.0
         async for entry in self.log.all():
             report.entries += 1
             if progress is not None and report.entries % 1000 == 0:
@@ -225,6 +234,9 @@ class Mended:
             elif self.late(time_of(entry)):
                 report.late_entries += 1
                 report.last = max(report.last, time_of(entry))
+            else:
+                report.early_entries += time_of(entry) < before
+                before = max(before, time_of(entry))
         await self._survey_rest(report)
         return report
 
@@ -316,16 +328,18 @@ class MendedLog:
         """Yield what can be kept of the log, in its order."""
         if self._mended.report.unread:
             return
-        time = self._mended.time
+        time, before = self._mended.time, 0.0
         async for entry in self.all():
             if not self._mended.readable(entry):
                 continue
-            if not self._mended.late(time_of(entry)):
+            right = max(time(time_of(entry)), before)
+            before = right
+            if right == time_of(entry):
                 yield entry
             elif isinstance(entry, RankingEntry):
-                yield replace(entry, time=time(entry.time))
+                yield replace(entry, time=right)
             else:
-                yield replace(entry, time=time(entry.time), received=time(entry.received))
+                yield replace(entry, time=time(entry.time), received=right)
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
