@@ -63,7 +63,8 @@ class Items:
         if not items:
             return nothing
         check_distinct(items)
-        schema = begun or _begun(self._catalog.schema, items)
+        before = self._catalog.schema
+        schema = begun if begun and not before.width(shared=False) else _begun(before, items)
         own = await self._rows(items, schema, live)
         new: Sequence[int] = range(len(items))
         if skip_known and live is not None and live.keys == schema.keys:
@@ -72,6 +73,8 @@ class Items:
             return nothing
         names, own = [items[at].id for at in new], own[list(new)]
         keys, features = await self._catalog.joined(names, own, schema)
+        if self._catalog.schema is not before:  # features were changed while we read
+            return await self.put(query, items, now, skip_known=skip_known)
         # The schema with the first items, or neither: it must not be that of items refused.
         meta = self._catalog.settings_with(schema)
         if self._first:
@@ -140,7 +143,7 @@ class Items:
         If one of them is wrong, none is stored. If the store fails midway, or the process ends, the
         portions before that are there; the same call again stores all.
         """
-        _check_distinct(items)
+        check_distinct(items)
         schema, live = _begun(self._catalog.schema, items), await self._queries.get(query, clock())
         portions = [
             items[begin : begin + api.ITEMS_AT_ONCE]
