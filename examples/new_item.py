@@ -1,12 +1,13 @@
-"""Does a good new item get found? Watch two rankers serve the same simulated users.
+"""Does a good new item get found? Watch three rankers serve the same simulated users.
 
 Users search the embedded dataset. So far every list was made by BM25; then, for each test query, a
 relevant item arrives that nobody has ever seen. `python examples/new_item.py` shows how soon each
-ranker puts it among the top five.
+ranker puts it among the top five, and `python examples/new_item.py found.svg` draws it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ from ebrank import BehaviorStats, Dataset, EBRanker, Examination
 from ebrank.equations import relevance_probability
 from ebrank.typing import Bools, Features, Floats, Ints
 
+AHEAD = 100  # lists that `auto` plans for
 SHOWN = 5  # users see five results
 HISTORY = 20  # BM25 sessions per query before the new item arrives
 CHECKPOINTS = (0, 5, 10, 20, 50)  # sessions since its arrival
@@ -37,30 +39,73 @@ def main() -> None:
     arrivals = new_items(data)
     history = bm25_history(data, relevance, absent=arrivals)
     train = data.rows_in("train")
-    ranker = EBRanker("ebrank:estimator=exposure", examination=USERS)
-    ranker.fit(data.features[train], history[train])
-
+    ebrank_, auto = (
+        EBRanker(policy, examination=USERS).fit(data.features[train], history[train])
+        for policy in ("ebrank:estimator=exposure", "auto")
+    )
     rankers: dict[str, Rank] = {
         "clicks alone": lambda _, stats: by_click_rate(stats),
-        "EBRank": lambda features, stats: ranker.rank(features, stats, k=SHOWN).order,
+        "EBRank": lambda features, stats: ebrank_.rank(features, stats, k=SHOWN).order,
+        "auto": lambda features, stats: auto.rank(features, stats, k=SHOWN, lists=AHEAD).order,
     }
-    table = Table(title=f"A relevant new item is among the top {SHOWN} of its query", expand=False)
-    table.add_column("ranked by")
-    for sessions in CHECKPOINTS:
-        table.add_column(f"after {sessions}" if sessions else "on arrival", justify="right")
+    shares: dict[str, Floats] = {}
     for name, rank in rankers.items():
-        waits = [
+        listed = [
             list(found(data, relevance, history, query, item, rank))
             for query, item in progress(arrivals, name)
         ]
-        table.add_row(name, *(f"{share:.0%}" for share in np.mean(waits, axis=0)))
-    console.print(table)
+        shares[name] = np.mean(listed, axis=0)
+    console.print(table_of(shares))
     console.print(f"{len(arrivals)} test queries; columns count user sessions since the arrival.\n")
 
     query, item = next(iter(arrivals.items()))
     rows = data.rows_of(query)
-    why = ranker.rank(data.features[rows], history[rows]).explain(item - rows.start)
-    console.print(f"Why EBRank tries an item nobody has clicked: {why}")
+    why = auto.rank(data.features[rows], history[rows]).explain(item - rows.start)
+    console.print(f"Why auto tries an item nobody has clicked: {why}")
+
+    if len(sys.argv) > 1:
+        draw(shares, sys.argv[1])
+
+
+def table_of(shares: dict[str, Floats]) -> Table:
+    """Return how often the new item was listed, at some checkpoints."""
+    table = Table(title=f"A relevant new item is among the top {SHOWN} of its query", expand=False)
+    table.add_column("ranked by")
+    for sessions in CHECKPOINTS:
+        table.add_column(f"after {sessions}" if sessions else "on arrival", justify="right")
+    for name, listed in shares.items():
+        table.add_row(name, *(f"{listed[sessions]:.0%}" for sessions in CHECKPOINTS))
+    return table
+
+
+def draw(shares: dict[str, Floats], path: str) -> None:
+    """Draw how often the new item was listed, session by session."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    colors = {"clicks alone": "#8a8f98", "EBRank": "#6c9bd2", "auto": "#1f5fa8"}
+    with rc_context({"svg.hashsalt": "new item", "svg.fonttype": "none", "font.size": 11}):
+        figure = Figure(figsize=(7.6, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for name, listed in shares.items():
+            axes.plot(100 * listed, color=colors[name], linewidth=2.5)
+            axes.annotate(
+                f"{name}  {listed[-1]:.0%}",
+                (len(listed) - 1, 100 * listed[-1]),
+                (6, 0),
+                textcoords="offset points",
+                va="center",
+                color=colors[name],
+                weight="bold",
+            )
+        axes.set(xlim=(0, max(CHECKPOINTS)), ylim=(0, 100))
+        axes.set_xlabel("user sessions since the item arrived")
+        axes.set_yticks([0, 25, 50, 75, 100], ["0%", "25%", "50%", "75%", "100%"])
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.25)
+        title = f"A good new item arrives. Is it among the {SHOWN} results that users see?"
+        axes.set_title(title, loc="left", weight="bold")
+        figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None, dpi=150)
 
 
 def progress(arrivals: dict[int, int], name: str) -> Iterable[tuple[int, int]]:
@@ -110,14 +155,13 @@ def by_click_rate(stats: BehaviorStats) -> Ints:
 def found(
     data: Dataset, relevance: Floats, history: BehaviorStats, query: int, item: int, rank: Rank
 ) -> Iterator[bool]:
-    """Yield at each checkpoint whether the new item stands in the list users see."""
+    """Yield for each session whether the new item stands in the list the user sees."""
     rows = data.rows_of(query)
     stats = BehaviorStats(history[rows].counts.copy())  # each ranker starts afresh
     rng = np.random.default_rng([2, query])
-    for session in range(max(CHECKPOINTS) + 1):
+    for _ in range(max(CHECKPOINTS) + 1):
         order = rank(data.features[rows], stats)
-        if session in CHECKPOINTS:
-            yield bool(np.any(order == item - rows.start))
+        yield bool(np.any(order == item - rows.start))
         stats.record(order, clicks(order, relevance[rows], rng))
 
 

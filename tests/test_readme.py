@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ebrank import Client
+from tests.serving import serving
+
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *(PROJECT / "docs").rglob("*.md"), *PROJECT.glob("benchmarks/*.md")]
 
@@ -29,11 +32,31 @@ def test_the_demo_prints_the_table_of_the_readme() -> None:
         check=True,
     )
     readme = (PROJECT / "README.md").read_text(encoding="utf-8")
-    for name in ("clicks alone", "EBRank"):
+    picture = (PROJECT / "docs" / "images" / "new-item.svg").read_text(encoding="utf-8")
+    for name in ("clicks alone", "EBRank", "auto"):
         told, printed = (_percentages(name, text) for text in (readme, done.stdout))
         assert len(told) == len(printed) == 5
         # processors may differ in the last digits of the embedded dataset
         assert printed == pytest.approx(told, abs=3), name
+        assert f">{name}  {told[-1]}%<" in picture
+
+
+@pytest.mark.slow
+def test_the_walk_with_curl_can_be_pasted(tmp_path: Path) -> None:
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    [walk] = [
+        block for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL) if "curl" in block
+    ]
+    with serving(tmp_path / "store") as server:
+        local = walk.replace("http://127.0.0.1:8000", server.address)
+        done = subprocess.run(
+            ["sh", "-e", "-c", local], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert '"added":2' in done.stdout
+        assert '"accepted":1' in done.stdout
+        with Client(server.address) as client:
+            clicked = {item.id: item.clicks for item in client.query("tea").items}
+        assert clicked == {"sencha": 1, "assam": 0}
 
 
 def _percentages(name: str, text: str) -> list[int]:
