@@ -42,5 +42,5 @@ async def copied(store: str, target: Path) -> Path:
     from ebrank.service.store import open
 
     with console.progress("copying") as progress:
-        async with open(store, "read") as opened:
+        async with open(store, "browse") as opened:
             return await opened.backup(target, progress)

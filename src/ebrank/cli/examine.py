@@ -62,7 +62,7 @@ async def examined(path: str, config: str | None) -> list[ExaminedRank]:
     settings = configuration.read(config, environment=os.environ, flags={})
     if is_export(path):
         return await examine.examined(Exported(path), settings)
-    async with open(path, "read") as store:
+    async with open(path, "browse") as store:
         return await examine.examined(store, settings)
 
 

@@ -83,7 +83,7 @@ def main() -> int:
 
 async def _gathered(url: str, job: TrainingJob) -> TrainingTable | None:
     """Read a store and let go of it: what is read keeps the server from tidying up."""
-    async with open(url, "read") as store:
+    async with open(url, "browse") as store:
         return await gather(store, job)
 
 

@@ -35,11 +35,13 @@ from ebrank.service.store.records import (
 )
 from ebrank.typing import Features
 
-Mode: TypeAlias = Literal["serve", "read", "new"]
+Mode: TypeAlias = Literal["serve", "read", "browse", "new"]
 """How a store is opened.
 
 `serve`: to read and write; made if there is none. `read`: as it is at this moment; it must be there
-and is not changed. `new`: to write; there must be none, and none appears before it is closed.
+and is not changed. `browse`: the same, but each call sees a moment of its own: nothing is held for
+long that a server would have to work around. `new`: to write; there must be none, and none appears
+before it is closed.
 """
 
 Progress: TypeAlias = Callable[[int, int], None]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from ebrank.service.store.sqlite import SqliteStore, database
+from ebrank.service.store.sqlite import SqliteStore, backup, database
 from ebrank.service.store.sqlite.database import Database, Wal
 from ebrank.testing.histories import new_items, ranking
 from tests.service.store.blocking import Blocking, run
@@ -116,3 +118,98 @@ def test_only_a_flush_flushes(store: Blocking, monkeypatch: pytest.MonkeyPatch) 
     assert flushes == []
     store.flush()
     assert len(flushes) == 1
+
+
+# --- who reads does not make the WAL grow -----------------------------------------------------
+
+
+def rush(store: Blocking, monkeypatch: pytest.MonkeyPatch, begin: int) -> int:
+    """Write a lot with a checkpoint now and then; return the size of the WAL at the end."""
+    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
+    for portion in range(10):
+        fill(store, begin + 40 * portion, 40)
+        wal_of(store).checkpoint()
+    return wal_size(store)
+
+
+def test_views_keep_their_moment_and_the_wal_stays_short(
+    store: Blocking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = rush(store, monkeypatch, 0)
+    view = Blocking(SqliteStore(store.database.path.parent, "read"))
+    browsed = Blocking(SqliteStore(store.database.path.parent, "browse"))
+    assert len(view.log.entries()) == len(browsed.log.entries()) == 400
+    assert rush(store, monkeypatch, 400) <= 2 * alone
+    assert len(view.log.entries()) == 400
+    assert len(browsed.log.entries()) == len(store.log.entries()) == 800
+    view.close()
+    browsed.close()
+    assert {one.name for one in store.database.path.parent.iterdir()} == {
+        "lock",
+        "log.db",
+        "log.db-wal",
+        "log.db-shm",
+    }
+
+
+def test_a_backup_holds_the_wal_no_longer_than_it_copies(
+    store: Blocking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    alone = rush(store, monkeypatch, 0)
+    check, sizes = backup._check, []
+
+    def meanwhile(*paths: Path) -> None:
+        sizes.append(rush(store, monkeypatch, 400))
+        check(*paths)
+
+    monkeypatch.setattr(backup, "_check", meanwhile)
+    copy = backup.backup(store.database.path, tmp_path / "copy.db")
+    assert len(Blocking(SqliteStore(copy, "read")).log.entries()) == 400
+    assert sizes[0] <= 2 * alone
+
+
+def test_a_wal_that_had_to_grow_shrinks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "INTERVAL_SECONDS", 3600.0)
+    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
+    store = Blocking(SqliteStore(tmp_path / "store"))
+    store.items.put("q", new_items(*"abc"), 1.0)
+    with closing(sqlite3.connect(store.database.path)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM queries").fetchall()
+        fill(store, 0, 400)
+        wal_of(store).checkpoint()
+        grown = wal_size(store)
+    wal_of(store).checkpoint()
+    fill(store, 400, 1)
+    assert wal_size(store) <= 60 * 4096 < grown / 4
+    store.close()
+
+
+def test_the_database_is_flushed_before_writers_are_held_off(
+    store: Blocking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
+    fill(store, 0, 100)
+    flushes: list[bool] = []
+    writing = wal_of(store)._writing
+
+    def free(file: int) -> None:
+        """Note whether another thread could write now."""
+        taken = []
+
+        def take() -> None:
+            taken.append(writing.acquire(blocking=False))
+            if taken[0]:
+                writing.release()
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        thread.join()
+        flushes.append(taken[0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", free)
+        wal_of(store).checkpoint()
+    assert flushes == [True]

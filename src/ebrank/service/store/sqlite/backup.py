@@ -1,8 +1,8 @@
 """A copy of a store at one moment, while it is served.
 
-It is read in one transaction, so it is the store at that moment however long the copying takes; the
-server goes on writing to its WAL meanwhile. The copy appears under its name when it is complete,
-checked, and on disk.
+Its pages are read in one transaction, so it is the store at that moment; the server goes on writing
+to its WAL meanwhile, which grows until all pages are copied. The copy appears under its name when
+it is complete, checked, and on disk.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ebrank.files import make_private_file, make_private_folder
@@ -31,6 +34,7 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
         make_private_file(building)
         with explained(source):
             _copy(source, building, progress)
+            _check(source, building)
         with building.open("rb") as file:
             os.fsync(file.fileno())
         building.replace(place)
@@ -46,18 +50,33 @@ def _copy(source: Path, target: Path, progress: Progress | None) -> None:
         if progress is not None:
             progress(total - remaining, total)
 
-    reader = connect(source, read_only=True)
-    writer = sqlite3.connect(target, isolation_level=None)
-    try:
-        reader.execute("BEGIN")
-        reader.backup(writer, pages=PAGES_AT_ONCE, progress=report)
+    with closing(sqlite3.connect(target, isolation_level=None)) as writer:
+        with closing(connect(source, read_only=True)) as reader:
+            reader.execute("BEGIN")
+            reader.backup(writer, pages=PAGES_AT_ONCE, progress=report)
         writer.execute("PRAGMA journal_mode = DELETE")  # one file, without a WAL beside it
-        found = writer.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise StoreError(f"{source}: damaged ({found}). The backup was not kept.")
+
+
+def _check(source: Path, target: Path) -> None:
+    """Look at every page of a copy; the server can tidy up again meanwhile."""
+    with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+        found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise StoreError(f"{source}: damaged ({found}). The backup was not kept.")
+
+
+@contextmanager
+def private_copy(source: Path) -> Iterator[Path]:
+    """Yield a copy of a database, which is gone at the end; whoever has it open may go on."""
+    folder = source.parent if os.access(source.parent, os.W_OK) else Path(tempfile.gettempdir())
+    place = folder / f".{source.name}.{secrets.token_hex(4)}"
+    try:
+        make_private_file(place)
+        with explained(source):
+            _copy(source, place, None)
+        yield place
     finally:
-        writer.close()
-        reader.close()
+        place.unlink(missing_ok=True)
 
 
 def _place(target: Path) -> Path:

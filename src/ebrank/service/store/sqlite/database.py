@@ -19,7 +19,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -34,7 +34,8 @@ BRAKE_PAGES = 65_536
 """Without other checkpoints, the writer makes one when the WAL has this many pages (256 MB)."""
 INTERVAL_SECONDS = 1.0
 LIMIT_PAGES = 16_384
-"""64 MB: what is copied at the end of a long rush, and read again after a crash."""
+"""64 MB: copied at the end of a long rush, read again after a crash, and kept of the file."""
+PAGE_BYTES = 4096
 
 _DAMAGED = (
     "the database is damaged",
@@ -82,14 +83,23 @@ class Connections(Protocol):
 
 
 class Snapshot:
-    """A database as it was when it was opened; everything happens in the caller's thread."""
+    """A database that is only read; everything happens in the caller's thread.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: what it is called.
+        copy: the file to read, if it is another one.
+        lasting: whether all reads see the moment when it was opened; else each sees its own. While
+            one lasts, a server's write-ahead log cannot be used from its start again.
+    """
+
+    def __init__(self, path: Path, copy: Path | None = None, *, lasting: bool = True) -> None:
         self.path = path
+        self._lasting = lasting
         with explained(path):
-            self._connection = connect(path, read_only=True)
+            self._connection = connect(copy or path, read_only=True)
             try:
-                self._connection.execute("BEGIN")
+                if lasting:
+                    self._connection.execute("BEGIN")
                 if schema.is_empty(self._connection, path):
                     raise StoreError(f"{path}: an empty database. Name a store that was served.")
             except BaseException:
@@ -102,7 +112,8 @@ class Snapshot:
         """Lend the connection."""
         with explained(self.path, reading=True):
             _check_open(self.path, self._closed)
-            yield self._connection
+            with nullcontext() if self._lasting else _one_moment(self._connection):
+                yield self._connection
 
     async def read_long(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what work reads; other tasks get a turn first."""
@@ -133,6 +144,9 @@ class Database:
         self._closing = threading.Event()
         with ExitStack() as opened, explained(path):
             opened.callback(Lock(path.parent).close)
+            # Closed last: whoever closes a file of a database lets go of all locks on it.
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            opened.callback(os.close, file)
             self._writer = self._connected(opened)
             empty = schema.is_empty(self._writer, path)
             _use_wal(self._writer, path)
@@ -140,7 +154,7 @@ class Database:
                 with transaction(self._writer):
                     schema.make(self._writer)
             self._reader, self._far_reader = self._connected(opened), self._connected(opened)
-            self._wal = Wal(path, self._writing)
+            self._wal = Wal(path, file, self._writing)
             opened.callback(self._wal.close)
             self._flusher = ThreadPoolExecutor(1, "flush")
             opened.callback(self._flusher.shutdown)
@@ -233,15 +247,17 @@ class Wal:
       or were moved by a checkpoint, which flushes both files before the WAL is reused.
     - A thread checkpoints every second. A WAL that is written to all the time would never be used
       from its start again, so beyond a limit the thread holds writers off until the last pages are
-      copied.
+      copied. It flushes the database before that: else writers would wait for it.
 
     Args:
         path: the database.
+        database: the same, open.
         writing: the lock that a writer holds.
     """
 
-    def __init__(self, path: Path, writing: threading.RLock) -> None:
+    def __init__(self, path: Path, database: int, writing: threading.RLock) -> None:
         self._path = path
+        self._database = database
         self._writing = writing
         self._file = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY | os.O_CLOEXEC)
         self._failed = ""
@@ -252,9 +268,12 @@ class Wal:
 
     def flush(self) -> None:
         """Return when every commit so far is on disk."""
+        self._flush(self._file)
+
+    def _flush(self, file: int) -> None:
         self.check()
         try:
-            os.fdatasync(self._file)
+            os.fdatasync(file)
         except OSError as problem:
             # The kernel may have dropped the pages, and would report success the next time.
             self._failed = f"{self._path}: the disk failed to flush ({problem.strerror})"
@@ -268,6 +287,7 @@ class Wal:
     def checkpoint(self) -> None:
         """Copy what is in the WAL; hold writers off for the rest if it is long."""
         if self._passive() > LIMIT_PAGES:
+            self._flush(self._database)
             with self._writing:
                 self._passive()
 
@@ -280,7 +300,7 @@ class Wal:
         while not self._closing.wait(INTERVAL_SECONDS):
             try:
                 self.checkpoint()
-            except sqlite3.Error:
+            except (sqlite3.Error, StoreError):
                 continue  # a full disk, say: writers get the error; here the next second may do
 
     def close(self) -> None:
@@ -351,6 +371,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA wal_autocheckpoint = {BRAKE_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {LIMIT_PAGES * PAGE_BYTES}")
     except BaseException:
         connection.close()
         raise

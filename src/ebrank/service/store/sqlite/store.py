@@ -11,7 +11,7 @@ from pathlib import Path
 from ebrank.paths import expanded
 from ebrank.service.store.base import Mode, Progress, StoreError
 from ebrank.service.store.records import Fault
-from ebrank.service.store.sqlite.backup import backup
+from ebrank.service.store.sqlite.backup import backup, private_copy
 from ebrank.service.store.sqlite.catalog import SqliteCatalog
 from ebrank.service.store.sqlite.database import Database, Snapshot
 from ebrank.service.store.sqlite.faults import faults
@@ -69,14 +69,27 @@ class SqliteStore:
 
 
 def _opened(folder: Path, mode: Mode) -> Database | Snapshot:
+    if mode == "browse":
+        return Snapshot(database_of(folder), lasting=False)
     if mode == "read":
-        return Snapshot(database_of(folder))
+        return _as_it_is(database_of(folder))
     try:
         return Database(made(folder))
     except BaseException:
         if mode == "new":
             shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _as_it_is(path: Path) -> Snapshot:
+    """Return a database at this moment: a copy, if a server may be writing to it.
+
+    A view that lasts would keep the server's write-ahead log growing until whoever reads is done.
+    """
+    if not path.with_name(f"{path.name}-wal").exists():
+        return Snapshot(path)
+    with private_copy(path) as copy:
+        return Snapshot(path, copy)
 
 
 def _beside(place: Path) -> Path:
