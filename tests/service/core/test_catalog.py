@@ -24,6 +24,7 @@ from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.settings import SettingsError
+from ebrank.typing import Features
 from tests.service.core.test_feature_changes import by_score, trained
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import Clock, ids, play, settings
@@ -288,3 +289,78 @@ def test_others_are_served_while_lines_are_read() -> None:
         assert served >= 10
 
     play(scene)
+
+
+# --- at the same time ----------------------------------------------------------------------------
+
+
+class SlowCatalog(MemoryStore):
+    """Takes a while to read rows, in which others have their turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        read = self.catalog.read
+
+        async def slowly(names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
+            found = await read(names, since)
+            await asyncio.sleep(0)
+            return found
+
+        self.catalog.read = slowly  # type: ignore[method-assign]
+
+
+def test_the_first_items_do_not_undo_a_change_of_features_made_meanwhile() -> None:
+    store = SlowCatalog()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog(TEAS)
+        add = ChangeFeaturesRequest(add=[NewFeature("age", shared=True)])
+        first = engine.put_items("tea", [ItemIn("green", {"match": 1.0}), ItemIn("black")])
+        await asyncio.gather(first, engine.change_features(add))
+        names = [feature.name for feature in (await engine.features()).features]
+        assert sorted(filter(None, names)) == ["age", "match", "price", "stock"]
+        await engine._adopt(trained(1.0, features=("p0",)), against=0)
+        assert await priors(engine, "tea") == scored(green=1.0, black=1.0)
+
+    play(scene, store=store)
+
+
+def test_changes_while_a_query_is_read_are_not_missed() -> None:
+    store = SlowCatalog()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog(TEAS)
+        await engine.put_items("tea", [ItemIn("green"), ItemIn("black")])
+        await engine._adopt(trained(1.0, features=("s0",)), against=0)
+        for turn in range(20):
+            engine._queries.forget("tea")
+            item = ItemIn("green", {"price": float(turn), "stock": 1.0})
+            reading = asyncio.create_task(priors(engine, "tea"))
+            for _ in range(turn % 5):
+                await asyncio.sleep(0)
+            await asyncio.gather(engine.put_catalog([item]), reading)
+            assert await priors(engine, "tea") == scored(green=float(turn), black=2.0)
+
+    play(scene, store=store)
+
+
+def test_a_change_of_features_while_a_query_is_read_is_not_missed() -> None:
+    store = SlowCatalog()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_catalog(TEAS)
+        await engine.put_items("tea", [ItemIn("green", {"m": 1.0}), ItemIn("black", {"m": 2.0})])
+        await engine._adopt(trained(1.0, 10.0, features=("s0", "p0")), against=0)
+        for turn in range(20):
+            engine._queries.forget("tea")
+            old, new = ("m", "n") if turn % 2 == 0 else ("n", "m")
+            request = ChangeFeaturesRequest(
+                rename={old: new}, add=[NewFeature(f"x{turn}", shared=turn % 3 == 0)]
+            )
+            reading = asyncio.create_task(priors(engine, "tea"))
+            for _ in range(turn % 5):
+                await asyncio.sleep(0)
+            await asyncio.gather(engine.change_features(request), reading)
+            assert await priors(engine, "tea") == scored(green=11.0, black=22.0)
+
+    play(scene, store=store)

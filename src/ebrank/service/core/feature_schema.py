@@ -20,10 +20,12 @@ ebrank.service.core.problems.Problem: item 'c' has a feature 'prize', which is n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, TypeAlias
+from operator import itemgetter
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -241,8 +243,16 @@ class FeatureSchema:
 
     def width(self, *, shared: bool) -> int:
         """Return how many columns rows of a kind have."""
+        return self._widths[shared]
+
+    @cached_property
+    def _widths(self) -> tuple[int, int]:
         both = (*self.features, *self.removed)
-        return max((one.column + 1 for one in both if one.shared == shared), default=0)
+        pair, shared = (
+            max((one.column + 1 for one in both if one.shared == kind), default=0)
+            for kind in (False, True)
+        )
+        return pair, shared
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -263,7 +273,8 @@ class FeatureSchema:
         """
         some = self.shared if shared else self.pair
         names = [feature.name for feature in some]
-        values = [self._values(item, names, shared) for item in items]
+        pick = self._picks[shared]
+        values = [self._values(item, names, pick, shared) for item in items]
         numbers = np.array(values, np.float64).reshape(len(items), len(some))
         odd = ~(np.abs(numbers) <= LARGEST).all(axis=1)
         for place in np.flatnonzero(odd).tolist():
@@ -287,10 +298,24 @@ class FeatureSchema:
                 features[:, place] = stored[:, feature.column]
         return features
 
+    @cached_property
+    def _picks(self) -> tuple[Callable[..., Any] | None, ...]:
+        """What takes all features of a kind out of a mapping at once, if there are several."""
+        names = ([one.name for one in some] for some in (self.pair, self.shared))
+        return tuple(itemgetter(*some) if len(some) > 1 else None for some in names)
+
     def _values(
-        self, item: ItemIn, names: Sequence[str | None], shared: bool
+        self,
+        item: ItemIn,
+        names: Sequence[str | None],
+        pick: Callable[..., Any] | None,
+        shared: bool,
     ) -> Sequence[float | None]:
         given = item.features
+        if pick is not None and type(given) is dict and len(given) == len(names):
+            with suppress(KeyError):
+                values: tuple[float | None, ...] = pick(given)
+                return values
         if isinstance(given, list):
             if len(given) != len(names):
                 raise Problem(

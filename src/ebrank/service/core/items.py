@@ -65,10 +65,11 @@ class Items:
         check_distinct(items)
         before = self._catalog.schema
         schema = begun if begun and not before.width(shared=False) else _begun(before, items)
-        own = await self._rows(items, schema, live)
+        rows = [None] * len(items) if live is None else live.rows_of([item.id for item in items])
+        own = await self._rows(items, schema, live, rows)
         new: Sequence[int] = range(len(items))
         if skip_known and live is not None and live.keys == schema.keys:
-            new = _unlike(live, items, own, schema)
+            new = _unlike(live, rows, own, schema)
         if not new:
             return nothing
         names, own = [items[at].id for at in new], own[list(new)]
@@ -98,15 +99,18 @@ class Items:
         return api.PutItemsResponse(query, added, len(names) - added, candidates)
 
     async def _rows(
-        self, items: Sequence[api.ItemIn], schema: FeatureSchema, live: LiveQuery | None
+        self,
+        items: Sequence[api.ItemIn],
+        schema: FeatureSchema,
+        live: LiveQuery | None,
+        rows: Sequence[int | None],
     ) -> Features:
-        """Return items' own features as the store keeps them.
+        """Return items' own features as the store keeps them; `rows` are theirs in memory.
 
         An item without any keeps those it has; if it is new, the catalog must know it. Where
         missing values are refused, the catalog must know all that are new.
         """
         allowed, names = self._catalog.missing_allowed, [item.id for item in items]
-        rows = [None] * len(items) if live is None else live.rows_of(names)
         bare = [at for at, item in enumerate(items) if not item.features]
         asked = range(len(items)) if schema.shared and not allowed else bare
         new = [names[at] for at in asked if rows[at] is None]
@@ -152,7 +156,9 @@ class Items:
         added = changed = 0
         async with turns:
             for portion in portions:
-                await self._rows(portion, schema, live)
+                names = [item.id for item in portion]
+                rows = [None] * len(names) if live is None else live.rows_of(names)
+                await self._rows(portion, schema, live, rows)
                 await turns.next()
             begun: FeatureSchema | None = schema
             for portion in portions:
@@ -188,10 +194,9 @@ def _begun(schema: FeatureSchema, items: Sequence[api.ItemIn]) -> FeatureSchema:
 
 
 def _unlike(
-    live: LiveQuery, items: Sequence[api.ItemIn], own: Features, schema: FeatureSchema
+    live: LiveQuery, rows: Sequence[int | None], own: Features, schema: FeatureSchema
 ) -> Sequence[int]:
     """Return which items are no candidates of a query yet, or have other features there."""
-    rows = live.rows_of([item.id for item in items])
     there = np.array([-1 if row is None else row for row in rows])
     stored = live.state.features[there][:, schema.pair_places]
     given = own[:, [feature.column for feature in schema.pair]]
