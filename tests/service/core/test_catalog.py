@@ -295,7 +295,7 @@ def test_others_are_served_while_lines_are_read() -> None:
 
 
 class SlowCatalog(MemoryStore):
-    """Takes a while to read rows, in which others have their turn."""
+    """Takes a while to read rows, in which others have turns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -303,20 +303,26 @@ class SlowCatalog(MemoryStore):
 
         async def slowly(names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
             found = await read(names, since)
-            await asyncio.sleep(0)
+            for _ in range(3):
+                await asyncio.sleep(0)
             return found
 
         self.catalog.read = slowly  # type: ignore[method-assign]
 
 
-def test_the_first_items_do_not_undo_a_change_of_features_made_meanwhile() -> None:
+@pytest.mark.parametrize("turns", range(6))
+def test_the_first_items_do_not_undo_a_change_of_features_made_meanwhile(turns: int) -> None:
     store = SlowCatalog()
 
     async def scene(engine: Engine) -> None:
         await engine.put_catalog(TEAS)
         add = ChangeFeaturesRequest(add=[NewFeature("age", shared=True)])
-        first = engine.put_items("tea", [ItemIn("green", {"match": 1.0}), ItemIn("black")])
-        await asyncio.gather(first, engine.change_features(add))
+        teas = [ItemIn("green", {"match": 1.0}), ItemIn("black")]
+        first = asyncio.create_task(engine.put_items("tea", teas))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await engine.change_features(add)
+        await first
         names = [feature.name for feature in (await engine.features()).features]
         assert sorted(filter(None, names)) == ["age", "match", "price", "stock"]
         await engine._adopt(trained(1.0, features=("p0",)), against=0)
@@ -336,7 +342,7 @@ def test_changes_while_a_query_is_read_are_not_missed() -> None:
             engine._queries.forget("tea")
             item = ItemIn("green", {"price": float(turn), "stock": 1.0})
             reading = asyncio.create_task(priors(engine, "tea"))
-            for _ in range(turn % 5):
+            for _ in range(turn % 7):
                 await asyncio.sleep(0)
             await asyncio.gather(engine.put_catalog([item]), reading)
             assert await priors(engine, "tea") == scored(green=float(turn), black=2.0)
@@ -358,9 +364,14 @@ def test_a_change_of_features_while_a_query_is_read_is_not_missed() -> None:
                 rename={old: new}, add=[NewFeature(f"x{turn}", shared=turn % 3 == 0)]
             )
             reading = asyncio.create_task(priors(engine, "tea"))
-            for _ in range(turn % 5):
+            for _ in range(turn % 7):
                 await asyncio.sleep(0)
-            await asyncio.gather(engine.change_features(request), reading)
+            await engine.change_features(request)
+            await engine._queries.get("another", 0.0)
+            await reading
             assert await priors(engine, "tea") == scored(green=11.0, black=22.0)
+            live = await engine._queries.get("tea", 0.0)
+            assert live is not None
+            assert live.keys == engine._catalog.schema.keys
 
     play(scene, store=store)
