@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -26,6 +27,10 @@ from typing import Any, ClassVar, TypeGuard
 from weakref import WeakKeyDictionary
 
 from ebrank.errors import ParameterError
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_BYTES = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})", re.IGNORECASE)
 
 AUTO = "auto"
 """How people write None where it means: chosen from the data."""
@@ -273,6 +278,18 @@ def require_number(
 def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
     """Raise unless the attribute is a whole number in its range, or None where that is allowed."""
     check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
+
+
+def bytes_of(size: int | str) -> int:
+    """Return how many bytes a size is, given as a number or as in `512 MB`.
+
+    >>> bytes_of("1.5 GB"), bytes_of("2 KiB"), bytes_of(7)
+    (1500000000, 2048, 7)
+    """
+    found = _BYTES.fullmatch(str(size).strip())
+    number = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    require(number >= 1, f"{size!r} is no size: write 512 MB or 2 GB, say")
+    return number
 
 
 def is_number(value: object) -> TypeGuard[float]:

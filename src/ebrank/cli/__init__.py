@@ -16,6 +16,7 @@ from ebrank import __version__
 from ebrank.cli.lazy import RootGroup, examples
 
 VERBS = {
+    "aggregate": "Count what logs of any size say of each query and item.",
     "backup": "Copy a store to a file or a folder while it is served.",
     "check": "Find all that is wrong with a store.",
     "compare": "Compare rankers, and say which differences are not luck.",

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
@@ -17,14 +16,10 @@ from msgspec import Meta
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import Behaviors, Examination
+from ebrank.parameters import bytes_of
 from ebrank.service.api import MOST_RANKS
 
 Scope: TypeAlias = Literal["rank", "feedback", "admin"]
-
-
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
-_BYTES = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})", re.IGNORECASE)
 
 
 def _about(meaning: str, **limits: float) -> Meta:
@@ -293,11 +288,7 @@ class LimitsSettings:
         >>> LimitsSettings(memory="1.5 GB").memory_bytes(), LimitsSettings(memory=7).memory_bytes()
         (1500000000, 7)
         """
-        found = _BYTES.fullmatch(str(self.memory).strip())
-        size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
-        if size < 1:
-            raise ParameterError(f"{self.memory!r} is no size: write 512 MB or 2 GB, say")
-        return size
+        return bytes_of(self.memory)
 
 
 @dataclass(frozen=True)

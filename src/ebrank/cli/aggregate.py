@@ -1,0 +1,167 @@
+"""`ebrank aggregate`: logs of any size, counted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option
+
+if TYPE_CHECKING:
+    from ebrank.logs import Report
+
+
+@click.command(
+    "aggregate",
+    epilog=examples(
+        "ebrank aggregate logs/*.parquet --out evidence.parquet",
+        "ebrank aggregate clicks.csv --map query=search_term --map rank=position --out e.parquet",
+        "ebrank aggregate log.ndjson --behavior click=0.3 --behavior purchase --out e.parquet",
+        "ebrank aggregate ubi_events.ndjson --ubi --lists ubi_queries.ndjson \\",
+        "    --impressions served --out evidence.parquet",
+        "ebrank aggregate logs --engine spark --memory '8 GB' --spill /scratch --out e.parquet",
+    ),
+)
+@click.argument("log", nargs=-1, required=True)
+@click.option("--out", required=True, metavar="FILE", help="The Parquet file to write; a new one.")
+@click.option(
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+    show_default=True,
+    help="Who computes; the results are the same.",
+)
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Where ranking, query, item, type, rank and time are, if not in columns of these names; "
+    "lists.FIELD=COLUMN for the file of lists. A dot leads into nested columns.",
+)
+@click.option("--ubi", is_flag=True, help="The columns are those of User Behavior Insights.")
+@click.option(
+    "--lists",
+    multiple=True,
+    metavar="FILE",
+    help="Lists that were served: ranking, query, and items by rank. Says the queries of events.",
+)
+@click.option(
+    "--impressions",
+    type=click.Choice(["served", "confirmed"]),
+    default="confirmed",
+    show_default=True,
+    help="Whether an item counts as shown when its list was served, or when an event confirms it.",
+)
+@click.option(
+    "--behavior",
+    "behaviors",
+    multiple=True,
+    metavar="TYPE[=WORTH]",
+    help="A type of event that counts, and its worth up to 1.  [default: click]",
+)
+@click.option(
+    "--impression",
+    default="impression",
+    show_default=True,
+    metavar="TYPE",
+    help="The type of event that is an impression.",
+)
+@click.option(
+    "--first-rank",
+    type=click.IntRange(0, 1),
+    default=1,
+    show_default=True,
+    help="How the log calls the first rank.",
+)
+@click.option("--skip-bad", is_flag=True, help="Leave bad rows out instead of stopping at one.")
+@click.option(
+    "--memory",
+    default="4 GB",
+    show_default=True,
+    metavar="SIZE",
+    help="Memory of the engine; what does not fit is spilled.",
+)
+@click.option(
+    "--spill", metavar="FOLDER", help="Where to spill to.  [default: beside the file to write]"
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Cores to use.  [default: all]"
+)
+@click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine]")
+@json_option
+def command(
+    log: tuple[str, ...],
+    out: str,
+    engine: Literal["duckdb", "spark"],
+    maps: tuple[str, ...],
+    ubi: bool,
+    lists: tuple[str, ...],
+    impressions: Literal["served", "confirmed"],
+    behaviors: tuple[str, ...],
+    impression: str,
+    first_rank: int,
+    skip_bad: bool,
+    memory: str,
+    spill: str | None,
+    threads: int | None,
+    master: str | None,
+    as_json: bool,
+) -> None:
+    """Count what logs of any size say of each query and item.
+
+    LOG is Parquet, CSV or NDJSON, or a folder of such files: a row for each impression and each
+    click, with the id of its list. An event counts once for each list, item and type, however often
+    it is logged. The result starts a store (`ebrank import`), tells how far down users look
+    (`ebrank examine`), and fits a ranker (`ebrank.logs.read_evidence`): see docs/scale.md.
+    """
+    from ebrank.evidence.behaviors import CLICKS, Behaviors
+    from ebrank.logs import UBI, FieldMap, aggregate
+    from ebrank.parameters import bytes_of
+
+    with console.progress("reading") as progress:
+        report = aggregate(
+            log,
+            out,
+            lists=lists,
+            fields=FieldMap.of(maps, UBI if ubi else None),
+            behaviors=Behaviors.parse(behaviors) if behaviors else CLICKS,
+            impression=impression,
+            impressions=impressions,
+            first_rank=first_rank,
+            skip_bad=skip_bad,
+            engine=engine,
+            memory=bytes_of(memory),
+            threads=threads,
+            spill=spill,
+            master=master,
+            progress=progress,
+        )
+    if as_json:
+        console.print_json({"out": out} | asdict(report))
+    else:
+        print_report(out, report)
+
+
+def print_report(out: str, report: Report) -> None:
+    """Print what counted, and warn of what did not."""
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in report.outcomes.items())
+    click.echo(
+        f"{out}: {report.impressions:,} impressions ({outcomes}) from {report.events:,} events, "
+        f"{report.rows:,} rows, {report.seconds:.1f} s"
+    )
+    if report.ignored:
+        types = ", ".join(f"{kind or '(none)'} ({n:,})" for kind, n in report.ignored.items())
+        console.note(f"types that count nothing: {types}")
+    for field, count in report.bad.items():
+        console.warn(f"{count:,} events left out: no {field}, or a wrong one")
+    if report.unlisted:
+        console.warn(f"{report.unlisted:,} items with events are in none of the lists: left out")
+    if report.unplaced:
+        console.warn(
+            f"{report.unplaced:,} items have a behavior, but no impression and no rank: left out"
+        )

@@ -1,0 +1,69 @@
+"""Who runs the SQL: DuckDB in this process, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ebrank.errors import EBRankError
+from ebrank.logs.files import Source
+
+EngineName: TypeAlias = Literal["duckdb", "spark"]
+Progress: TypeAlias = Callable[[float], None]
+"""Takes the share of a statement that is done."""
+ROWS_AT_ONCE = 65_536
+
+
+class EngineError(EBRankError):
+    """A statement failed; the text is the engine's first line."""
+
+
+class Engine(Protocol):
+    """Runs SQL over files, in bounded memory, with a folder for what does not fit."""
+
+    def offer(self, view: str, source: Source) -> None:
+        """Make files a view with a column for each field, and `file`, their path.
+
+        A field that is not there is NULL. Of `items` each is a row, with `item` and its `rank`.
+        """
+        ...
+
+    def view(self, name: str, text: str) -> None:
+        """Give a query a name."""
+        ...
+
+    def table(self, name: str, text: str, progress: Progress) -> None:
+        """Compute a query once, and keep its rows under a name."""
+        ...
+
+    def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that gives few."""
+        ...
+
+    def batches(self, text: str, progress: Progress) -> Iterator[Any]:
+        """Yield the rows of a query as Arrow tables, in its order."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+def start(
+    name: EngineName, *, memory: int, threads: int | None, spill: Path, master: str | None = None
+) -> Engine:
+    """Return an engine that takes about so many bytes of memory, and spills to a folder."""
+    if name == "duckdb":
+        from ebrank.logs.engines.duckdb import DuckDB
+
+        return DuckDB(memory=memory, threads=threads, spill=spill)
+    from ebrank.logs.engines.spark import Spark
+
+    return Spark(memory=memory, threads=threads, spill=spill, master=master)
+
+
+def in_words(problem: Exception) -> str:
+    """Return the first line of an engine's error that says something."""
+    lines = (line.strip() for line in str(problem).splitlines())
+    return next((line for line in lines if line), type(problem).__name__)

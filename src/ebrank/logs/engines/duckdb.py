@@ -1,0 +1,163 @@
+"""DuckDB, in this process: one machine, logs larger than its memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ebrank.extras import import_extra
+from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, in_words
+from ebrank.logs.files import Column, Source
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 0.2
+LONGEST_LINE = 64 * 2**20
+_PREPARE = (
+    "SET TimeZone = 'UTC'",
+    "SET preserve_insertion_order = false",
+    "SET enable_progress_bar = true",
+    "SET enable_progress_bar_print = false",
+    # What Spark calls by other names.
+    "CREATE TYPE timestamp_ltz AS TIMESTAMPTZ",
+    "CREATE MACRO unix_micros(moment) AS epoch_us(moment)",
+)
+
+
+class DuckDB:
+    """Runs SQL in this process."""
+
+    def __init__(self, *, memory: int, threads: int | None, spill: Path) -> None:
+        self._duckdb = import_extra("duckdb", extra="logs", purpose="to aggregate logs")
+        self._connection = self._duckdb.connect()
+        self._run(f"SET memory_limit = '{memory}B'")
+        self._run(f"SET temp_directory = {_text(str(spill))}")
+        if threads is not None:
+            self._run(f"SET threads = {threads}")
+        for statement in _PREPARE:
+            self._run(statement)
+
+    def offer(self, view: str, source: Source) -> None:
+        """Make files a view with a column for each field."""
+        columns = ", ".join(
+            _items(column) if name == "items" else f"{_value(column)} AS {name}"
+            for name, column in source.columns.items()
+        )
+        self._run(
+            f"CREATE TEMP VIEW {view} AS SELECT {columns}, filename AS file FROM {_scan(source)}"
+        )
+
+    def view(self, name: str, text: str) -> None:
+        """Give a query a name."""
+        self._run(f"CREATE TEMP VIEW {name} AS {text}")
+
+    def table(self, name: str, text: str, progress: Progress) -> None:
+        """Compute a query once, and keep its rows under a name."""
+        self._watched(lambda: self._run(f"CREATE TEMP TABLE {name} AS {text}"), progress)
+
+    def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that gives few."""
+        found: list[tuple[Any, ...]] = self._watched(lambda: self._run(text).fetchall(), progress)
+        return found
+
+    def batches(self, text: str, progress: Progress) -> Iterator[Any]:
+        """Yield the rows of a query as Arrow tables, in its order."""
+        arrow = import_extra("pyarrow", extra="logs", purpose="to write Parquet files")
+        with self._told():
+            relation = self._connection.sql(text)
+            reader = self._watched(lambda: relation.to_arrow_reader(ROWS_AT_ONCE), progress)
+            for batch in reader:
+                yield arrow.Table.from_batches([batch])
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._connection.close()
+
+    def _run(self, statement: str) -> Any:  # noqa: ANN401 (DuckDB's relation)
+        with self._told():
+            return self._connection.execute(statement)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except self._duckdb.OutOfMemoryException as problem:
+            raise EngineError(
+                f"{in_words(problem)} Allow more --memory, or fewer --threads"
+            ) from problem
+        except self._duckdb.Error as problem:
+            raise EngineError(in_words(problem)) from problem
+
+    def _watched(self, work: Callable[[], T], progress: Progress) -> T:
+        """Return what work gives; meanwhile a thread tells how much of it is done."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(LOOK_SECONDS):
+                share = self._connection.query_progress()
+                if share >= 0:
+                    progress(share / 100)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            return work()
+        finally:
+            done.set()
+            watcher.join()
+
+
+def _scan(source: Source) -> str:
+    files = f"[{', '.join(_text(str(file)) for file in source.files)}]"
+    if source.format == "parquet":
+        return f"read_parquet({files})"
+    if source.format == "ndjson":
+        return (
+            f"read_json({files}, format = 'newline_delimited', columns = {_structure(source)}, "
+            f"maximum_object_size = {LONGEST_LINE})"
+        )
+    delimiter = "\t" if source.format == "tsv" else ","
+    names = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in source.header)
+    return (
+        f"read_csv({files}, header = true, auto_detect = false, columns = {{{names}}}, "
+        f"delim = '{delimiter}', quote = '\"', escape = '\"', strict_mode = true, "
+        f"max_line_size = {LONGEST_LINE})"
+    )
+
+
+def _structure(source: Source) -> str:
+    """Return the types of the columns we read of JSON objects, nested ones within others."""
+    tree = source.nested("VARCHAR", "VARCHAR[]")
+    columns = ", ".join(f"{_text(name)}: {_text(_type(kind))}" for name, kind in tree.items())
+    return f"{{{columns}}}"
+
+
+def _type(kind: Any) -> str:  # noqa: ANN401 (a text, or a branch)
+    if isinstance(kind, str):
+        return kind
+    return f"STRUCT({', '.join(f'{_name(name)} {_type(inner)}' for name, inner in kind.items())})"
+
+
+def _value(column: Column) -> str:
+    if column.kind == "absent":
+        return "CAST(NULL AS VARCHAR)"
+    first, *inner = column.path
+    value = _name(first) + "".join(f"[{_text(part)}]" for part in inner)
+    return f"epoch_ns({value})" if column.kind == "nanoseconds" else value
+
+
+def _items(column: Column) -> str:
+    if column.kind == "absent":
+        return "CAST(NULL AS VARCHAR) AS item, NULL AS rank"
+    return f"unnest({_value(column)}) AS item, generate_subscripts({_value(column)}, 1) AS rank"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

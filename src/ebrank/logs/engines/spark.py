@@ -1,0 +1,191 @@
+"""Spark: on this machine, or on a cluster that you run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ebrank.errors import MissingExtraError
+from ebrank.extras import import_extra
+from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, in_words
+from ebrank.logs.files import Column, Source, parquet_file
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 0.5
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.csv.parser.columnPruning.enabled": "false",  # else lines of odd length pass
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+}
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+}
+
+
+class Spark:
+    """Runs SQL in a session of its own, or in the one that is there.
+
+    Args:
+        master: where the cluster is; None runs on this machine. Its nodes must see the files and
+            the spill folder under the same names.
+    """
+
+    def __init__(
+        self, *, memory: int, threads: int | None, spill: Path, master: str | None = None
+    ) -> None:
+        sql = import_extra("pyspark.sql", extra="spark", purpose="to aggregate logs with Spark")
+        if master is None and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+            raise MissingExtraError(
+                "Spark needs Java 17 or newer, which is not installed; install a runtime, such as "
+                "Debian's openjdk-17-jre-headless, or set JAVA_HOME"
+            )
+        self._spill = spill
+        self._functions = import_extra(
+            "pyspark.sql.functions", extra="spark", purpose="to aggregate logs with Spark"
+        )
+        self._own = sql.SparkSession.getActiveSession() is None
+        builder = sql.SparkSession.builder.appName("ebrank aggregate")
+        for name, value in (_SETTINGS | (_LOCAL if master is None else {})).items():
+            builder = builder.config(name, value)
+        cores = "*" if threads is None else str(threads)
+        builder = builder.master(master or f"local[{cores}]")
+        builder = builder.config("spark.driver.memory", f"{max(memory >> 20, 512)}m")
+        builder = builder.config("spark.local.dir", str(spill))
+        with _told():
+            self._session = builder.getOrCreate()
+
+    def offer(self, view: str, source: Source) -> None:
+        """Make files a view with a column for each field."""
+        with _told():
+            self._read(source).createOrReplaceTempView(view)
+
+    def _read(self, source: Source) -> Any:  # noqa: ANN401 (a data frame)
+        column, function = self._functions.col, self._functions
+        files = [str(file) for file in source.files]
+        reader = self._session.read.option("mode", "FAILFAST")
+        if source.format == "parquet":
+            frame = reader.parquet(*files)
+        elif source.format == "ndjson":
+            frame = reader.schema(_structure(source)).json(files)
+        else:
+            reader = reader.schema(", ".join(f"{_name(name)} STRING" for name in source.header))
+            frame = reader.csv(
+                files,
+                header=True,
+                sep="\t" if source.format == "tsv" else ",",
+                quote='"',
+                escape='"',
+                multiLine=True,
+                enforceSchema=True,
+                maxCharsPerColumn=-1,
+            )
+        chosen = [column("_metadata.file_path").alias("file")]
+        for name, place in source.columns.items():
+            if name == "items" and place.kind != "absent":
+                chosen.append(function.posexplode(_column(place, function)).alias("place", "item"))
+            else:
+                chosen.append(_column(place, function).alias("item" if name == "items" else name))
+        frame = frame.select(*chosen)
+        if "items" in source.columns:
+            listed = source.columns["items"].kind != "absent"
+            frame = frame.withColumn("rank", column("place") + 1 if listed else function.lit(None))
+        return frame
+
+    def view(self, name: str, text: str) -> None:
+        """Give a query a name."""
+        with _told():
+            self._session.sql(text).createOrReplaceTempView(name)
+
+    def table(self, name: str, text: str, progress: Progress) -> None:
+        """Compute a query once, and keep its rows under a name."""
+        folder = str(self._spill / name)
+        self._watched(lambda: self._session.sql(text).write.parquet(folder), progress)
+        with _told():
+            self._session.read.parquet(folder).createOrReplaceTempView(name)
+
+    def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that gives few."""
+        found = self._watched(lambda: self._session.sql(text).collect(), progress)
+        return [tuple(row) for row in found]
+
+    def batches(self, text: str, progress: Progress) -> Iterator[Any]:
+        """Yield the rows of a query as Arrow tables, in its order."""
+        folder = self._spill / "batches"
+        self._watched(lambda: self._session.sql(text).write.parquet(str(folder)), progress)
+        arrow = import_extra("pyarrow", extra="spark", purpose="to write Parquet files")
+        for part in sorted(folder.glob("part-*.parquet")):  # each follows the one before
+            with parquet_file(part) as file:
+                for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+                    yield arrow.Table.from_batches([batch])
+
+    def close(self) -> None:
+        """End the session, unless it is somebody else's."""
+        if self._own:
+            self._session.stop()
+
+    def _watched(self, work: Callable[[], T], progress: Progress) -> T:
+        """Return what work gives; meanwhile a thread tells how many of its tasks are done."""
+        done, tracker = threading.Event(), self._session.sparkContext.statusTracker()
+
+        def watch() -> None:
+            while not done.wait(LOOK_SECONDS):
+                stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
+                active = [stage for stage in stages if stage is not None]
+                tasks = sum(stage.numTasks for stage in active)
+                if tasks:
+                    progress(sum(stage.numCompletedTasks for stage in active) / tasks)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            with _told():
+                return work()
+        finally:
+            done.set()
+            watcher.join()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    errors = import_extra("pyspark.errors", extra="spark", purpose="to aggregate logs with Spark")
+    protocol = import_extra("py4j.protocol", extra="spark", purpose="to aggregate logs with Spark")
+    try:
+        yield
+    except (errors.PySparkException, protocol.Py4JError) as problem:
+        raise EngineError(f"Spark: {in_words(problem)}") from problem
+
+
+def _structure(source: Source) -> str:
+    """Return the types of the columns we read of JSON objects, nested ones within others."""
+    tree = source.nested("STRING", "ARRAY<STRING>")
+    return ", ".join(f"{_name(name)} {_type(kind)}" for name, kind in tree.items())
+
+
+def _type(kind: Any) -> str:  # noqa: ANN401 (a text, or a branch)
+    if isinstance(kind, str):
+        return kind
+    return f"STRUCT<{', '.join(f'{_name(name)}: {_type(inner)}' for name, inner in kind.items())}>"
+
+
+def _column(column: Column, functions: Any) -> Any:  # noqa: ANN401
+    if column.kind == "absent":
+        return functions.lit(None).cast("string")
+    return functions.col(".".join(_name(part) for part in column.path))
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

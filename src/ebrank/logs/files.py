@@ -1,0 +1,331 @@
+"""The files of a log: which there are, of which format, and where in them our columns are.
+
+Files that look alike are read together. Nothing is guessed from values: CSV and JSON are text, and
+a Parquet file says what its columns are.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ebrank.errors import DataError
+from ebrank.extras import import_extra
+from ebrank.paths import expanded
+
+Format: TypeAlias = Literal["parquet", "csv", "tsv", "ndjson"]
+Kind: TypeAlias = Literal["text", "whole", "float", "time", "nanoseconds", "texts", "absent"]
+"""What a column holds: texts, numbers, moments, lists of texts, or nothing at all."""
+
+FORMATS: Mapping[str, Format] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+LOOK = 1000
+"""Lines of an NDJSON file in which a column must occur."""
+_ALLOWED: Mapping[str, tuple[Kind, ...]] = {
+    "rank": ("text", "whole", "float"),
+    "time": ("text", "whole", "float", "time", "nanoseconds"),
+    "items": ("texts",),
+}
+_REMEDIES: Mapping[str, str] = {
+    "rank": "Write ranks as whole numbers from 1.",
+    "time": "Write seconds since 1970, or times as in 2026-11-15T20:00:00Z.",
+    "items": "Write the items of a list as an array of texts, in Parquet or NDJSON.",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where a field is: the path of a column, through nested ones, and what it holds."""
+
+    path: tuple[str, ...] = ()
+    kind: Kind = "absent"
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of one format with the same columns.
+
+    Attributes:
+        columns: by field, for those we read.
+        header: the names of all columns of a CSV file, in their order; () for others.
+    """
+
+    format: Format
+    files: tuple[Path, ...]
+    columns: Mapping[str, Column]
+    header: tuple[str, ...] = ()
+
+    def nested(self, text: str, texts: str) -> dict[str, Any]:
+        """Return the columns as a tree: at its leaves the type of a text, or of a list of texts."""
+        tree: dict[str, Any] = {}
+        for column in self.columns.values():
+            if column.kind != "absent":
+                *outer, last = column.path
+                branch = tree
+                for part in outer:
+                    branch = branch.setdefault(part, {})
+                branch[last] = texts if column.kind == "texts" else text
+        return tree
+
+
+def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
+    """Return pyarrow, or say how to install it."""
+    import_extra("pyarrow.parquet", extra="logs", purpose="to read and write Parquet files")
+    return import_extra("pyarrow", extra="logs", purpose="to read and write Parquet files")
+
+
+def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the files that paths name, those of a folder in the order of their names."""
+    found: list[Path] = []
+    for path in map(expanded, paths):
+        if path.is_dir():
+            inside = sorted(
+                file
+                for file in path.rglob("*")
+                if file.is_file() and not _hidden(file.relative_to(path))
+            )
+            if not inside:
+                raise DataError("an empty folder", path=path, remedy="Name the files of the log.")
+            found += inside
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise DataError("there is no such file", path=path, remedy="Name the files of the log.")
+    return found
+
+
+def _hidden(file: Path) -> bool:
+    """Return whether a file is no data, such as `_SUCCESS`, which Spark writes."""
+    return any(part.startswith((".", "_")) for part in file.parts)
+
+
+def format_of(path: Path) -> Format:
+    """Return the format of a file by its name, which may end with `.gz`."""
+    name = path.name.lower()
+    for suffix, format in FORMATS.items():
+        if name.endswith(suffix) or (name.endswith(f"{suffix}.gz") and format != "parquet"):
+            return format
+    raise DataError(
+        "a file of an unknown format",
+        path=path,
+        remedy=f"Name it {', '.join('*' + suffix for suffix in FORMATS)}; text may be gzipped.",
+    )
+
+
+def sources(
+    files: Sequence[Path], wanted: Mapping[str, str], required: Iterable[str]
+) -> list[Source]:
+    """Return the files in groups that look alike, with the columns of the wanted fields.
+
+    Raises:
+        DataError: naming the file, and the column that is not there or holds something else.
+    """
+    groups: dict[tuple[Any, ...], list[Path]] = {}
+    for file in files:
+        format = format_of(file)
+        columns, header = _inspected(file, format, wanted)
+        for name in required:
+            if columns[name].kind == "absent":
+                raise _absent(file, name, wanted[name], _names(file, format))
+        groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
+    return [
+        Source(format, tuple(paths), dict(columns), header)
+        for (format, columns, header), paths in groups.items()
+    ]
+
+
+def _inspected(
+    file: Path, format: Format, wanted: Mapping[str, str]
+) -> tuple[dict[str, Column], tuple[str, ...]]:
+    if format == "parquet":
+        schema = _schema(file)
+        return {name: _parquet_column(file, schema, name, wanted[name]) for name in wanted}, ()
+    if format == "ndjson":
+        return _json_columns(file, wanted), ()
+    header = _header(file, format)
+    columns = {
+        name: Column((column,), "text") if column in header else Column()
+        for name, column in wanted.items()
+    }
+    if columns.get("items", Column()).kind != "absent":
+        raise DataError(
+            f"column {wanted['items']!r} holds no lists", path=file, remedy=_REMEDIES["items"]
+        )
+    return columns, header
+
+
+def _absent(file: Path, name: str, column: str, known: Sequence[str]) -> DataError:
+    there = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+    return DataError(
+        f"no column {column!r}; there are {there or 'none'}",
+        path=file,
+        remedy=f"Say which it is: --map {name}=COLUMN.",
+    )
+
+
+def _names(file: Path, format: Format) -> Sequence[str]:
+    if format == "parquet":
+        return list(_schema(file).names)
+    if format == "ndjson":
+        return sorted({name for _, row in itertools.islice(json_rows(file), LOOK) for name in row})
+    return _header(file, format)
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+def text_of(file: Path) -> io.TextIOBase:
+    """Open a text file, gzipped or not; bytes that are no UTF-8 raise when they are read."""
+    if file.name.lower().endswith(".gz"):
+        return gzip.open(file, "rt", encoding="utf-8", newline="")
+    return file.open(encoding="utf-8", newline="")
+
+
+def csv_rows(file: Path, format: Format) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a CSV file with their numbers, the header first."""
+    with text_of(file) as text:
+        reader = csv.reader(text, delimiter="\t" if format == "tsv" else ",", strict=True)
+        line = 1
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
+
+
+def _header(file: Path, format: Format) -> tuple[str, ...]:
+    try:
+        _, names = next(csv_rows(file, format), (1, []))
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise DataError(f"no header: {problem}", path=file, line=1) from None
+    if not names:
+        raise DataError("no header", path=file, remedy="Begin with the names of the columns.")
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise DataError(
+                f"column {name!r} stands twice in the header" if name else "a column has no name",
+                path=file,
+                line=1,
+                remedy="Give each column a name of its own.",
+            )
+    return tuple(names)
+
+
+# --- NDJSON --------------------------------------------------------------------------------------
+
+
+def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of an NDJSON file with their lines.
+
+    Raises:
+        DataError: at a line that holds no object.
+    """
+    with text_of(file) as text:
+        for number, line in enumerate(text, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as problem:
+                raise DataError(
+                    f"not JSON: {problem}", path=file, line=number, remedy="Mend or remove it."
+                ) from None
+            if not isinstance(row, dict):
+                raise DataError(
+                    "not an object", path=file, line=number, remedy='Write {"item": "a", ...}.'
+                )
+            yield number, row
+
+
+def _json_columns(file: Path, wanted: Mapping[str, str]) -> dict[str, Column]:
+    """Return the paths that occur in the first lines of a file."""
+    found = {name: Column() for name in wanted}
+    for _, row in itertools.islice(json_rows(file), LOOK):
+        for name, column in wanted.items():
+            path = _path_in(row, column)
+            if found[name].kind == "absent" and path:
+                found[name] = Column(path, "texts" if name == "items" else "text")
+    return found
+
+
+def _path_in(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
+    """Return the path of a column in a row: its whole name, or the parts between dots."""
+    if column in row:
+        return (column,)
+    value: Any = row
+    parts = tuple(column.split("."))
+    for part in parts:
+        if not isinstance(value, dict) or part not in value:
+            return ()
+        value = value[part]
+    return parts
+
+
+# --- Parquet -------------------------------------------------------------------------------------
+
+
+def parquet_file(file: Path) -> Any:  # noqa: ANN401 (pyarrow has no types)
+    """Open a Parquet file."""
+    pa = arrow()
+    try:
+        return pa.parquet.ParquetFile(file)
+    except (OSError, pa.ArrowInvalid) as problem:
+        first = str(problem).splitlines()[0]
+        raise DataError(f"not a whole Parquet file: {first}", path=file) from None
+
+
+def _schema(file: Path) -> Any:  # noqa: ANN401
+    with parquet_file(file) as opened:
+        return opened.schema_arrow
+
+
+def _parquet_column(file: Path, schema: Any, name: str, column: str) -> Column:  # noqa: ANN401
+    pa = arrow()
+    path = (column,) if column in schema.names else tuple(column.split("."))
+    kind: Any = pa.struct(list(schema))
+    for part in path:
+        if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
+            return Column()
+        kind = kind.field(part).type
+    held = _kind(kind)
+    if held not in _ALLOWED.get(name, ("text", "whole")):
+        raise DataError(
+            f"column {column!r} is of type {kind}, which is no {name}",
+            path=file,
+            remedy=_REMEDIES.get(name, "Write names as texts, or as whole numbers."),
+        )
+    return Column(path, held)
+
+
+def _kind(kind: Any) -> Kind | None:  # noqa: ANN401
+    """Return what a type of Arrow holds, None if nothing that we read."""
+    types = arrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_list(kind) or types.is_large_list(kind):
+        return "texts" if _kind(kind.value_type) in ("text", "whole") else None
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text"
+    if types.is_integer(kind):
+        return "whole"
+    if types.is_floating(kind):
+        return "float"
+    if types.is_timestamp(kind):
+        return "nanoseconds" if kind.unit == "ns" else "time"
+    return "time" if types.is_date(kind) else None

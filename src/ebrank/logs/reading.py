@@ -1,0 +1,316 @@
+"""Evidence in memory: rows of items with what users did, and their features beside them.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> from ebrank import EBRanker
+>>> from ebrank.logs import aggregate, read_evidence
+>>> folder = Path(tempfile.mkdtemp())
+>>> _ = (folder / "log.csv").write_text('''ranking,query,item,type,rank
+... r1,tea,sencha,impression,1
+... r1,tea,sencha,click,
+... r1,tea,assam,impression,2
+... ''')
+>>> _ = (folder / "items.csv").write_text('''item,price,rating
+... sencha,0.4,4.6
+... assam,0.2,4.1
+... ''')
+>>> report = aggregate([folder / "log.csv"], folder / "evidence.parquet")
+>>> evidence = read_evidence(folder / "evidence.parquet", features=folder / "items.csv")
+>>> ranker = EBRanker().fit(evidence.scaled(), evidence.stats)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ebrank.errors import DataError
+from ebrank.evidence import Behaviors, BehaviorStats
+from ebrank.evidence.slots import SLOTS
+from ebrank.evidence.stats import COUNT, TOO_MANY
+from ebrank.extras import import_extra
+from ebrank.features import Scaling
+from ebrank.logs.evidence_file import About, read_table
+from ebrank.logs.files import arrow, format_of, parquet_file
+from ebrank.paths import expanded
+from ebrank.typing import Features, Floats, Ints
+
+NAMES = ("query", "item")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Items of queries laid end to end, in the order of their names.
+
+    Attributes:
+        queries: their names.
+        pointers: first row of each query and the end, shape (queries + 1,).
+        items: the item of each row.
+        stats: what users did with each; `stats.behaviors` says what was counted.
+        first_shown: when each was first shown, in seconds since 1970; NaN if that is unknown.
+        last_time: the latest time of the log; None if it had no times.
+        features: float32, NaN where missing, shape (rows, features); None if none were given.
+        feature_names: their names.
+    """
+
+    queries: list[str]
+    pointers: Ints
+    items: list[str]
+    stats: BehaviorStats
+    first_shown: Floats
+    last_time: float | None = None
+    features: Features | None = None
+    feature_names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def scaled(self, kind: Literal["query", "global", "none"] = "query") -> Features:
+        """Return the features as `EBRanker.fit` wants them; `query` scales within each query."""
+        if self.features is None:
+            raise DataError("no features were given", remedy="Read them with features=FILE.")
+        return Scaling.learn(kind, self.features)(self.features, self.pointers)
+
+    def rows(self) -> Iterator[tuple[str, slice]]:
+        """Yield each query with its rows."""
+        for at, query in enumerate(self.queries):
+            yield query, slice(int(self.pointers[at]), int(self.pointers[at + 1]))
+
+
+def read_evidence(
+    path: str | os.PathLike[str],
+    *,
+    features: str | os.PathLike[str] | None = None,
+    missing: Literal["refuse", "drop", "nan"] = "refuse",
+) -> Evidence:
+    """Return what `aggregate` wrote, with a table of features beside it.
+
+    Args:
+        path: a file of evidence.
+        features: a Parquet, CSV or NDJSON file with a row for each item, or each query and item:
+            columns `item` and maybe `query`, all others numbers. With `query`, it also says which
+            items are candidates that nobody has seen.
+        missing: what becomes of items that the table lacks.
+
+    Raises:
+        DataError: naming the file and the item, column or row.
+    """
+    file = expanded(path)
+    about, table = read_table(file)
+    evidence = _arrays(file, about, table)
+    if features is None:
+        return evidence
+    return _with_features(evidence, file, expanded(features), missing)
+
+
+def _arrays(path: Path, about: About, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
+    columns = table.combine_chunks()
+    query_codes, queries = _coded(columns["query"])
+    item_codes, names = _coded(columns["item"])
+    outcome, slot, count = (columns[name].to_numpy() for name in ("outcome", "slot", "count"))
+    first = columns["first"].to_numpy(zero_copy_only=False).astype(np.float64)
+    _check_rows(path, about.behaviors, outcome, slot, count)
+    begins = _changes(query_codes, item_codes)
+    rows = np.cumsum(begins) - 1
+    starts = np.flatnonzero(begins)
+    counts = np.zeros((len(starts), about.behaviors.outcomes, _width(slot)), COUNT)
+    counts[rows, outcome, slot] = count
+    shown = np.full(len(starts), np.inf)
+    np.minimum.at(shown, rows, np.where(np.isnan(first), np.inf, first))
+    owners = query_codes[starts]
+    pointers = np.flatnonzero(_changes(owners))
+    if len(np.unique(owners)) != len(pointers):
+        raise DataError("rows of a query do not stand together", path=path)
+    return Evidence(
+        queries=[queries[code] for code in owners[pointers].tolist()],
+        pointers=np.append(pointers, len(starts)).astype(np.int64),
+        items=[names[code] for code in item_codes[starts].tolist()],
+        stats=BehaviorStats(counts, about.behaviors),
+        first_shown=np.where(np.isinf(shown), np.nan, shown),
+        last_time=about.last_time,
+    )
+
+
+def _coded(column: Any) -> tuple[Ints, list[str]]:  # noqa: ANN401
+    """Return texts as numbers, and the text of each number."""
+    if not len(column):
+        return np.zeros(0, np.int64), []
+    coded = column.combine_chunks().dictionary_encode()
+    return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
+
+
+def _changes(*codes: Ints) -> Any:  # noqa: ANN401 (an array of bools)
+    """Return where a row differs from the one before."""
+    differs = np.zeros(len(codes[0]), np.bool_)
+    differs[:1] = True
+    for values in codes:
+        differs[1:] |= values[1:] != values[:-1]
+    return differs
+
+
+def _width(slot: Ints) -> int:
+    return 1 + int(slot.max(initial=0))
+
+
+def _check_rows(path: Path, behaviors: Behaviors, outcome: Ints, slot: Ints, count: Ints) -> None:
+    wrong = (outcome < 0) | (outcome >= behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
+    wrong |= count < 1
+    if wrong.any():
+        raise DataError(
+            f"row {int(np.flatnonzero(wrong)[0]) + 1} is a count of something unknown",
+            path=path,
+            remedy="Make it again with `ebrank aggregate`.",
+        )
+    if count.max(initial=0) > np.iinfo(COUNT).max:
+        raise DataError(TOO_MANY, path=path)
+
+
+# --- features ------------------------------------------------------------------------------------
+
+
+def _with_features(
+    evidence: Evidence, path: Path, file: Path, missing: Literal["refuse", "drop", "nan"]
+) -> Evidence:
+    names, keys, numbers = _feature_table(file)
+    places = {key: place for place, key in enumerate(keys)}
+    if len(places) != len(keys):
+        twice = next(key for at, key in enumerate(keys) if places[key] != at)
+        raise DataError(f"{_called(twice)} has two rows of features", path=file)
+    by_query = bool(keys) and isinstance(keys[0], tuple)
+    if by_query:
+        evidence = _with_unseen(evidence, [key for key in keys if isinstance(key, tuple)])
+    owners = np.repeat(np.arange(len(evidence.queries)), np.diff(evidence.pointers)).tolist()
+    wanted: list[str | tuple[str, str]]
+    wanted = (
+        [(evidence.queries[at], item) for at, item in zip(owners, evidence.items, strict=True)]
+        if by_query
+        else list(evidence.items)
+    )
+    found = np.array([places.get(key, -1) for key in wanted], np.int64)
+    lacking = np.flatnonzero(found < 0)
+    if len(lacking) and missing == "refuse":
+        raise DataError(
+            f"no features of {_called(wanted[lacking[0]])}, nor of {len(lacking) - 1:,} others "
+            f"that {path} has",
+            path=file,
+            remedy="Add them, or read with missing='drop'.",
+        )
+    features = np.full((len(evidence), len(names)), np.nan, np.float32)
+    features[found >= 0] = numbers[found[found >= 0]]
+    evidence = replace(evidence, features=features, feature_names=names)
+    return _kept(evidence, found >= 0) if missing == "drop" and len(lacking) else evidence
+
+
+def _called(key: str | tuple[str, str]) -> str:
+    return f"item {key!r}" if isinstance(key, str) else f"item {key[1]!r} of query {key[0]!r}"
+
+
+def _feature_table(file: Path) -> tuple[tuple[str, ...], list[str | tuple[str, str]], Features]:
+    """Return the names of the features, whose they are, and the numbers."""
+    table = _read(file)
+    if "item" not in table.column_names:
+        raise DataError(
+            f"no column 'item'; there are {', '.join(table.column_names)}",
+            path=file,
+            remedy="Name the column of items so.",
+        )
+    names = tuple(name for name in table.column_names if name not in NAMES)
+    if not names:
+        raise DataError("no features: all columns are names", path=file)
+    texts = [_names(file, table, name) for name in NAMES if name in table.column_names]
+    keys: list[str | tuple[str, str]]
+    keys = list(texts[0]) if len(texts) == 1 else list(zip(*texts, strict=True))
+    return names, keys, np.stack([_numbers(file, table, name) for name in names], axis=1)
+
+
+def _read(file: Path) -> Any:  # noqa: ANN401 (an Arrow table)
+    pa, format = arrow(), format_of(file)
+    if format == "parquet":
+        with parquet_file(file) as opened:
+            return opened.read()
+    purpose = "to read tables of features"
+    reader = "pyarrow.json" if format == "ndjson" else "pyarrow.csv"
+    module = import_extra(reader, extra="logs", purpose=purpose)
+    try:
+        if format == "ndjson":
+            return module.read_json(file)
+        options = module.ParseOptions(delimiter="\t" if format == "tsv" else ",")
+        return module.read_csv(file, parse_options=options)
+    except (OSError, pa.ArrowInvalid) as problem:
+        raise DataError(str(problem).splitlines()[0], path=file) from None
+
+
+def _names(file: Path, table: Any, name: str) -> list[str]:  # noqa: ANN401
+    column = table[name]
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True) + 1
+        raise DataError(f"column {name!r} is empty in row {row}", path=file)
+    return [str(value) for value in column.to_pylist()]
+
+
+def _numbers(file: Path, table: Any, name: str) -> Features:  # noqa: ANN401
+    pa, column = arrow(), table[name]
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise DataError(
+            f"column {name!r} is of type {kind}, and features are numbers",
+            path=file,
+            remedy="Leave it out, or make it a number.",
+        )
+    numbers: Features = column.to_numpy(zero_copy_only=False).astype(np.float32)
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise DataError(f"column {name!r} is infinite in row {infinite[0] + 1}", path=file)
+    return numbers
+
+
+def _with_unseen(evidence: Evidence, keys: list[tuple[str, str]]) -> Evidence:
+    """Return the evidence with rows of zeros for candidates that nobody has seen, all in order."""
+    owners = np.repeat(np.arange(len(evidence.queries)), np.diff(evidence.pointers)).tolist()
+    known = [(evidence.queries[at], item) for at, item in zip(owners, evidence.items, strict=True)]
+    old = {key: row for row, key in enumerate(known)}
+    order = sorted({*known, *keys}, key=_as_bytes)
+    source = np.array([old.get(key, -1) for key in order], np.int64)
+    counts = np.zeros((len(order), *evidence.stats.counts.shape[1:]), COUNT)
+    counts[source >= 0] = evidence.stats.counts[source[source >= 0]]
+    first = np.full(len(order), np.nan)
+    first[source >= 0] = evidence.first_shown[source[source >= 0]]
+    queries = list(dict.fromkeys(query for query, _ in order))
+    numbers = {query: at for at, query in enumerate(queries)}
+    sizes = np.bincount([numbers[query] for query, _ in order], minlength=len(queries))
+    return replace(
+        evidence,
+        queries=queries,
+        pointers=np.append(0, np.cumsum(sizes)).astype(np.int64),
+        items=[item for _, item in order],
+        stats=BehaviorStats(counts, evidence.stats.behaviors),
+        first_shown=first,
+    )
+
+
+def _as_bytes(key: tuple[str, str]) -> tuple[bytes, bytes]:
+    """Return what names are ordered by."""
+    return key[0].encode("utf-8", "surrogatepass"), key[1].encode("utf-8", "surrogatepass")
+
+
+def _kept(evidence: Evidence, keep: Any) -> Evidence:  # noqa: ANN401 (an array of bools)
+    """Return some rows, and the queries that still have any."""
+    assert evidence.features is not None
+    owners = np.repeat(np.arange(len(evidence.queries)), np.diff(evidence.pointers))[keep]
+    sizes = np.bincount(owners, minlength=len(evidence.queries))
+    left = np.flatnonzero(sizes)
+    rows = np.flatnonzero(keep)
+    return replace(
+        evidence,
+        queries=[evidence.queries[at] for at in left.tolist()],
+        pointers=np.append(0, np.cumsum(sizes[left])).astype(np.int64),
+        items=[evidence.items[at] for at in rows.tolist()],
+        stats=evidence.stats[rows],
+        first_shown=evidence.first_shown[rows],
+        features=evidence.features[rows],
+    )

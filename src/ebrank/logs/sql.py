@@ -1,0 +1,261 @@
+"""The SQL that turns events into evidence: one text, which DuckDB and Spark run unchanged.
+
+An engine offers each source as a view, `events_0`, `lists_0` and so on, with a column for each
+field; what they hold differs from file to file. `events` gives all of them one form and says what
+is wrong with a row, `counted` adds up, `evidence` puts it in order.
+
+An impression is an item of a list. It counts once, in the slot of its rank, with one outcome: the
+most valuable behavior. Counts are whole numbers and times minima, so no result depends on order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ebrank.errors import ParameterError
+from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
+from ebrank.evidence.slots import FIRST_RANKS
+from ebrank.logs.files import Column, Source
+
+Impressions: TypeAlias = Literal["served", "confirmed"]
+
+UNLISTED, UNPLACED = -2, -1
+"""Slots of what does not count: no list has the item; nothing says at which rank it stood."""
+
+_MICROSECONDS = 1e6
+_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+"""From which number on a time is in nano-, micro- or milliseconds; below it is in seconds."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What counts, and as what.
+
+    Attributes:
+        behaviors: types of events that count.
+        impression: the type of event that confirms an impression.
+        impressions: whether an item counts as shown when its list was served, or when an event
+            confirms it: an impression, or a behavior.
+        lists: whether there are files of lists, which then say the query of a list.
+        first_rank: how the log calls the first rank, 0 or 1.
+    """
+
+    behaviors: Behaviors = CLICKS
+    impression: str = "impression"
+    impressions: Impressions = "confirmed"
+    lists: bool = False
+    first_rank: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what the SQL could not say."""
+        for name in (self.impression, *self.behaviors.names):
+            if "'" in name or "\\" in name or not name:
+                raise ParameterError(f"{name!r} cannot be a type of event: no quotes, no backslash")
+        if self.impression in self.behaviors.names:
+            raise ParameterError(f"{self.impression!r} is either an impression or a behavior")
+        if self.served and not self.lists:
+            raise ParameterError(
+                "impressions that count when served need the lists: name their files by --lists"
+            )
+
+    @property
+    def served(self) -> bool:
+        """Whether the lists say what was shown."""
+        return self.impressions == "served"
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """The outcome of each type of event that counts."""
+        behaviors = {name: self.behaviors.outcome(name) for name in self.behaviors.names}
+        return {self.impression: SHOWN} | behaviors
+
+
+# --- one form for all sources --------------------------------------------------------------------
+
+
+def events(sources: Sequence[Source], counting: Counting) -> str:
+    """Return the text of the view `events`: typed columns, an outcome, and what is wrong.
+
+    `problem` names the field that a row which would count lacks or spoils.
+    """
+    parts = " UNION ALL ".join(
+        _typed(f"events_{number}", source.columns, counting)
+        for number, source in enumerate(sources)
+    )
+    cases = " ".join(f"WHEN '{name}' THEN {outcome}" for name, outcome in counting.outcomes.items())
+    needs_query = "" if counting.lists else "WHEN query IS NULL THEN 'query' "
+    needs_rank = (
+        ""
+        if counting.served
+        else "WHEN rank_given = 1 AND (rank IS NULL OR rank < 1) THEN 'rank' "
+        "WHEN rank_given = 0 AND outcome = 0 THEN 'rank' "
+    )
+    return f"""
+        SELECT *, CASE
+            WHEN outcome IS NULL THEN NULL
+            WHEN ranking IS NULL THEN 'ranking'
+            WHEN item IS NULL THEN 'item'
+            {needs_query}{needs_rank}
+            WHEN time_given = 1 AND time IS NULL THEN 'time'
+        END AS problem
+        FROM (SELECT *, CASE type {cases} END AS outcome FROM ({parts}) AS typed) AS judged"""
+
+
+def lists(sources: Sequence[Source]) -> str:
+    """Return the text of the view `lists`: a row for each item, with its rank, and a problem."""
+    parts = " UNION ALL ".join(
+        f"""SELECT {_text("ranking")} AS ranking, {_text("query")} AS query,
+            {_text("item")} AS item, CAST(rank AS BIGINT) AS rank,
+            {_time(source.columns["time"])} AS time, file FROM lists_{number}"""
+        for number, source in enumerate(sources)
+    )
+    return f"""
+        SELECT *, CASE
+            WHEN ranking IS NULL THEN 'ranking' WHEN query IS NULL THEN 'query' END AS problem
+        FROM ({parts}) AS typed"""
+
+
+def _typed(view: str, columns: Mapping[str, Column], counting: Counting) -> str:
+    return f"""
+        SELECT {_text("ranking")} AS ranking, {_text("query")} AS query, {_text("item")} AS item,
+            {_text("type")} AS type, {_rank(columns["rank"], counting.first_rank)} AS rank,
+            CASE WHEN {_text("rank")} IS NULL THEN 0 ELSE 1 END AS rank_given,
+            {_time(columns["time"])} AS time,
+            CASE WHEN {_text("time")} IS NULL THEN 0 ELSE 1 END AS time_given, file
+        FROM {view}"""
+
+
+def _text(name: str) -> str:
+    """Return a column as text; what is empty is missing."""
+    return f"nullif(CAST({name} AS STRING), '')"
+
+
+def _rank(column: Column, first: int) -> str:
+    """Return a whole number below a billion, counted from 1; anything else is NULL."""
+    if column.kind == "whole":
+        number = "CAST(rank AS BIGINT)"
+    elif column.kind == "float":
+        number = "CASE WHEN rank = floor(rank) AND abs(rank) < 1e9 THEN CAST(rank AS BIGINT) END"
+    else:
+        digits = "regexp_replace(trim(CAST(rank AS STRING)), '[.]0$', '')"
+        number = (
+            f"CASE WHEN length({digits}) BETWEEN 1 AND 9 "
+            f"AND translate({digits}, '0123456789', '') = '' THEN TRY_CAST({digits} AS BIGINT) END"
+        )
+    return number if first == 1 else f"({number}) + {1 - first}"
+
+
+def _time(column: Column) -> str:
+    """Return seconds since 1970; what is no time is NULL."""
+    if column.kind in ("whole", "float", "nanoseconds"):
+        return _seconds("CAST(time AS DOUBLE)")
+    if column.kind == "time":
+        return _moment("CAST(time AS TIMESTAMP_LTZ)")
+    text = "trim(CAST(time AS STRING))"
+    return (
+        f"CASE WHEN translate({text}, '0123456789.', '') = '' "
+        f"THEN {_seconds(f'TRY_CAST({text} AS DOUBLE)')} "
+        f"WHEN {text} LIKE '____-__-__%' THEN {_moment(f'TRY_CAST({text} AS TIMESTAMP_LTZ)')} END"
+    )
+
+
+def _seconds(number: str) -> str:
+    cases = " ".join(f"WHEN {number} >= {least:g} THEN {number} / {by:g}" for least, by in _UNITS)
+    return f"CASE {cases} ELSE {number} END"
+
+
+def _moment(moment: str) -> str:
+    return f"CAST(unix_micros({moment}) AS DOUBLE) / {_MICROSECONDS:g}"
+
+
+# --- adding up -----------------------------------------------------------------------------------
+
+TYPES = """
+    SELECT type, outcome, problem, count(*) AS events FROM events
+    GROUP BY type, outcome, problem ORDER BY events DESC, type, problem"""
+"""How many events there are of each type, and what is wrong with them."""
+
+LIST_PROBLEMS = "SELECT problem, count(*) FROM lists WHERE problem IS NOT NULL GROUP BY problem"
+
+
+def counted(counting: Counting) -> str:
+    """Return the text of the table `counted`: impressions by query, item, final outcome and slot.
+
+    What does not count has no query and no item, and the slot `UNLISTED` or `UNPLACED`.
+    """
+    return f"""
+        WITH impressions AS ({_impressions(counting)}),
+        placed AS (
+            SELECT query, item, outcome, time, CASE
+                WHEN listed = 0 THEN {UNLISTED} WHEN rank IS NULL THEN {UNPLACED} {_slots("rank")}
+            END AS slot
+            FROM impressions)
+        SELECT CASE WHEN slot >= 0 THEN query END AS query,
+            CASE WHEN slot >= 0 THEN item END AS item,
+            CAST(outcome AS BIGINT) AS outcome, CAST(slot AS BIGINT) AS slot,
+            count(*) AS count, min(time) AS first, max(time) AS last
+        FROM placed GROUP BY 1, 2, 3, 4"""
+
+
+def _impressions(counting: Counting) -> str:
+    """Return an impression for each item of a list: its best outcome, its rank and its time."""
+    good = "FROM events WHERE outcome IS NOT NULL AND problem IS NULL"
+    if counting.served:
+        return f"""
+            SELECT min(query) AS query, item, max(outcome) AS outcome, min(rank) AS rank,
+                min(CASE WHEN listed = 1 THEN time END) AS time, max(listed) AS listed
+            FROM (
+                SELECT ranking, query, item, rank, time, {SHOWN} AS outcome, 1 AS listed
+                FROM lists WHERE item IS NOT NULL AND problem IS NULL
+                UNION ALL
+                SELECT ranking, CAST(NULL AS STRING), item, CAST(NULL AS BIGINT), time, outcome, 0
+                {good}) AS merged
+            GROUP BY ranking, item"""
+    ranks = f"coalesce(min(CASE WHEN outcome = {SHOWN} THEN rank END), min(rank)) AS rank"
+    if counting.lists:
+        return f"""
+            SELECT min(named.query) AS query, item, max(outcome) AS outcome, {ranks},
+                min(time) AS time, max(CASE WHEN named.ranking IS NULL THEN 0 ELSE 1 END) AS listed
+            FROM (SELECT ranking, item, outcome, rank, time {good}) AS good
+            LEFT JOIN (
+                SELECT ranking, min(query) AS query FROM lists
+                WHERE problem IS NULL GROUP BY ranking) AS named
+            ON good.ranking = named.ranking
+            GROUP BY good.ranking, item"""
+    return f"""
+        SELECT query, item, max(outcome) AS outcome, {ranks}, min(time) AS time, 1 AS listed
+        {good} GROUP BY query, ranking, item"""
+
+
+def _slots(rank: str) -> str:
+    """Return the cases that give the slot of a rank, which is 1 or more.
+
+    >>> _slots("r")
+    'WHEN r < 12 THEN r - 1 WHEN r < 16 THEN 10 ... WHEN r < 301 THEN 14 ELSE 15'
+    """
+    single = next(slot for slot, first in enumerate(FIRST_RANKS) if first != slot + 1)
+    bands = " ".join(
+        f"WHEN {rank} < {first} THEN {slot - 1}"
+        for slot, first in enumerate(FIRST_RANKS)
+        if slot >= single
+    )
+    return f"WHEN {rank} < {single + 1} THEN {rank} - 1 {bands} ELSE {len(FIRST_RANKS) - 1}"
+
+
+EVIDENCE = f"""
+    SELECT query, item, CAST({SHOWN} AS BIGINT) AS outcome, slot,
+        CAST(sum(count) AS BIGINT) AS count, min(first) AS first
+    FROM counted WHERE slot >= 0 GROUP BY query, item, slot
+    UNION ALL
+    SELECT query, item, outcome, slot, count, first
+    FROM counted WHERE slot >= 0 AND outcome > {SHOWN}
+    ORDER BY query, item, outcome, slot"""
+"""Rows of evidence: every impression is shown, and has its behavior as a second outcome."""
+
+TOTALS = """
+    SELECT slot < 0 AS refused, outcome, CASE WHEN slot < 0 THEN slot END AS why,
+        CAST(sum(count) AS BIGINT), max(last)
+    FROM counted GROUP BY 1, 2, 3"""
+"""How many impressions there are of each outcome, how many do not count, and the latest time."""
