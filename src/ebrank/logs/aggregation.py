@@ -49,6 +49,7 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 MEMORY = 4 * 10**9
 _STEPS = 1000
 _MOST_TYPES = 20
+_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,11 @@ def _folder(target: Path, spill: str | os.PathLike[str] | None) -> Iterator[Path
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for _ in range(_TRIES):  # Spark's own cleaning may be under way
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.1)
 
 
 def _ignore(share: float) -> None:

@@ -15,7 +15,6 @@ from ebrank.logs.files import Column, Source
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.2
-LONGEST_LINE = 64 * 2**20
 _PREPARE = (
     "SET TimeZone = 'UTC'",
     "SET preserve_insertion_order = false",
@@ -115,16 +114,12 @@ def _scan(source: Source) -> str:
     if source.format == "parquet":
         return f"read_parquet({files})"
     if source.format == "ndjson":
-        return (
-            f"read_json({files}, format = 'newline_delimited', columns = {_structure(source)}, "
-            f"maximum_object_size = {LONGEST_LINE})"
-        )
+        return f"read_json({files}, format = 'newline_delimited', columns = {_structure(source)})"
     delimiter = "\t" if source.format == "tsv" else ","
     names = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in source.header)
     return (
         f"read_csv({files}, header = true, auto_detect = false, columns = {{{names}}}, "
-        f"delim = '{delimiter}', quote = '\"', escape = '\"', strict_mode = true, "
-        f"max_line_size = {LONGEST_LINE})"
+        f"delim = '{delimiter}', quote = '\"', escape = '\"', strict_mode = true)"
     )
 
 

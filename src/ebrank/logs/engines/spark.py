@@ -18,6 +18,8 @@ from ebrank.logs.files import Column, Source, parquet_file
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.5
+PART_BYTES = 16 * 2**20
+"""How much of the files, packed as they are, is shuffled into one part: it must fit into memory."""
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -67,10 +69,14 @@ class Spark:
         builder = builder.config("spark.local.dir", str(spill))
         with _told():
             self._session = builder.getOrCreate()
+        self._bytes = 0
 
     def offer(self, view: str, source: Source) -> None:
         """Make files a view with a column for each field."""
+        self._bytes += sum(file.stat().st_size for file in source.files)
+        parts = max(self._session.sparkContext.defaultParallelism, self._bytes // PART_BYTES)
         with _told():
+            self._session.conf.set("spark.sql.shuffle.partitions", str(parts))
             self._read(source).createOrReplaceTempView(view)
 
     def _read(self, source: Source) -> Any:  # noqa: ANN401 (a data frame)
@@ -133,9 +139,19 @@ class Spark:
                     yield arrow.Table.from_batches([batch])
 
     def close(self) -> None:
-        """End the session, unless it is somebody else's."""
-        if self._own:
-            self._session.stop()
+        """End the session and its process, unless it is somebody else's.
+
+        Another session in the same process would keep the memory and the folder of this one.
+        """
+        if not self._own:
+            return
+        context = type(self._session.sparkContext)
+        gateway = context._gateway
+        self._session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+        context._gateway = context._jvm = None
 
     def _watched(self, work: Callable[[], T], progress: Progress) -> T:
         """Return what work gives; meanwhile a thread tells how many of its tasks are done."""

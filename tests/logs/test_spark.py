@@ -1,0 +1,145 @@
+"""Spark gives the bytes that DuckDB gives. It needs `pip install 'ebrank[spark]'` and Java 17."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import os
+import random
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ebrank.errors import DataError
+from ebrank.logs import UBI, FieldMap, aggregate
+from tests.logs.replaying import BEHAVIORS, ITEMS, QUERIES, RANKS, TYPES, Event, Served, write
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default"),  # of Spark's own
+    pytest.mark.skipif(
+        importlib.util.find_spec("pyspark") is None,
+        reason="Spark absent: pip install 'ebrank[spark]'",
+    ),
+    pytest.mark.skipif(
+        not (os.environ.get("JAVA_HOME") or shutil.which("java")),
+        reason="Java absent: install a runtime, such as openjdk-17-jre-headless",
+    ),
+]
+
+
+def random_events(seed: int, count: int) -> list[Event]:
+    """Return events of many lists, with duplicates."""
+    rng = random.Random(seed)
+    events = []
+    for _ in range(count):
+        number = rng.randrange(count // 8)
+        chance = random.Random(number)  # a list has one query, and an item of it one rank
+        ranks = dict(zip(ITEMS, chance.sample(RANKS, len(ITEMS)), strict=True))
+        query, item = chance.choice(QUERIES), rng.choice(ITEMS)
+        at = 1_700_000_000 + rng.randrange(10**6) / 8
+        events.append(Event(f"r{number}", query, item, rng.choice(TYPES), ranks[item], at))
+    return events + rng.choices(events, k=count // 5)
+
+
+def in_many_forms(folder: Path) -> list[Path]:
+    """Write a log as people do: other types, other columns, other ways to write a time."""
+    first, second, third, fourth, fifth = (random_events(seed, 400) for seed in range(5))
+    folder.mkdir()
+    whole = pa.Table.from_pylist([vars(event) for event in first])
+    moments = [int(event.time * 1000) for event in first]
+    stamps = pa.array(moments, pa.timestamp("ms", "UTC"))
+    pq.write_table(whole.set_column(5, "time", stamps), folder / "1.parquet")
+    floats = [float(event.rank) for event in second]
+    table = pa.Table.from_pylist([vars(event) for event in second])
+    table = table.set_column(4, "rank", pa.array(floats))
+    nanos = pa.array([int(event.time * 10**9) for event in second], pa.timestamp("ns"))
+    pq.write_table(table.set_column(5, "time", nanos), folder / "2.parquet")
+    text = write(folder / "3.csv", third).read_text().replace("C", '"C\nwith a line break"')
+    with gzip.open(folder / "3.csv.gz", "wt") as packed:
+        packed.write(text)
+    (folder / "3.csv").unlink()
+    lines = [
+        f"{datetime.fromtimestamp(one.time, UTC).isoformat()}\t{one.rank}.0\t{one.type}\t"
+        f"{one.item}\tq{one.ranking}\t{one.ranking}"
+        for one in fourth
+    ]
+    (folder / "4.tsv").write_text("\n".join(["time\trank\ttype\titem\tquery\tranking", *lines]))
+    write(folder / "5.ndjson", fifth)
+    return [folder]
+
+
+def both(out: Path, *arguments: Any, **options: Any) -> None:
+    """Assert that both engines write the same bytes, and tell the same."""
+    reports = []
+    for engine in ("duckdb", "spark"):
+        path = out.with_name(f"{engine}.parquet")
+        path.unlink(missing_ok=True)
+        done = aggregate(*arguments, path, engine=engine, threads=2, memory=10**9, **options)  # type: ignore[arg-type]
+        reports.append(done)
+        assert done.impressions > 100
+    one, other = (vars(report) | {"seconds": 0} for report in reports)
+    assert one == other
+    duck, spark = (out.with_name(f"{name}.parquet") for name in ("duckdb", "spark"))
+    assert pq.read_table(duck).equals(pq.read_table(spark))
+    assert duck.read_bytes() == spark.read_bytes()
+    assert list(out.parent.glob(".ebrank-spill-*")) == []
+
+
+def test_both_engines_give_the_same_bytes(tmp_path: Path) -> None:
+    log, out = in_many_forms(tmp_path / "log"), tmp_path / "evidence.parquet"
+    import time; t=time.time(); both(out, log, behaviors=BEHAVIORS); print("TOOK", time.time()-t)
+    lists = [
+        Served(f"r{at}", QUERIES[at % 3], ITEMS[at % 4 :], 1_700_000_000.5 + at) for at in range(40)
+    ]
+    files = [write(tmp_path / "lists.parquet", lists), write(tmp_path / "more.ndjson", lists)]
+    both(out, log, lists=files, impressions="served", behaviors=BEHAVIORS)
+    both(out, log, lists=files, behaviors=BEHAVIORS)
+    both(out, [ubi(tmp_path / "ubi.ndjson")], lists=[write_queries(tmp_path)], fields=UBI)
+    both(out, [ubi(tmp_path / "again.ndjson")], fields=FieldMap.of(["query=query_id"], UBI))
+    bad = write(tmp_path / "a bad.csv", random_events(7, 80))
+    bad.write_text(bad.read_text() + "r,q,i,click,x,3\n")
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(DataError, match=r"a bad\.csv:98: column 'rank' is 'x'"):
+            aggregate([bad], tmp_path / "no.parquet", engine=engine, behaviors=BEHAVIORS)  # type: ignore[arg-type]
+    bad.write_text(bad.read_text() + "r,q,i,click\n")
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(DataError, match=r"a bad\.csv:99: 4 values, but 6 columns"):
+            aggregate([bad], tmp_path / "no.parquet", engine=engine, behaviors=BEHAVIORS)  # type: ignore[arg-type]
+
+
+def ubi(path: Path) -> Path:
+    """Write events as OpenSearch keeps them, some of other kinds."""
+    import json
+
+    rows = []
+    for event in random_events(9, 800):
+        attributes = {
+            "object": {"object_id": event.item, "object_id_field": "sku"},
+            "position": {"ordinal": event.rank, "xy": {"x": 3.5}},
+        }
+        rows.append(
+            {
+                "query_id": event.ranking,
+                "action_name": event.type,
+                "timestamp": int(event.time * 1000),
+                "event_attributes": attributes if event.type != "hover" else None,
+            }
+        )
+    rows.append({"action_name": "login"})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_queries(folder: Path) -> Path:
+    import json
+
+    path = folder / "queries.ndjson"
+    rows = [{"query_id": f"r{at}", "user_query": QUERIES[at % 3]} for at in range(90)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
