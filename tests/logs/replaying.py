@@ -19,9 +19,10 @@ from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from ebrank.service.store.rows import count_rows
 from tests.service.store.blocking import Blocking
 
-BEHAVIORS = Behaviors.of({"click": 0.3, "purchase": 1.0})
-TYPES = ("impression", "click", "purchase", "hover", "")
+BEHAVIORS = Behaviors.parse(["click=0.3", "dwell>=30=0.6", "purchase"], negative=["hide"])
+TYPES = ("impression", "click", "purchase", "dwell", "hide", "hover", "")
 """The last two count nothing: the service rejects them."""
+VALUES = (3.0, 30.0, 1e3)
 QUERIES = ("tea", "käse, 'alt'", 'say "hi"')
 ITEMS = ("a", "b", "C", "ü", "10")
 RANKS = (1, 2, 3, 10, 11, 15, 16, 26, 300, 301, 5000)
@@ -40,6 +41,7 @@ class Event:
     type: str
     rank: int
     time: float
+    value: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,15 @@ def logs(draw: st.DrawFn) -> list[Event]:
                 st.sampled_from(ITEMS),
                 st.sampled_from(TYPES),
                 st.integers(1_700_000_000, 1_700_000_050),
+                st.sampled_from(VALUES),
             ),
             min_size=1,
             max_size=30,
         )
     )
     return [
-        Event(f"r{at}", queries[at], item, kind, ranks[at][item], time + 0.25)
-        for at, item, kind, time in chosen
+        Event(f"r{at}", queries[at], item, kind, ranks[at][item], time + 0.25, value)
+        for at, item, kind, time, value in chosen
     ]
 
 
@@ -102,6 +105,7 @@ def served_logs(draw: st.DrawFn) -> tuple[list[Served], list[Event]]:
         st.sampled_from(TYPES),
         st.integers(1, 9),
         st.integers(1_700_000_100, 1_700_000_150).map(float),
+        st.sampled_from(VALUES),
     )
     return lists, draw(st.lists(event, min_size=1, max_size=30))
 
@@ -137,18 +141,20 @@ def _enter(store: Blocking, pairs: set[tuple[str, str]]) -> None:
 
 def _write(store: Blocking, event: Event, query: str, rank: int, *, counted: bool) -> None:
     """Log an event as the engine would: see `FeedbackRules`."""
-    if event.type not in ("impression", *BEHAVIORS.names):
+    kind = BEHAVIORS.of_event(event.type, event.value) or event.type
+    known = {"impression", "dwell", *BEHAVIORS.names, *BEHAVIORS.negative}
+    if kind not in known:
         return
-    outcome = 0 if event.type == "impression" else BEHAVIORS.outcome(event.type)
+    outcome = 0 if kind in ("impression", "dwell") else BEHAVIORS.outcome(kind)
     entry = EventEntry(
-        event_id=json.dumps([event.ranking, event.item, event.type]),
+        event_id=json.dumps([event.ranking, event.item, kind]),
         ranking_id=event.ranking,
         query=query,
         item=event.item,
-        type=event.type,
+        type=kind,
         rank=rank,
         outcome=outcome,
-        shows=not counted,
+        shows=not counted and (outcome != 0 or kind == "impression"),
         time=event.time,
         received=event.time,
     )

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank.logs import aggregate
+from ebrank.logs.sql import Counting
 from tests.logs.replaying import (
     BEHAVIORS,
     Counts,
@@ -25,6 +26,7 @@ from tests.logs.replaying import (
     write,
 )
 
+COUNTING = Counting(BEHAVIORS)
 FORMS: tuple[Form, ...] = ("parquet", "csv", "ndjson")
 
 
@@ -58,7 +60,7 @@ def test_confirmed_impressions(events: list[Event], form: Form, seed: int) -> No
 @given(log=served_logs(), form=st.sampled_from(("parquet", "ndjson")))
 def test_served_impressions(log: tuple[list[Served], list[Event]], form: Form) -> None:
     lists, events = log
-    if not any(event.type in ("impression", *BEHAVIORS.names) for event in events):
+    if not any(COUNTING.outcome(event.type, event.value) is not None for event in events):
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -76,12 +78,16 @@ def test_late_upgrades_and_clicks_without_impressions(form: Form, tmp_path: Path
         Event("r1", "tea", "b", "click", 2, 8.0),
         Event("r1", "tea", "C", "hover", 3, 9.0),  # counts nothing, and shows nothing
         Event("r2", "tea", "a", "impression", 12, 9.0),
+        Event("r3", "tea", "b", "hide", 1, 9.5),  # takes away what came before and comes after
+        Event("r3", "tea", "b", "purchase", 1, 9.75),
+        Event("r3", "tea", "a", "dwell", 2, 9.0, 29.0),  # not long enough, so it is not shown
     ]
     counts(confirmed(events), [write(tmp_path / f"log.{form}", events)], tmp_path)
     assert file_counts(tmp_path / "evidence.parquet") == {
         ("tea", "a", 0, 0): (1, 5.0),
         ("tea", "a", 0, 10): (1, 5.0),
-        ("tea", "a", 2, 0): (1, 5.0),
+        ("tea", "a", 3, 0): (1, 5.0),
+        ("tea", "b", 0, 0): (1, 7.0),
         ("tea", "b", 0, 1): (1, 7.0),
         ("tea", "b", 1, 1): (1, 7.0),
     }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from ebrank.errors import DataError
-from ebrank.logs import UBI, FieldMap, aggregate
-from tests.logs.replaying import BEHAVIORS, ITEMS, QUERIES, RANKS, TYPES, Event, Served, write
+from ebrank.logs import UBI, aggregate
+from ebrank.logs.engines import EngineName
+from tests.logs.replaying import (
+    BEHAVIORS,
+    ITEMS,
+    QUERIES,
+    RANKS,
+    TYPES,
+    VALUES,
+    Event,
+    Served,
+    write,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -32,6 +45,8 @@ pytestmark = [
     ),
 ]
 
+ENGINES: tuple[EngineName, ...] = ("duckdb", "spark")
+
 
 def random_events(seed: int, count: int) -> list[Event]:
     """Return events of many lists, with duplicates."""
@@ -43,7 +58,8 @@ def random_events(seed: int, count: int) -> list[Event]:
         ranks = dict(zip(ITEMS, chance.sample(RANKS, len(ITEMS)), strict=True))
         query, item = chance.choice(QUERIES), rng.choice(ITEMS)
         at = 1_700_000_000 + rng.randrange(10**6) / 8
-        events.append(Event(f"r{number}", query, item, rng.choice(TYPES), ranks[item], at))
+        kind, value = rng.choice(TYPES), rng.choice(VALUES)
+        events.append(Event(f"r{number}", query, item, kind, ranks[item], at, value))
     return events + rng.choices(events, k=count // 5)
 
 
@@ -66,57 +82,63 @@ def in_many_forms(folder: Path) -> list[Path]:
     (folder / "3.csv").unlink()
     lines = [
         f"{datetime.fromtimestamp(one.time, UTC).isoformat()}\t{one.rank}.0\t{one.type}\t"
-        f"{one.item}\tq{one.ranking}\t{one.ranking}"
+        f"{one.item}\tq{one.ranking}\t{one.ranking}\t{one.value:g}"
         for one in fourth
     ]
-    (folder / "4.tsv").write_text("\n".join(["time\trank\ttype\titem\tquery\tranking", *lines]))
+    (folder / "4.tsv").write_text(
+        "\n".join(["time\trank\ttype\titem\tquery\tranking\tvalue", *lines])
+    )
     write(folder / "5.ndjson", fifth)
     return [folder]
 
 
-def both(out: Path, *arguments: Any, **options: Any) -> None:
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A session that stays: starting one takes seconds."""
+    from ebrank.logs.engines.spark import Spark
+
+    running = Spark(memory=10**9, threads=2, spill=tmp_path_factory.mktemp("spark"))
+    yield
+    running.close()
+
+
+def both(folder: Path, log: list[Path], **options: Any) -> None:  # noqa: ANN401
     """Assert that both engines write the same bytes, and tell the same."""
-    reports = []
-    for engine in ("duckdb", "spark"):
-        path = out.with_name(f"{engine}.parquet")
+    reports, files = [], [folder / "duckdb.parquet", folder / "spark.parquet"]
+    for path, engine in zip(files, ENGINES, strict=True):
         path.unlink(missing_ok=True)
-        done = aggregate(*arguments, path, engine=engine, threads=2, memory=10**9, **options)  # type: ignore[arg-type]
-        reports.append(done)
-        assert done.impressions > 100
-    one, other = (vars(report) | {"seconds": 0} for report in reports)
-    assert one == other
-    duck, spark = (out.with_name(f"{name}.parquet") for name in ("duckdb", "spark"))
-    assert pq.read_table(duck).equals(pq.read_table(spark))
-    assert duck.read_bytes() == spark.read_bytes()
-    assert list(out.parent.glob(".ebrank-spill-*")) == []
+        report = aggregate(log, path, engine=engine, threads=2, memory=10**9, **options)
+        assert report.impressions > 100
+        reports.append(vars(report) | {"seconds": 0})
+    assert reports[0] == reports[1]
+    assert pq.read_table(files[0]).equals(pq.read_table(files[1]))
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert list(folder.glob(".ebrank-spill-*")) == []
 
 
+@pytest.mark.usefixtures("spark")
 def test_both_engines_give_the_same_bytes(tmp_path: Path) -> None:
-    log, out = in_many_forms(tmp_path / "log"), tmp_path / "evidence.parquet"
-    import time; t=time.time(); both(out, log, behaviors=BEHAVIORS); print("TOOK", time.time()-t)
+    log = in_many_forms(tmp_path / "log")
+    both(tmp_path, log, behaviors=BEHAVIORS)
     lists = [
         Served(f"r{at}", QUERIES[at % 3], ITEMS[at % 4 :], 1_700_000_000.5 + at) for at in range(40)
     ]
     files = [write(tmp_path / "lists.parquet", lists), write(tmp_path / "more.ndjson", lists)]
-    both(out, log, lists=files, impressions="served", behaviors=BEHAVIORS)
-    both(out, log, lists=files, behaviors=BEHAVIORS)
-    both(out, [ubi(tmp_path / "ubi.ndjson")], lists=[write_queries(tmp_path)], fields=UBI)
-    both(out, [ubi(tmp_path / "again.ndjson")], fields=FieldMap.of(["query=query_id"], UBI))
+    both(tmp_path, log, lists=files, impressions="served", behaviors=BEHAVIORS)
+    both(tmp_path, [ubi(tmp_path / "ubi.ndjson")], lists=[queries(tmp_path)], fields=UBI)
     bad = write(tmp_path / "a bad.csv", random_events(7, 80))
-    bad.write_text(bad.read_text() + "r,q,i,click,x,3\n")
-    for engine in ("duckdb", "spark"):
+    bad.write_text(bad.read_text() + "r,q,i,click,x,3,1\n")
+    for engine in ENGINES:
         with pytest.raises(DataError, match=r"a bad\.csv:98: column 'rank' is 'x'"):
-            aggregate([bad], tmp_path / "no.parquet", engine=engine, behaviors=BEHAVIORS)  # type: ignore[arg-type]
+            aggregate([bad], tmp_path / "no.parquet", engine=engine, behaviors=BEHAVIORS)
     bad.write_text(bad.read_text() + "r,q,i,click\n")
-    for engine in ("duckdb", "spark"):
-        with pytest.raises(DataError, match=r"a bad\.csv:99: 4 values, but 6 columns"):
-            aggregate([bad], tmp_path / "no.parquet", engine=engine, behaviors=BEHAVIORS)  # type: ignore[arg-type]
+    for engine in ENGINES:
+        with pytest.raises(DataError, match=r"a bad\.csv:99: 4 values, but 7 columns"):
+            aggregate([bad], tmp_path / "no.parquet", engine=engine, behaviors=BEHAVIORS)
 
 
 def ubi(path: Path) -> Path:
     """Write events as OpenSearch keeps them, some of other kinds."""
-    import json
-
     rows = []
     for event in random_events(9, 800):
         attributes = {
@@ -136,9 +158,8 @@ def ubi(path: Path) -> Path:
     return path
 
 
-def write_queries(folder: Path) -> Path:
-    import json
-
+def queries(folder: Path) -> Path:
+    """Write the queries of those events."""
     path = folder / "queries.ndjson"
     rows = [{"query_id": f"r{at}", "user_query": QUERIES[at % 3]} for at in range(90)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

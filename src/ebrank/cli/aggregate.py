@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     "maps",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Where ranking, query, item, type, rank and time are, if not in columns of these names; "
-    "lists.FIELD=COLUMN for the file of lists. A dot leads into nested columns.",
+    help="Where ranking, query, item, type, rank, value and time are, if not in columns of these "
+    "names; lists.FIELD=COLUMN for the file of lists. A dot leads into nested columns.",
 )
 @click.option("--ubi", is_flag=True, help="The columns are those of User Behavior Insights.")
 @click.option(
@@ -62,7 +62,14 @@ if TYPE_CHECKING:
     "behaviors",
     multiple=True,
     metavar="TYPE[=WORTH]",
-    help="A type of event that counts, and its worth up to 1.  [default: click]",
+    help="A type of event that counts, and its worth up to 1; dwell>=30=0.6 from a value on.  "
+    "[default: click]",
+)
+@click.option(
+    "--negative",
+    multiple=True,
+    metavar="TYPE",
+    help="A type of event after which an impression is worth nothing, such as hide.",
 )
 @click.option(
     "--impression",
@@ -103,6 +110,7 @@ def command(
     lists: tuple[str, ...],
     impressions: Literal["served", "confirmed"],
     behaviors: tuple[str, ...],
+    negative: tuple[str, ...],
     impression: str,
     first_rank: int,
     skip_bad: bool,
@@ -129,7 +137,7 @@ def command(
             out,
             lists=lists,
             fields=FieldMap.of(maps, UBI if ubi else None),
-            behaviors=Behaviors.parse(behaviors) if behaviors else CLICKS,
+            behaviors=Behaviors.parse(behaviors or CLICKS.names, negative),
             impression=impression,
             impressions=impressions,
             first_rank=first_rank,

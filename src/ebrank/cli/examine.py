@@ -27,23 +27,28 @@ BAR = 24
     epilog=examples(
         "ebrank examine ebrank-store",
         "ebrank examine exports/2026-11 --plot curve.svg",
+        "ebrank examine evidence.parquet --features items.parquet",
         "ebrank examine ebrank-store --config ebrank.toml --json",
     ),
 )
-@click.argument("path", metavar="STORE|EXPORT")
+@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
 @click.option("--config", metavar="FILE", help="Settings of the service, as TOML.")
+@click.option("--features", metavar="FILE", help="Features of items, beside evidence.")
 @click.option("--plot", metavar="FILE", help="Draw the curve into an .svg or .png file.")
 @json_option
-def command(path: str, config: str | None, plot: str | None, as_json: bool) -> None:
+def command(
+    path: str, config: str | None, features: str | None, plot: str | None, as_json: bool
+) -> None:
     """Learn from a store how far down users look.
 
     Items shown at several ranks tell how likely users are to look at each, compared with the first.
     The support is how many impressions are of such items; where there are too few, or the error is
-    too large, the configured curve stands. The store may be in use; a backup or an export will do.
+    too large, the configured curve stands. The store may be in use; a backup or an export will do,
+    and so will what `ebrank aggregate` wrote.
     """
     if plot is not None and Path(plot).suffix not in (".svg", ".png"):
         raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
-    ranks = asyncio.run(examined(path, config))
+    ranks = asyncio.run(examined(path, config, features))
     if plot is not None:
         draw(ranks, Path(plot))
     if as_json:
@@ -52,14 +57,21 @@ def command(path: str, config: str | None, plot: str | None, as_json: bool) -> N
         print_ranks(ranks)
 
 
-async def examined(path: str, config: str | None) -> list[ExaminedRank]:
-    """Return what a store, a backup or an export tells."""
+async def examined(
+    path: str, config: str | None, features: str | None = None
+) -> list[ExaminedRank]:
+    """Return what a store, a backup, an export or evidence tells."""
+    from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration, examine
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.tables import is_export
     from ebrank.service.store import open
 
     settings = configuration.read(config, environment=os.environ, flags={})
+    if is_evidence(path):
+        return await examine.examined_evidence(path, features, settings)
+    if features is not None:
+        raise click.UsageError("--features belongs to evidence: stores have their own.")
     if is_export(path):
         return await examine.examined(Exported(path), settings)
     async with open(path, "browse") as store:

@@ -1,4 +1,4 @@
-"""`ebrank import`: a store made of an export."""
+"""`ebrank import`: a store made of an export, or of evidence."""
 
 from __future__ import annotations
 
@@ -14,25 +14,71 @@ from ebrank.paths import expanded
 
 @click.command(
     "import",
-    epilog=examples("ebrank import exports/2026-11 new-store"),
+    epilog=examples(
+        "ebrank import exports/2026-11 new-store",
+        "ebrank import evidence.parquet new-store --features items.parquet",
+    ),
 )
-@click.argument("folder")
+@click.argument("path", metavar="EXPORT|EVIDENCE")
 @click.argument("store")
+@click.option(
+    "--features",
+    metavar="FILE",
+    help="Features of items, beside evidence: columns item, maybe query, and numbers.",
+)
+@click.option(
+    "--literal",
+    is_flag=True,
+    help="Keep the names of queries in evidence as they are (store.normalize_queries = false).",
+)
 @json_option
-def command(folder: str, store: str, as_json: bool) -> None:
-    """Make a new store of an export.
+def command(path: str, store: str, features: str | None, literal: bool, as_json: bool) -> None:
+    """Make a new store of an export, or of what `ebrank aggregate` wrote.
 
     STORE appears when it is complete and its counters are those that were exported, or not at all.
+    Items of evidence without features come back to life when they are put: their history is there.
     """
+    from ebrank.logs.evidence_file import is_evidence
+
+    if is_evidence(path):
+        rows = evidence_imported(path, store, features, literal=literal)
+    elif features is not None or literal:
+        raise click.UsageError("--features and --literal belong to evidence, not to an export.")
+    else:
+        rows = export_imported(path, store)
+    if as_json:
+        console.print_json({"store": store, "rows": rows})
+    else:
+        told = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+        click.echo(f"{store}: {told}")
+
+
+def export_imported(path: str, store: str) -> dict[str, int]:
+    """Make a store of an export; return the rows of each table."""
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.importing import import_store
 
-    exported = Exported(expanded(folder))
+    exported = Exported(expanded(path))
     with console.progress("importing") as progress:
         asyncio.run(import_store(exported, store, progress))
-    counts = exported.manifest["rows"]
-    if as_json:
-        console.print_json({"store": store, "rows": counts})
+    rows: dict[str, int] = exported.manifest["rows"]
+    return rows
+
+
+def evidence_imported(
+    path: str, store: str, features: str | None, *, literal: bool
+) -> dict[str, int]:
+    """Make a store of evidence; return how many queries and items it has."""
+    from ebrank.logs import read_evidence
+    from ebrank.service.ops.transfer.evidence import import_evidence
+
+    evidence = read_evidence(path, features=features, missing="drop")
+    if features is not None:
+        lost = len(read_evidence(path)) - sum(bool(n) for n in evidence.stats.shown.tolist())
+        if lost:
+            console.note(f"{lost:,} items of queries have no features in {features}: left out")
     else:
-        told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        click.echo(f"{store}: {told}")
+        console.note("without --features, items are withdrawn until they are put")
+    with console.progress("importing") as progress:
+        asyncio.run(import_evidence(evidence, store, normalize=not literal, progress=progress))
+    return {"queries": len(evidence.queries), "items": len(evidence)}

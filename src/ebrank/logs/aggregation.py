@@ -146,6 +146,7 @@ def _needed(fields: FieldMap, counting: sql.Counting) -> set[str]:
     """Return the fields that events must have."""
     needed = {"ranking", "item", "type"} | ({"rank"} if not counting.served else set())
     needed |= set() if counting.lists else {"query"}
+    needed |= {"value"} if counting.valued else set()
     return needed | {name for name in fields.named if not name.startswith("lists.")}
 
 
@@ -254,7 +255,7 @@ class _Job:
     def _nothing(
         self, types: Sequence[tuple[str | None, int | None, str | None, int]]
     ) -> DataError:
-        first, wanted = self._inputs.events[0], ", ".join(self._inputs.counting.outcomes)
+        first, wanted = self._inputs.events[0], ", ".join(self._inputs.counting.types)
         there = ", ".join(repr(kind) for kind, *_ in types[:_MOST_TYPES]) or "none"
         return DataError(
             f"no event counts: wanted are the types {wanted}; there are {there}",

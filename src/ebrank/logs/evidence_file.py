@@ -39,6 +39,7 @@ class About:
             "format": FORMAT,
             "version": VERSION,
             "behaviors": weights,
+            "negative": self.behaviors.negative,
             "impressions": self.impressions,
             "last_time": self.last_time,
         }
@@ -109,9 +110,8 @@ def _about(path: Path, text: bytes | None) -> About:
                 path=path,
                 remedy="Upgrade ebrank.",
             )
-        return About(
-            Behaviors.of(document["behaviors"]), document["impressions"], document["last_time"]
-        )
+        behaviors = Behaviors.of(document["behaviors"], document["negative"])
+        return About(behaviors, document["impressions"], document["last_time"])
     except (ValueError, KeyError, TypeError):
         raise _foreign(path, "it does not say what was counted") from None
 

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from ebrank.errors import ParameterError
 
-EVENT_FIELDS = ("ranking", "query", "item", "type", "rank", "time")
+EVENT_FIELDS = ("ranking", "query", "item", "type", "rank", "value", "time")
 LIST_FIELDS = ("ranking", "query", "items", "time")
 _LISTS = "lists."
 

@@ -36,11 +36,13 @@ LOOK = 1000
 """Lines of an NDJSON file in which a column must occur."""
 _ALLOWED: Mapping[str, tuple[Kind, ...]] = {
     "rank": ("text", "whole", "float"),
+    "value": ("text", "whole", "float"),
     "time": ("text", "whole", "float", "time", "nanoseconds"),
     "items": ("texts",),
 }
 _REMEDIES: Mapping[str, str] = {
     "rank": "Write ranks as whole numbers from 1.",
+    "value": "Write values as numbers.",
     "time": "Write seconds since 1970, or times as in 2026-11-15T20:00:00Z.",
     "items": "Write the items of a list as an array of texts, in Parquet or NDJSON.",
 }

@@ -24,6 +24,7 @@ REMEDIES = {
     "item": "A row needs its item",
     "rank": "Ranks are whole numbers from 1 (--first-rank 0 if the log counts from 0), and an "
     "impression needs one",
+    "value": "Behaviors with a threshold need a number",
     "time": "Times are seconds since 1970, or as in 2026-11-15T20:00:00Z",
 }
 
@@ -77,7 +78,10 @@ def _told(path: Path, source: Source, place: int, name: str, value: object) -> D
 
 def _event_problem(row: dict[str, Any], counting: Counting) -> str | None:
     """Return the field that is wrong, by the rules of `sql.events`."""
-    outcome = counting.outcomes.get(_text(row["type"]))
+    kind, value = _text(row["type"]), _number(row["value"])
+    if kind in counting.valued and value is None:
+        return "value"
+    outcome = counting.outcome(kind, value)
     if outcome is None:
         return None
     for name in ("ranking", "item", "query"):
@@ -92,7 +96,9 @@ def _event_problem(row: dict[str, Any], counting: Counting) -> str | None:
             not given and outcome == 0
         ):
             return "rank"
-    return "time" if not _is_time(row["time"]) else None
+    if not _is_time(row["time"]):
+        return "time"
+    return "value" if _text(row["value"]) and value is None else None
 
 
 def _list_problem(row: dict[str, Any]) -> str | None:
@@ -109,6 +115,14 @@ def _text(value: object) -> str:
 def _whole(text: str) -> int | None:
     digits = text.strip().removesuffix(".0")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(_text(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _is_time(value: object) -> bool:

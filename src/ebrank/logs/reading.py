@@ -22,7 +22,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -75,6 +75,17 @@ class Evidence:
         if self.features is None:
             raise DataError("no features were given", remedy="Read them with features=FILE.")
         return Scaling.learn(kind, self.features)(self.features, self.pointers)
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the query and the item of each row."""
+        return [(query, item) for query, rows in self.rows() for item in self.items[rows]]
+
+    def renamed(self, name: Callable[[str], str]) -> Evidence:
+        """Return it with other names of queries; those that become one are added up."""
+        names = {query: name(query) for query in self.queries}
+        if all(old == new for old, new in names.items()):
+            return self
+        return _laid_out(self, [(names[query], item) for query, item in self.pairs()])
 
     def rows(self) -> Iterator[tuple[str, slice]]:
         """Yield each query with its rows."""
@@ -183,14 +194,9 @@ def _with_features(
         raise DataError(f"{_called(twice)} has two rows of features", path=file)
     by_query = bool(keys) and isinstance(keys[0], tuple)
     if by_query:
-        evidence = _with_unseen(evidence, [key for key in keys if isinstance(key, tuple)])
-    owners = np.repeat(np.arange(len(evidence.queries)), np.diff(evidence.pointers)).tolist()
-    wanted: list[str | tuple[str, str]]
-    wanted = (
-        [(evidence.queries[at], item) for at, item in zip(owners, evidence.items, strict=True)]
-        if by_query
-        else list(evidence.items)
-    )
+        pairs = [key for key in keys if isinstance(key, tuple)]
+        evidence = _laid_out(evidence, evidence.pairs(), pairs)
+    wanted: Sequence[str | tuple[str, str]] = evidence.pairs() if by_query else evidence.items
     found = np.array([places.get(key, -1) for key in wanted], np.int64)
     lacking = np.flatnonzero(found < 0)
     if len(lacking) and missing == "refuse":
@@ -246,11 +252,10 @@ def _read(file: Path) -> Any:  # noqa: ANN401 (an Arrow table)
 
 
 def _names(file: Path, table: Any, name: str) -> list[str]:  # noqa: ANN401
-    column = table[name]
-    if column.null_count:
-        row = column.is_null().to_pylist().index(True) + 1
-        raise DataError(f"column {name!r} is empty in row {row}", path=file)
-    return [str(value) for value in column.to_pylist()]
+    values = ["" if value is None else str(value) for value in table[name].to_pylist()]
+    if "" in values:
+        raise DataError(f"column {name!r} is empty in row {values.index('') + 1}", path=file)
+    return values
 
 
 def _numbers(file: Path, table: Any, name: str) -> Features:  # noqa: ANN401
@@ -269,17 +274,27 @@ def _numbers(file: Path, table: Any, name: str) -> Features:  # noqa: ANN401
     return numbers
 
 
-def _with_unseen(evidence: Evidence, keys: list[tuple[str, str]]) -> Evidence:
-    """Return the evidence with rows of zeros for candidates that nobody has seen, all in order."""
-    owners = np.repeat(np.arange(len(evidence.queries)), np.diff(evidence.pointers)).tolist()
-    known = [(evidence.queries[at], item) for at, item in zip(owners, evidence.items, strict=True)]
-    old = {key: row for row, key in enumerate(known)}
-    order = sorted({*known, *keys}, key=_as_bytes)
-    source = np.array([old.get(key, -1) for key in order], np.int64)
-    counts = np.zeros((len(order), *evidence.stats.counts.shape[1:]), COUNT)
-    counts[source >= 0] = evidence.stats.counts[source[source >= 0]]
-    first = np.full(len(order), np.nan)
-    first[source >= 0] = evidence.first_shown[source[source >= 0]]
+def _laid_out(
+    evidence: Evidence, keys: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]] = ()
+) -> Evidence:
+    """Return the evidence by other queries and items: one for each row, and more that are unseen.
+
+    Rows of the same query and item are added up.
+    """
+    order = sorted({*keys, *more}, key=_as_bytes)
+    places = {key: place for place, key in enumerate(order)}
+    rows = np.array([places[key] for key in keys], np.int64)
+    counts = np.zeros((len(order), *evidence.stats.counts.shape[1:]), np.int64)
+    np.add.at(counts, rows, evidence.stats.counts)
+    if counts.max(initial=0) > np.iinfo(COUNT).max:
+        raise DataError(TOO_MANY)
+    first = np.full(len(order), np.inf)
+    known = ~np.isnan(evidence.first_shown)
+    np.minimum.at(first, rows[known], evidence.first_shown[known])
+    features = evidence.features
+    if features is not None:
+        features = np.full((len(order), features.shape[1]), np.nan, np.float32)
+        features[rows] = evidence.features
     queries = list(dict.fromkeys(query for query, _ in order))
     numbers = {query: at for at, query in enumerate(queries)}
     sizes = np.bincount([numbers[query] for query, _ in order], minlength=len(queries))
@@ -288,8 +303,9 @@ def _with_unseen(evidence: Evidence, keys: list[tuple[str, str]]) -> Evidence:
         queries=queries,
         pointers=np.append(0, np.cumsum(sizes)).astype(np.int64),
         items=[item for _, item in order],
-        stats=BehaviorStats(counts, evidence.stats.behaviors),
-        first_shown=first,
+        stats=BehaviorStats(counts.astype(COUNT), evidence.stats.behaviors),
+        first_shown=np.where(np.isinf(first), np.nan, first),
+        features=features,
     )
 
 

@@ -5,7 +5,8 @@ field; what they hold differs from file to file. `events` gives all of them one 
 is wrong with a row, `counted` adds up, `evidence` puts it in order.
 
 An impression is an item of a list. It counts once, in the slot of its rank, with one outcome: the
-most valuable behavior. Counts are whole numbers and times minima, so no result depends on order.
+most valuable behavior, or none after a negative one. Counts are whole numbers and times minima, so
+no result depends on order.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ebrank.errors import ParameterError
-from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
+from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.slots import FIRST_RANKS
 from ebrank.logs.files import Column, Source
 
@@ -50,10 +51,10 @@ class Counting:
 
     def __post_init__(self) -> None:
         """Refuse what the SQL could not say."""
-        for name in (self.impression, *self.behaviors.names):
+        for name in self.types:
             if "'" in name or "\\" in name or not name:
                 raise ParameterError(f"{name!r} cannot be a type of event: no quotes, no backslash")
-        if self.impression in self.behaviors.names:
+        if self.impression in self.types[1:]:
             raise ParameterError(f"{self.impression!r} is either an impression or a behavior")
         if self.served and not self.lists:
             raise ParameterError(
@@ -66,10 +67,26 @@ class Counting:
         return self.impressions == "served"
 
     @property
-    def outcomes(self) -> dict[str, int]:
-        """The outcome of each type of event that counts."""
-        behaviors = {name: self.behaviors.outcome(name) for name in self.behaviors.names}
-        return {self.impression: SHOWN} | behaviors
+    def types(self) -> tuple[str, ...]:
+        """The types of events that may count, impressions first."""
+        behaviors = dict.fromkeys(behavior.type for behavior in self.behaviors.all)
+        return self.impression, *behaviors, *self.behaviors.negative
+
+    @property
+    def valued(self) -> tuple[str, ...]:
+        """The types of events that need a value."""
+        plain = {one.type for one in self.behaviors.all if one.at_least is None}
+        return tuple(kind for kind in self.types if kind not in plain and self._measured(kind))
+
+    def _measured(self, kind: str) -> bool:
+        return any(one.type == kind and one.at_least is not None for one in self.behaviors.all)
+
+    def outcome(self, kind: str, value: float | None = None) -> int | None:
+        """Return what an event is: an outcome, 0 for an impression; None if it counts nothing."""
+        if kind == self.impression:
+            return SHOWN
+        name = self.behaviors.of_event(kind, value)
+        return None if name is None else self.behaviors.outcome(name)
 
 
 # --- one form for all sources --------------------------------------------------------------------
@@ -84,23 +101,39 @@ def events(sources: Sequence[Source], counting: Counting) -> str:
         _typed(f"events_{number}", source.columns, counting)
         for number, source in enumerate(sources)
     )
-    cases = " ".join(f"WHEN '{name}' THEN {outcome}" for name, outcome in counting.outcomes.items())
     needs_query = "" if counting.lists else "WHEN query IS NULL THEN 'query' "
+    needs_value = "".join(
+        f"WHEN type = '{kind}' AND value IS NULL THEN 'value' " for kind in counting.valued
+    )
     needs_rank = (
         ""
         if counting.served
         else "WHEN rank_given = 1 AND (rank IS NULL OR rank < 1) THEN 'rank' "
-        "WHEN rank_given = 0 AND outcome = 0 THEN 'rank' "
+        f"WHEN rank_given = 0 AND outcome = {SHOWN} THEN 'rank' "
     )
     return f"""
         SELECT *, CASE
+            {needs_value}
             WHEN outcome IS NULL THEN NULL
             WHEN ranking IS NULL THEN 'ranking'
             WHEN item IS NULL THEN 'item'
             {needs_query}{needs_rank}
             WHEN time_given = 1 AND time IS NULL THEN 'time'
+            WHEN value_given = 1 AND value IS NULL THEN 'value'
         END AS problem
-        FROM (SELECT *, CASE type {cases} END AS outcome FROM ({parts}) AS typed) AS judged"""
+        FROM (SELECT *, {_outcome(counting)} AS outcome FROM ({parts}) AS typed) AS judged"""
+
+
+def _outcome(counting: Counting) -> str:
+    """Return the outcome that an event is, the most valuable first; NULL if it counts nothing."""
+    cases = [f"WHEN type = '{counting.impression}' THEN {SHOWN}"]
+    cases += [f"WHEN type = '{kind}' THEN {NEGATIVE}" for kind in counting.behaviors.negative]
+    for behavior in reversed(counting.behaviors.all):
+        least = behavior.at_least
+        enough = "" if least is None else f" AND value >= CAST('{least!r}' AS DOUBLE)"
+        outcome = counting.behaviors.outcome(behavior.name)
+        cases.append(f"WHEN type = '{behavior.type}'{enough} THEN {outcome}")
+    return f"CASE {' '.join(cases)} END"
 
 
 def lists(sources: Sequence[Source]) -> str:
@@ -122,6 +155,8 @@ def _typed(view: str, columns: Mapping[str, Column], counting: Counting) -> str:
         SELECT {_text("ranking")} AS ranking, {_text("query")} AS query, {_text("item")} AS item,
             {_text("type")} AS type, {_rank(columns["rank"], counting.first_rank)} AS rank,
             CASE WHEN {_text("rank")} IS NULL THEN 0 ELSE 1 END AS rank_given,
+            {_number("value", columns["value"])} AS value,
+            CASE WHEN {_text("value")} IS NULL THEN 0 ELSE 1 END AS value_given,
             {_time(columns["time"])} AS time,
             CASE WHEN {_text("time")} IS NULL THEN 0 ELSE 1 END AS time_given, file
         FROM {view}"""
@@ -147,10 +182,21 @@ def _rank(column: Column, first: int) -> str:
     return number if first == 1 else f"({number}) + {1 - first}"
 
 
+def _number(name: str, column: Column) -> str:
+    """Return a finite number; anything else is NULL."""
+    if column.kind == "text":
+        text = f"trim(CAST({name} AS STRING))"
+        given = f"TRY_CAST({text} AS DOUBLE)"
+        given = f"CASE WHEN translate({text}, '0123456789.+-eE', '') = '' THEN {given} END"
+    else:
+        given = f"CAST({name} AS DOUBLE)"
+    return f"CASE WHEN abs({given}) <= 1.7e308 THEN {given} END"
+
+
 def _time(column: Column) -> str:
     """Return seconds since 1970; what is no time is NULL."""
     if column.kind in ("whole", "float", "nanoseconds"):
-        return _seconds("CAST(time AS DOUBLE)")
+        return _seconds(f"({_number('time', column)})")
     if column.kind == "time":
         return _moment("CAST(time AS TIMESTAMP_LTZ)")
     text = "trim(CAST(time AS STRING))"
@@ -202,9 +248,10 @@ def counted(counting: Counting) -> str:
 def _impressions(counting: Counting) -> str:
     """Return an impression for each item of a list: its best outcome, its rank and its time."""
     good = "FROM events WHERE outcome IS NOT NULL AND problem IS NULL"
+    best = f"CASE WHEN min(outcome) = {NEGATIVE} THEN {SHOWN} ELSE max(outcome) END AS outcome"
     if counting.served:
         return f"""
-            SELECT min(query) AS query, item, max(outcome) AS outcome, min(rank) AS rank,
+            SELECT min(query) AS query, item, {best}, min(rank) AS rank,
                 min(CASE WHEN listed = 1 THEN time END) AS time, max(listed) AS listed
             FROM (
                 SELECT ranking, query, item, rank, time, {SHOWN} AS outcome, 1 AS listed
@@ -216,7 +263,7 @@ def _impressions(counting: Counting) -> str:
     ranks = f"coalesce(min(CASE WHEN outcome = {SHOWN} THEN rank END), min(rank)) AS rank"
     if counting.lists:
         return f"""
-            SELECT min(named.query) AS query, item, max(outcome) AS outcome, {ranks},
+            SELECT min(named.query) AS query, item, {best}, {ranks},
                 min(time) AS time, max(CASE WHEN named.ranking IS NULL THEN 0 ELSE 1 END) AS listed
             FROM (SELECT ranking, item, outcome, rank, time {good}) AS good
             LEFT JOIN (
@@ -225,7 +272,7 @@ def _impressions(counting: Counting) -> str:
             ON good.ranking = named.ranking
             GROUP BY good.ranking, item"""
     return f"""
-        SELECT query, item, max(outcome) AS outcome, {ranks}, min(time) AS time, 1 AS listed
+        SELECT query, item, {best}, {ranks}, min(time) AS time, 1 AS listed
         {good} GROUP BY query, ranking, item"""
 
 

@@ -14,7 +14,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from ebrank.errors import ParameterError
 from ebrank.evidence import Behaviors, Examination
 from ebrank.parameters import bytes_of
 from ebrank.service.api import MOST_RANKS

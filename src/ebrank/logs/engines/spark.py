@@ -69,7 +69,7 @@ class Spark:
         builder = builder.config("spark.local.dir", str(spill))
         with _told():
             self._session = builder.getOrCreate()
-        self._bytes = 0
+        self._bytes, self._views = 0, set[str]()
 
     def offer(self, view: str, source: Source) -> None:
         """Make files a view with a column for each field."""
@@ -77,7 +77,7 @@ class Spark:
         parts = max(self._session.sparkContext.defaultParallelism, self._bytes // PART_BYTES)
         with _told():
             self._session.conf.set("spark.sql.shuffle.partitions", str(parts))
-            self._read(source).createOrReplaceTempView(view)
+            self._call(view, self._read(source))
 
     def _read(self, source: Source) -> Any:  # noqa: ANN401 (a data frame)
         column, function = self._functions.col, self._functions
@@ -114,14 +114,14 @@ class Spark:
     def view(self, name: str, text: str) -> None:
         """Give a query a name."""
         with _told():
-            self._session.sql(text).createOrReplaceTempView(name)
+            self._call(name, self._session.sql(text))
 
     def table(self, name: str, text: str, progress: Progress) -> None:
         """Compute a query once, and keep its rows under a name."""
         folder = str(self._spill / name)
         self._watched(lambda: self._session.sql(text).write.parquet(folder), progress)
         with _told():
-            self._session.read.parquet(folder).createOrReplaceTempView(name)
+            self._call(name, self._session.read.parquet(folder))
 
     def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
         """Return the rows of a query that gives few."""
@@ -144,6 +144,8 @@ class Spark:
         Another session in the same process would keep the memory and the folder of this one.
         """
         if not self._own:
+            for name in self._views:
+                self._session.catalog.dropTempView(name)
             return
         context = type(self._session.sparkContext)
         gateway = context._gateway
@@ -152,6 +154,10 @@ class Spark:
         gateway.proc.stdin.close()
         gateway.proc.wait()
         context._gateway = context._jvm = None
+
+    def _call(self, name: str, frame: Any) -> None:  # noqa: ANN401 (a data frame)
+        frame.createOrReplaceTempView(name)
+        self._views.add(name)
 
     def _watched(self, work: Callable[[], T], progress: Progress) -> T:
         """Return what work gives; meanwhile a thread tells how many of its tasks are done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from ebrank.errors import DataError
 from ebrank.evidence.slots import ranks_of
 from ebrank.evidence.valuation import UNIT
 from ebrank.features import Scaling
+from ebrank.logs import read_evidence
 from ebrank.ranker import EBRanker
 from ebrank.service.learning.fitting import gather
 from ebrank.service.learning.training import job
+from ebrank.service.ops.transfer.evidence import fill
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreView
+from ebrank.service.store.memory import MemoryStore
 
 
 @dataclass(frozen=True)
@@ -65,3 +68,21 @@ async def examined(store: StoreView, settings: Settings) -> list[ExaminedRank]:
         )
         for slot in np.flatnonzero(shown).tolist()
     ]
+
+
+async def examined_evidence(
+    path: str, features: str | None, settings: Settings
+) -> list[ExaminedRank]:
+    """Return what a file of evidence tells; without features, all items of a query are alike.
+
+    The behaviors are those that were counted.
+    """
+    evidence = read_evidence(path, features=features, missing="drop")
+    if evidence.features is None:
+        constant = np.ones((len(evidence), 1), np.float32)
+        evidence = replace(evidence, features=constant, feature_names=("constant",))
+    store, behaviors = MemoryStore(), evidence.stats.behaviors
+    await fill(store, evidence, now=0.0)
+    declared = tuple(f"{one.name}={one.weight!r}" for one in behaviors.all)
+    events = replace(settings.events, behaviors=declared, negative=behaviors.negative)
+    return await examined(store, replace(settings, events=events))

@@ -1,0 +1,138 @@
+"""Evidence in memory, beside features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ebrank import EBRanker
+from ebrank.errors import DataError
+from ebrank.evidence import BehaviorStats
+from ebrank.logs import aggregate, read_evidence
+
+LOG = """ranking,query,item,type,rank,time
+r1,tea,a,impression,1,50
+r1,tea,b,impression,2,50
+r1,tea,b,click,,60
+r2,Tee,a,impression,1,40
+r2,Tee,b,impression,12,40
+r3,milk,c,click,3,70
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "log.csv").write_text(LOG)
+    aggregate([tmp_path / "log.csv"], tmp_path / "evidence.parquet")
+    return tmp_path / "evidence.parquet"
+
+
+def features(folder: Path, text: str) -> Path:
+    (folder / "items.csv").write_text(text)
+    return folder / "items.csv"
+
+
+def test_items_of_queries_stand_together(file: Path) -> None:
+    evidence = read_evidence(file)
+    assert evidence.queries == ["Tee", "milk", "tea"]
+    assert evidence.pointers.tolist() == [0, 2, 3, 5]
+    assert evidence.items == ["a", "b", "c", "a", "b"]
+    assert evidence.stats.shown.tolist() == [1, 1, 1, 1, 1]
+    assert evidence.stats.clicks.tolist() == [0, 0, 1, 0, 1]
+    assert evidence.first_shown.tolist() == [40.0, 40.0, 70.0, 50.0, 50.0]
+    assert evidence.last_time == 70.0
+    with pytest.raises(DataError, match="no features"):
+        evidence.scaled()
+
+
+def test_it_is_what_the_library_records(file: Path) -> None:
+    evidence, stats = read_evidence(file), BehaviorStats.zeros(2, slots=11)
+    stats.record([0, 1], [0, 1])
+    np.testing.assert_array_equal(evidence.stats.counts[3:], stats.counts)
+
+
+def test_features_of_items_fit_a_ranker(file: Path, tmp_path: Path) -> None:
+    table = features(tmp_path, "item,price,rating\na,1,0.5\nb,3,\nc,2,1\nunseen,9,9\n")
+    evidence = read_evidence(file, features=table)
+    assert evidence.feature_names == ("price", "rating")
+    assert evidence.features is not None
+    assert evidence.features[:, 0].tolist() == [1, 3, 2, 1, 3]
+    assert np.isnan(evidence.features[1, 1])
+    whole = read_evidence(file, features=features(tmp_path, "item,price\na,1\nb,3\nc,2\n"))
+    assert whole.scaled().ravel().tolist() == [0, 1, 0, 0, 1]
+    ranker = EBRanker(epsilon=1.0).fit(whole.scaled(), whole.stats)
+    assert ranker.rank(whole.scaled()[3:], whole.stats[3:]).order.tolist() == [1, 0]
+
+
+def test_features_of_query_and_item_name_candidates_that_nobody_saw(
+    file: Path, tmp_path: Path
+) -> None:
+    text = "item,query,x\na,tea,1\nb,tea,2\nnew,tea,3\na,Tee,4\nb,Tee,5\nc,milk,6\nd,water,7\n"
+    evidence = read_evidence(file, features=features(tmp_path, text))
+    assert evidence.queries == ["Tee", "milk", "tea", "water"]
+    assert evidence.items == ["a", "b", "c", "a", "b", "new", "d"]
+    assert evidence.features is not None
+    assert evidence.features.ravel().tolist() == [4, 5, 6, 1, 2, 3, 7]
+    assert evidence.stats.shown.tolist() == [1, 1, 1, 1, 1, 0, 0]
+
+
+def test_items_without_features_are_refused_or_dropped(file: Path, tmp_path: Path) -> None:
+    table = features(tmp_path, "item,x\na,1\n")
+    with pytest.raises(DataError, match=r"items\.csv: no features of item 'b', nor of 2 others"):
+        read_evidence(file, features=table)
+    left = read_evidence(file, features=table, missing="drop")
+    assert (left.queries, left.items) == (["Tee", "tea"], ["a", "a"])
+    assert left.pointers.tolist() == [0, 1, 2]
+    assert len(read_evidence(file, features=table, missing="nan")) == 5
+
+
+def test_queries_that_become_one_are_added_up(file: Path, tmp_path: Path) -> None:
+    table = features(tmp_path, "item,x\na,1\nb,2\nc,3\n")
+    evidence = read_evidence(file, features=table).renamed(
+        lambda name: "tea" if name == "Tee" else name
+    )
+    assert evidence.queries == ["milk", "tea"]
+    assert evidence.items == ["c", "a", "b"]
+    assert evidence.stats.shown.tolist() == [1, 2, 2]
+    assert evidence.stats.counts[2, 0, [1, 10]].tolist() == [1, 1]
+    assert evidence.first_shown.tolist() == [70.0, 40.0, 40.0]
+    assert evidence.features is not None
+    assert evidence.features.ravel().tolist() == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("query,x\ntea,1\n", "no column 'item'"),
+        ("item,query\na,tea\n", "no features: all columns are names"),
+        ("item,x\na,cheap\n", "column 'x' is of type string, and features are numbers"),
+        ("item,x\na,1\na,2\n", "item 'a' has two rows of features"),
+        ("item,x\na,1\n,2\n", "column 'item' is empty in row 2"),
+        ("item,x\na,inf\n", "column 'x' is infinite in row 1"),
+    ],
+)
+def test_a_table_of_features_that_is_none(file: Path, tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        read_evidence(file, features=features(tmp_path, text))
+
+
+def test_files_that_are_no_evidence(file: Path, tmp_path: Path) -> None:
+    table = pq.read_table(file)
+    pq.write_table(table.replace_schema_metadata(None), tmp_path / "bare.parquet")
+    with pytest.raises(DataError, match="does not say what was counted"):
+        read_evidence(tmp_path / "bare.parquet")
+    pq.write_table(table.drop_columns(["first"]), tmp_path / "short.parquet")
+    with pytest.raises(DataError, match="its columns are not those of evidence"):
+        read_evidence(tmp_path / "short.parquet")
+    for column, value in (("slot", 16), ("outcome", 2), ("count", 0), ("count", 2**31)):
+        values = table[column].to_pylist()
+        values[1] = value
+        at, kept = table.schema.get_field_index(column), table.schema.field(column)
+        changed = table.set_column(at, kept, pa.array(values, pa.int64()))
+        pq.write_table(changed, tmp_path / "wrong.parquet")
+        with pytest.raises(DataError, match=r"row 2 is a count of something unknown|would exceed"):
+            read_evidence(tmp_path / "wrong.parquet")
