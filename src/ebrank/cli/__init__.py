@@ -24,7 +24,7 @@ VERBS = {
     "examine": "Learn from a store how far down users look.",
     "export": "Write a store's items, log and models as Parquet files.",
     "features": "Show the features of a store's items; add, remove and rename them.",
-    "import": "Make a new store of an export.",
+    "import": "Make a new store of an export, or of what `ebrank aggregate` wrote.",
     "items": "Fill the catalog of items, whose features all queries share.",
     "rankers": "List the rankers, or describe one.",
     "repair": "Set a store right, or say what that would change.",

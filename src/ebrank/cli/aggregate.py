@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     "aggregate",
     epilog=examples(
         "ebrank aggregate logs/*.parquet --out evidence.parquet",
-        "ebrank aggregate clicks.csv --map query=search_term --map rank=position --out e.parquet",
-        "ebrank aggregate log.ndjson --behavior click=0.3 --behavior purchase --out e.parquet",
-        "ebrank aggregate ubi_events.ndjson --ubi --lists ubi_queries.ndjson \\",
-        "    --impressions served --out evidence.parquet",
-        "ebrank aggregate logs --engine spark --memory '8 GB' --spill /scratch --out e.parquet",
+        "ebrank aggregate log.csv --map query=search_term --out evidence.parquet",
+        "ebrank aggregate log.csv --behavior click=0.3 --behavior buy --out e.parquet",
+        "ebrank aggregate events.ndjson --ubi --lists queries.ndjson --out e.parquet",
+        "ebrank aggregate logs --engine spark --memory '8 GB' --out evidence.parquet",
     ),
 )
 @click.argument("log", nargs=-1, required=True)

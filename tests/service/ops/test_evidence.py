@@ -54,13 +54,8 @@ def test_with_features_it_ranks_at_once(evidence: Path, tmp_path: Path) -> None:
         async with open(url) as store:
             state = await store.items.load("tea")
             assert state is not None
-            assert (list(state.ids), state.active.all()) == (["a", "b"], True)
-            plain = [
-                Event(*(vars(e) | {"query": e.query.strip().lower()}).values()) for e in EVENTS
-            ]
-            expected = {
-                key[1:]: count for key, (count, _) in confirmed(plain).items() if key[0] == "tea"
-            }
+            assert list(state.ids) == ["a", "b"]
+            assert state.active.all()
             found = {
                 (state.ids[at], outcome, slot): int(state.counts[at, outcome, slot])
                 for at, outcome, slot in np.argwhere(state.counts).tolist()
