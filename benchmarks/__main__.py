@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("reading", "synthesis", "prior", "simulation", "store", "service", "chaos")
+NAMES = ("reading", "synthesis", "prior", "simulation", "store", "service", "chaos", "fuzz")
 
 
 def main(names: list[str]) -> int:

@@ -14,6 +14,7 @@ import asyncio
 import json
 import random
 import re
+import resource
 import sys
 import tempfile
 import time
@@ -38,6 +39,8 @@ CONFIG = (
     "[limits]\nhead_seconds = 2.0\nbody_seconds = 2.0\nanswer_seconds = 2.0\nidle_seconds = 5.0\n"
     "connections = 400\n[training]\nevery_seconds = 0\nafter_events = 0\n"
 )
+FLOOD = 5000
+HELD_BACK = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n{"
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 
 EVENT = {"event_id": "e", "ranking_id": "r", "item": "a", "type": "click", "time": 1.0}
@@ -318,7 +321,46 @@ async def fought(server: Server, seconds: float) -> tuple[Battle, int, int]:
     return battle, before, resident_bytes(server)
 
 
+async def flooded(server: Server) -> tuple[float, int]:
+    """Return how long `/healthz` took at worst, and how many bytes of memory a flood took."""
+    battle, worst, writers = Battle(server.port), 0.0, []
+    before = resident_bytes(server)
+    for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: lo", HELD_BACK):
+        for _ in range(FLOOD // 100):
+            for _ in range(100):
+                with suppress(ConnectionError):
+                    _, writer = await battle.opened()
+                    writer.write(begun)
+                    writers.append(writer)
+            began = time.monotonic()
+            status, _ = await ask(battle, request("GET", "/healthz", b""))
+            assert status == 200, status
+            worst = max(worst, time.monotonic() - began)
+    grown = resident_bytes(server) - before
+    for writer in writers:
+        writer.transport.abort()
+    return worst, grown
+
+
+def flood_figure() -> Figure:
+    """Open thousands of connections that want nothing, against the default limits."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with (
+        tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name,
+        serving(Path(name) / "store") as server,
+    ):
+        worst, grown = asyncio.run(flooded(server))
+    return Figure(
+        f"{FLOOD:,} idle connections, {FLOOD:,} half heads, {FLOOD:,} held-back bodies",
+        f"/healthz at worst {worst * 1e3:.0f} ms; {grown / 2**20:+.0f} MB",
+        f"≤ {SLOWEST_HEALTH:g} s; ≤ 64 MB",
+        worst <= SLOWEST_HEALTH and grown <= 64 * 2**20,
+    )
+
+
 def figures(seconds: float = SECONDS) -> Iterator[Figure]:
+    yield flood_figure()
     with (
         tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name,
         serving(Path(name) / "store", config=CONFIG) as server,

@@ -82,6 +82,7 @@ def test_a_full_disk_may_have_room_for_a_row() -> None:
         store.meta.set = measured  # type: ignore[assignment, method-assign]
         assert ready(local)
     assert written[0] > 32_000
+    assert written[1] < 32  # nothing of it stays
 
 
 def test_what_fails_for_good_is_tried_again_without_requests() -> None:

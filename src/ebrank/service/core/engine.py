@@ -198,7 +198,8 @@ class Engine:
 
         As much as a long list would, for which a disk may have no room that has room for a row.
         """
-        await self._store.meta.set({CHECKED: f"{self._now()} " + "-" * CHECKED_BYTES})
+        for value in ("-" * CHECKED_BYTES, str(self._now())):  # the store keeps the short one
+            await self._store.meta.set({CHECKED: value})
         await self.flusher.flushed()
 
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
