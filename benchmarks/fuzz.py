@@ -259,8 +259,12 @@ ATTACKS: list[Attack] = [
 async def attacker(battle: Battle, seed: int, until: float) -> None:
     rng = random.Random(seed)
     while time.monotonic() < until:
-        with suppress(ConnectionError):  # it hung up: that is its right
+        try:
             await rng.choice(ATTACKS)(battle, rng)
+        except ConnectionError:
+            continue  # it hung up: that is its right
+        except TimeoutError:
+            battle.wrong.append("a connection was not taken")
 
 
 async def ask(battle: Battle, message: bytes) -> tuple[int, bytes]:

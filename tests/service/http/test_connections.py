@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -87,6 +88,10 @@ class Wire:
 @asynccontextmanager
 async def wired(settings: Settings) -> AsyncIterator[Wire]:
     listening = socket.create_server(("127.0.0.1", 0))
+    mishaps: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, told: mishaps.append(f"{told['message']}: {told.get('exception')!r}")
+    )
     engine = await Engine.open(MemoryStore(), settings)
     app = App(engine, settings)
     opened = Connections(app, settings.limits)
@@ -99,6 +104,9 @@ async def wired(settings: Settings) -> AsyncIterator[Wire]:
         await wire.hang_up()
         await opened.close(1.0)
         await engine.close()
+    gc.collect()  # exceptions that nobody asked for are told then
+    assert mishaps == []
+    assert len(opened) == 0
 
 
 def play(scene: Callable[[Wire], Awaitable[None]], **limits: Any) -> None:  # noqa: ANN401
@@ -276,6 +284,42 @@ def test_a_caller_that_has_stopped_sending_is_answered() -> None:
         half = await wire.call(post("/v1/rank", b"{", length=10))
         half.writer.write_eof()
         assert await half.closed()
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"junk\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 101 + b"\r\n",
+        post("/nothing", b"{", length=10),
+        post("/v1/rank", b"{", length=10),
+        post("/v1/rank", b"{}") * 3,
+    ],
+    ids=["junk", "large head", "body not wanted", "body wanted", "pipelined"],
+)
+def test_a_caller_that_left_before_its_answer_does_no_harm(sent: bytes) -> None:
+    async def scene(wire: Wire) -> None:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", wire.port)) as caller:
+                caller.sendall(sent)
+        async with asyncio.timeout(PATIENCE):
+            while not len(wire.open):
+                await asyncio.sleep(0)
+            while len(wire.open):
+                await asyncio.sleep(0.01)
+
+    play(scene)
+
+
+def test_the_body_of_a_refused_request_is_not_that_of_the_one_before() -> None:
+    async def scene(wire: Wire) -> None:
+        many = post("/v1/rank", b"", *["X: y"] * 101, length=2) + b"{}"
+        caller = await wire.call(post("/v1/rank", b'{"query": "tea"}') + many)
+        status, message = await caller.error()
+        assert (status, "not known" in message) == (404, True)
+        assert (await caller.error())[0] == 431
 
     play(scene)
 

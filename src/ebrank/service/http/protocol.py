@@ -203,9 +203,12 @@ class Connection(asyncio.BufferedProtocol):
         except httptools.HttpParserUpgrade:
             self._deaf = True  # nothing is upgraded to; its answer is the last one
         except httptools.HttpParserError as problem:
-            self._broken(BadRequest(f"this is not HTTP/1.1: {problem}"))
-        if self._fed > MOST_OVERHEAD and not self._deaf:
-            self._broken(TooLargeHead(f"more than {MOST_OVERHEAD:,} bytes beside the body"))
+            self._refuse(BadRequest(f"this is not HTTP/1.1: {problem}"))
+        if self._fed > MOST_OVERHEAD:
+            self._refuse(TooLargeHead(f"more than {MOST_OVERHEAD:,} bytes beside the body"))
+        if self._problem is not None and self._current is None:
+            self._last_words()
+            return
         current = self._current
         if current is None or current.wants:
             return
@@ -260,7 +263,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._problem is not None:
             return
         if len(headers) > MOST_HEADERS:
-            self._broken(TooLargeHead(f"more than {MOST_HEADERS} headers"))
+            self._refuse(TooLargeHead(f"more than {MOST_HEADERS} headers"))
             return
         scope: Message = {
             "type": "http",
@@ -299,6 +302,9 @@ class Connection(asyncio.BufferedProtocol):
             exchange.wake()
 
     def _newest(self) -> Exchange | None:
+        """Return the request that is being read; None if it was refused."""
+        if self._problem is not None:
+            return None
         return self._queue[-1] if self._queue else self._current
 
     # --- one request after the other ---
@@ -335,15 +341,13 @@ class Connection(asyncio.BufferedProtocol):
             self._resume()
             self._all.waits(self, "head" if self.began else "next")
 
-    def _broken(self, problem: HttpProblem) -> None:
-        """Read nothing more; say why once what came before is answered."""
+    def _refuse(self, problem: HttpProblem) -> None:
+        """Read nothing more; what came before is answered, then `_last_words` says why."""
         self._deaf, self._problem = True, self._problem or problem
-        newest = self._newest()
+        newest = self._queue[-1] if self._queue else self._current
         if newest is not None and not newest.complete:
             newest.gone = True
             newest.wake()
-        if self._current is None:
-            self._last_words()
 
     def _last_words(self) -> None:
         """Say what is wrong with what came, if anything is, and leave."""
@@ -356,7 +360,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def too_slow(self, seconds: float) -> None:
         """Tell a caller that the head of its request did not come in time."""
-        self._broken(TooSlow(f"the head of the request was not sent within {seconds:g} s"))
+        self._refuse(TooSlow(f"the head of the request was not sent within {seconds:g} s"))
+        self._last_words()
 
     # --- reading and writing ---
 
@@ -401,7 +406,11 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
             return
         self._deaf = True
-        self._transport.write_eof()
+        try:
+            self._transport.write_eof()
+        except OSError:  # it has left
+            self.abort()
+            return
         self._resume()
         self._all.waits(self, "leaving")
 
