@@ -9,7 +9,7 @@ PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo check test coverage browser lint format benchmark release clean
+.PHONY: help install lock demo docs check test coverage browser lint format benchmark release clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,6 +37,10 @@ demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, a
 	@echo '  $(BIN)/ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank:epsilon=5'
 	@echo '  $(BIN)/python examples/new_item.py            watch new items being found'
 	@echo '  $(BIN)/ebrank serve --demo                    the service, with simulated users and a dashboard'
+
+docs: $(INSTALLED) ## the documentation as a site, in site/; every link is checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo 'Open site/index.html'
 
 check: $(INSTALLED) lint ## in a minute: lint, types and the quick tests
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -m 'not slow'
@@ -67,4 +71,4 @@ release: $(INSTALLED) ## build wheel and sdist, and try them in empty environmen
 	$(BIN)/python tools/release.py
 
 clean: ## remove the environment and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist htmlcov .coverage*
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site htmlcov .coverage*

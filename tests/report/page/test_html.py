@@ -15,6 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from ebrank.experiments.document import Document
 from ebrank.report.page.chapters import identifier
 from ebrank.report.page.html import page
+from tests.accessibility import violations
 from tests.browser import console_errors
 from tests.report.results import reproduction
 from tests.report.sample import NASTY, document
@@ -55,6 +56,12 @@ def ask(browser: Chrome, expression: str) -> Any:  # noqa: ANN401
 def color(browser: Chrome, selector: str, name: str) -> str:
     asked = f"getComputedStyle(document.querySelector('{selector}')).getPropertyValue('{name}')"
     return str(ask(browser, asked))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_it(browser: Chrome, opened: Chrome, scheme: str) -> None:
+    show(browser, width=1400, scheme=scheme)
+    assert violations(browser) == []
 
 
 def test_it_is_quiet_and_needs_no_network(opened: Chrome) -> None:

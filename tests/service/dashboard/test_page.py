@@ -14,6 +14,7 @@ import ebrank
 from ebrank.report.figures.palette import LOOKS
 from ebrank.service.api import Insights
 from ebrank.service.ops import demo
+from tests.accessibility import violations
 from tests.service.dashboard.page import Page
 from tests.service.running import Running
 
@@ -88,6 +89,13 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Ru
     assert not page.count("#panel-shadow")
     assert not page.shows("[data-action=token]")  # none is needed on loopback
     assert page.complaints() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_it(page: Page, scheme: str) -> None:
+    page.emulate(scheme=scheme)
+    page.open()
+    assert violations(page.browser) == []
 
 
 def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Running) -> None:

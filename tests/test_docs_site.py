@@ -1,0 +1,55 @@
+"""The documentation as a site: it builds, its links hold, and everybody can read it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome
+
+from ebrank.cli import VERBS
+from ebrank.service.http.routes import API
+from tests.accessibility import violations
+
+PROJECT = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=PROJECT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_command_and_route_is_there(site: Path) -> None:
+    commands = (site / "reference" / "command-line.html").read_text()
+    for verb in VERBS:
+        assert f'id="ebrank-{verb}"' in commands
+    routes = (site / "reference" / "http.html").read_text()
+    for route in API:
+        assert route.hidden or f"{route.method} {route.path}" in routes
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        for tag in ('<script src="http', '<link rel="stylesheet" href="http', "fonts.googleapis"):
+            assert tag not in text, page
+
+
+def test_everybody_can_read_the_front_page(site: Path, browser: Chrome) -> None:
+    browser.get((site / "index.html").as_uri())
+    assert violations(browser) == []

@@ -1,0 +1,122 @@
+"""What the documentation site needs beyond its pages: two generated ones, and links that hold.
+
+The command line's page is what `--help` prints, the HTTP page what OpenAPI says, so neither can be
+out of date. Links to files beside `docs/`, which the site does not have, become plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from ebrank.cli import root
+from ebrank.service.http.openapi import document
+from ebrank.service.http.routes import API
+
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)]*)\)")
+WIDTH = 100
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    pages = {
+        "reference/command-line.md": command_line_page(),
+        "reference/http.md": http_page(),
+    }
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turn links that lead out of `docs/` into plain text."""
+
+    def kept(link: re.Match[str]) -> str:
+        depth = page.file.src_uri.count("/")
+        outside = link[2].count("../") > depth
+        return link[1] if outside else link[0]
+
+    return LINK.sub(kept, markdown)
+
+
+def command_line_page() -> str:
+    """Return the help of every command."""
+    lines = ["# Command line", "", "What `ebrank COMMAND --help` prints.", ""]
+    for words, command in commands(root, ("ebrank",)):
+        context = click.Context(command, info_name=" ".join(words), max_content_width=WIDTH)
+        lines += [f"## {' '.join(words)}", "", "```text", command.get_help(context), "```", ""]
+    return "\n".join(lines)
+
+
+def commands(
+    command: click.Command, words: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield a command and all below it, each with the words that call it."""
+    yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from commands(below, (*words, name))
+
+
+def http_page() -> str:
+    """Return every route and every field of requests and answers."""
+    described = document(API)
+    lines = [
+        "# HTTP",
+        "",
+        "Every route of the service. A server describes itself at `/openapi.json`. "
+        "[The walk with curl](../http.md) shows them at work.",
+        "",
+    ]
+    for path, methods in described["paths"].items():
+        for method, route in methods.items():
+            lines += [f"## {method.upper()} {path}", "", route["description"], ""]
+            if route.get("x-scopes"):
+                lines += [f"Scope: {' or '.join(route['x-scopes'])}.", ""]
+            bodies = {"Request": route.get("requestBody"), "Answer": route["responses"]["200"]}
+            for what, body in bodies.items():
+                for media, content in (body or {}).get("content", {}).items():
+                    lines += [f"{what}: {kind_of(content.get('schema'))}, as `{media}`.", ""]
+    lines += ["## Fields", ""]
+    for name, schema in described["components"]["schemas"].items():
+        lines += fields_of(name, schema)
+    return "\n".join(lines)
+
+
+def fields_of(name: str, schema: dict[str, Any]) -> list[str]:
+    """Return a table of an object's fields."""
+    properties = schema.get("properties")
+    if not properties:
+        return []
+    required = set(schema.get("required", ()))
+    lines = [f"### {name}", "", schema.get("description", ""), ""]
+    lines += ["| field | type | | |", "|---|---|---|---|"]
+    for field, about in properties.items():
+        must = "required" if field in required else ""
+        text = str(about.get("description", "")).replace("\n", " ").replace("|", "\\|")
+        lines.append(f"| `{field}` | {kind_of(about)} | {must} | {text} |")
+    return [*lines, ""]
+
+
+def kind_of(about: Any) -> str:  # noqa: ANN401 (JSON)
+    """Return the type of a field in a word or two."""
+    if not isinstance(about, dict):
+        return "anything"
+    if "$ref" in about:
+        name = str(about["$ref"]).rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in about:
+        return " or ".join(kind_of(option) for option in about["anyOf"])
+    if about.get("type") == "array":
+        return f"list of {kind_of(about.get('items', {}))}"
+    kind = about.get("type", "anything")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
