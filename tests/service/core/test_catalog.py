@@ -217,6 +217,21 @@ def test_names_of_shared_features_may_be_set() -> None:
         play(scene, settings(features={"shared": ["price"]}), store=store)
 
 
+def test_many_items_are_put_in_portions_if_none_is_wrong() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        many = [ItemIn(f"i{number}", {"x": float(number)}) for number in range(250)]
+        with pytest.raises(Problem, match="item 'last' has a feature 'y'"):
+            await engine.put_catalog([*many, ItemIn("last", {"y": 1.0})])
+        assert await store.catalog.version() == 0
+        assert (await engine.put_catalog(many)).changed == 250
+        assert await store.catalog.version() == 3
+        assert (await engine.put_catalog([*many[:-1], ItemIn("new", [1.0])])).changed == 1
+
+    play(scene, store=store)
+
+
 # --- lines ---------------------------------------------------------------------------------------
 
 

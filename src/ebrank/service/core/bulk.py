@@ -23,8 +23,8 @@ from ebrank.service import api
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.problems import Problem
 
-AT_ONCE = 250
-"""Lines that are one transaction: a few milliseconds, during which nobody else is served."""
+AT_ONCE = 100
+"""Lines that are one transaction: two milliseconds, during which nobody else is served."""
 LONGEST_LINE = 2**20
 MOST_ERRORS = 100
 """Errors that are told; all are counted."""

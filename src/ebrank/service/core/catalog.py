@@ -10,11 +10,12 @@ by the next write to the log, which says what version it found.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ebrank.service import api
+from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.settings import FeaturesSettings
@@ -139,6 +140,29 @@ class Catalog:
         self.fix(schema)
         self._wrote(commit)
         return commit.changed
+
+    async def put_many(
+        self, items: Sequence[api.ItemIn], clock: Callable[[], float], turns: Turns
+    ) -> int:
+        """Do the same with many items, a portion at a time.
+
+        If one of them is wrong, none is stored. If the store fails midway, or the process ends, the
+        portions before that are there; the same call again stores all.
+        """
+        schema = self.schema.begun_shared(items[0])
+        portions = [
+            items[begin : begin + api.ITEMS_AT_ONCE]
+            for begin in range(0, len(items), api.ITEMS_AT_ONCE)
+        ]
+        changed = 0
+        async with turns:
+            for portion in portions:
+                schema.rows(portion, missing_allowed=self.missing_allowed, shared=True)
+                await turns.next()
+            for portion in portions:
+                changed += await self.put(portion, clock())
+                await turns.next()
+        return changed
 
     def reasons(self, items: Sequence[api.ItemIn]) -> list[str | None]:
         """Return why each of some items cannot be put; None where it can."""

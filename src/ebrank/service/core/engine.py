@@ -219,9 +219,12 @@ class Engine:
         return answer
 
     async def put_catalog(self, items: Sequence[api.ItemIn]) -> api.PutCatalogResponse:
-        """Add items that queries share, or change their features, all or none."""
+        """Add items that queries share, or change them; if one is wrong, none is stored."""
         check_distinct(items)
-        changed = await self._catalog.put(items, self._now())
+        if len(items) > api.ITEMS_AT_ONCE:
+            changed = await self._catalog.put_many(items, self._now, self.turns)
+        else:
+            changed = await self._catalog.put(items, self._now())
         await self.flusher.flushed()
         return api.PutCatalogResponse(len(items), changed)
 

@@ -21,7 +21,6 @@ ebrank.service.core.problems.Problem: item 'c' has a feature 'prize', which is n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -313,8 +312,11 @@ class FeatureSchema:
     ) -> Sequence[float | None]:
         given = item.features
         if pick is not None and type(given) is dict and len(given) == len(names):
-            with suppress(KeyError):
+            try:
                 values: tuple[float | None, ...] = pick(given)
+            except KeyError:
+                pass
+            else:
                 return values
         if isinstance(given, list):
             if len(given) != len(names):

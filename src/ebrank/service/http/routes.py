@@ -14,7 +14,7 @@ A handler only passes a request to the engine; /docs shows its docstring.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +26,6 @@ from ebrank.service import api
 from ebrank.service.http.problems import BadRequest, Invalid, NoSuchPage, WrongMethod, unreadable
 
 if TYPE_CHECKING:
-    from ebrank.service.core.background import Turns
     from ebrank.service.core.engine import Engine
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
@@ -236,18 +235,17 @@ async def put_items(call: Request) -> api.PutItemsResponse:
     Features are given by position or by name; the first items decide which, and how many. A
     withdrawn item comes back.
     """
-    items = call.data
-    if not isinstance(items, list):
-        items = await _in_turns(items, call.engine.turns)
-    return await call.engine.put_items(call.names["query"], items)
+    return await call.engine.put_items(call.names["query"], await _items(call))
 
 
-async def _in_turns(portions: Iterator[list[api.ItemIn]], turns: Turns) -> list[api.ItemIn]:
-    """Return the items of a large request, which takes a while to read."""
+async def _items(call: Request) -> list[api.ItemIn]:
+    """Return the items of a request; those of a large one take a while to read."""
+    if isinstance(call.data, list):
+        return call.data
     items: list[api.ItemIn] = []
-    async with turns:
+    async with call.engine.turns as turns:
         try:
-            for portion in portions:
+            for portion in call.data:
                 items += portion
                 await turns.next()
         except msgspec.DecodeError as problem:
@@ -264,7 +262,7 @@ async def put_catalog(call: Request) -> api.PutCatalogResponse:
     """Add items that all queries share, or change their features, all or none. Queries that have
     an item see the change in their next list. The first item decides which features are shared.
     """
-    return await call.engine.put_catalog(call.data.items)
+    return await call.engine.put_catalog(await _items(call))
 
 
 async def load_catalog(call: Request) -> api.BulkResponse:
@@ -383,6 +381,7 @@ API = [
         scopes=("admin",),
         reads=api.PutItemsRequest,
         gives=api.PutCatalogResponse,
+        read=api.read_items,
         example=_CATALOG,
     ),
     Route(
