@@ -47,3 +47,7 @@ class ModelFileError(EBRankError):
 
 class MissingExtraError(EBRankError):
     """An optional part that is not installed, with the command that installs it."""
+
+
+class ClusterError(EBRankError):
+    """A cluster that cannot be reached, or a machine of it that must not run trials."""

@@ -24,15 +24,18 @@ from ebrank.errors import DataError
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
+    from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.result import Result
+    from ebrank.simulation.worker import Locator
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST_SEED = 2**63 - 2
 COMPILING = "note: compiling for this machine; this takes some seconds, the first time only"
 RANKER = "NAME[:PARAM=VALUE,…]"
-OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "out", "as_json"}
+OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "as_json"}
 """Options that say what to do with a simulation, rather than what it is."""
 
 
@@ -40,6 +43,23 @@ def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
     if value > LARGEST_SEED:
         raise click.BadParameter(f"{value} is too large")
     return value
+
+
+def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    from ebrank.simulation.cluster import Address
+
+    Address.read(value)  # raises now what would go wrong later
+    return value
+
+
+def refuse_jobs_on_clusters() -> None:
+    """Raise if both --jobs and --cluster are given."""
+    context = click.get_current_context()
+    jobs = context.get_parameter_source("jobs") is ParameterSource.COMMANDLINE
+    if jobs and context.params.get("cluster") is not None:
+        raise click.UsageError("--jobs is for this machine; a cluster has its own number of slots")
 
 
 OPTIONS = {
@@ -73,6 +93,13 @@ OPTIONS = {
         default=1,
         show_default=True,
         help="Trials to run at a time; the results do not depend on it.",
+    ),
+    "cluster": click.option(
+        "--cluster",
+        callback=_cluster,
+        metavar="ADDRESS",
+        help="Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or local:N "
+        "for N processes here; the results do not depend on it.",
     ),
     "out": click.option(
         "--out",
@@ -115,6 +142,8 @@ class SimulationPlan:
     trials: int
     seed: int
     jobs: int
+    cluster: str | None
+    locator: Locator
     out: str | None
 
     def __str__(self) -> str:
@@ -156,17 +185,40 @@ def plan_simulation(
     trials: int,
     seed: int,
     jobs: int,
+    cluster: str | None,
     out: str | None,
     **others: Any,  # noqa: ANN401 (the protocol's numbers, and what `ebrank.load` takes)
 ) -> SimulationPlan:
     """Load the dataset and return the simulation that the options describe."""
     import ebrank
+    from ebrank.simulation.worker import Locator
 
+    refuse_jobs_on_clusters()
     config = config_of(others)
     with console.progress("reading") as progress:
         loaded = ebrank.load(dataset, progress=progress, **others)
     config.session_count(loaded)  # raises if it is too short
-    return SimulationPlan(loaded, config, trials, seed, jobs, out)
+    locator = Locator.of(dataset, **others)
+    return SimulationPlan(loaded, config, trials, seed, jobs, cluster, locator, out)
+
+
+@contextmanager
+def pool_of(plan: SimulationPlan) -> Iterator[TrialPool | None]:
+    """Yield where the trials of a plan run: the workers of its cluster; None for this process."""
+    with connected(plan.cluster) as cluster:
+        yield None if cluster is None else cluster.workers(plan.dataset, plan.locator)
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Cluster | None]:
+    """Yield the cluster at an address, if there is one."""
+    if address is None:
+        yield None
+        return
+    from ebrank.simulation import cluster
+
+    with cluster.connected(address, console.note) as found:
+        yield found
 
 
 def read_own(path: Path, kind: str) -> dict[str, Any]:

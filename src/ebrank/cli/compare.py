@@ -50,6 +50,7 @@ OTHER_COLUMNS = 52
     epilog=examples(
         "ebrank compare bm25 ebrank ebrank:beta=2 --dataset mq2007-like --scale 0.1",
         "ebrank compare ebrank mymodule:MyRanker --dataset MQ2008 --out mine",
+        "ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4",
         "ebrank compare run1 run2",
         "ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json",
     ),
@@ -65,6 +66,7 @@ OTHER_COLUMNS = 52
 @OPTIONS["seed"]
 @protocol_options()
 @OPTIONS["jobs"]
+@OPTIONS["cluster"]
 @click.option(
     "--out",
     metavar="DIR",

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,11 @@ from ebrank.cli._protocol import config_of, is_given, protocol_options
 from ebrank.cli._simulation import (
     OPTIONS,
     RANKER,
+    connected,
     note_of_compilation,
     one_interrupt_at_a_time,
     read_own,
+    refuse_jobs_on_clusters,
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import dataset_options, json_option
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
     from ebrank.experiments.assembly import DatasetPart
     from ebrank.experiments.document import DatasetRecord, Document
     from ebrank.experiments.framework.runner import ReproductionPlan
+    from ebrank.simulation.cluster import Cluster
+    from ebrank.simulation.worker import Locator
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
 MARKER = ".reproduction.json"
 """Marks a folder as ours before it has any results."""
-NOT_IN_RESULTS = {"jobs", "out", "as_json"}
+NOT_IN_RESULTS = {"jobs", "cluster", "out", "as_json"}
 """Options that the results do not depend on."""
 ANY_FOLDER = "FOLDER"
 """Stands for the folder of published data, which differs from reader to reader."""
@@ -54,6 +58,7 @@ ANY_FOLDER = "FOLDER"
         "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
         "ebrank reproduce --only beyond --scale 0.1 --trials 2",
         "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
+        "ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786",
     ),
 )
 @click.option(
@@ -89,6 +94,7 @@ ANY_FOLDER = "FOLDER"
     metavar="NUMBER",
     help="Trials to run at a time, by default one on each core; the results do not depend on it.",
 )
+@OPTIONS["cluster"]
 @click.option(
     "--out",
     metavar="DIR",
@@ -116,14 +122,16 @@ def command(
     """
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
+    refuse_jobs_on_clusters()
     plan = make_plan(only, given, options)
-    jobs = options.pop("jobs")
+    jobs, address = options.pop("jobs"), options.pop("cluster")
     with one_interrupt_at_a_time(), note_of_compilation():
         loaded = load(datasets, plan, options)
-        folder = prepared_folder(out, loaded)
+        folder = prepared_folder(out, list(loaded.values()))
         note_what_is_left_out(folder, plan)
         try:
-            document = run(plan, loaded, folder, jobs)
+            with connected(address) as cluster:
+                document = run(plan, loaded, folder, jobs, cluster)
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {folder / TRIALS}"
             click.echo(f"stopped; {kept}; the same command goes on from there", err=True)
@@ -149,16 +157,20 @@ def make_plan(only: str | None, given: Sequence[str], options: dict[str, Any]) -
     )
 
 
-def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]) -> list[Dataset]:
-    """Return the datasets; raise now what would go wrong later."""
+def load(
+    sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]
+) -> dict[Locator, Dataset]:
+    """Return the datasets by how others find them; raise now what would go wrong later."""
     import ebrank
+    from ebrank.simulation.worker import Locator
 
-    loaded: list[Dataset] = []
+    loaded: dict[Locator, Dataset] = {}
     for source in dict.fromkeys(sources):
         with console.progress(f"reading {source}") as progress:
-            loaded.append(ebrank.load(source, progress=progress, **options))
-        plan.config.session_count(loaded[-1])  # raises if it is too short
-    names = [data.name for data in loaded]
+            data = ebrank.load(source, progress=progress, **options)
+        plan.config.session_count(data)  # raises if it is too short
+        loaded[Locator.of(source, **options)] = data
+    names = [data.name for data in loaded.values()]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ParameterError(f"two datasets are called {twice}; reproduce one at a time")
@@ -199,7 +211,11 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
 
 
 def run(
-    plan: ReproductionPlan, loaded: Sequence[Dataset], folder: Path, jobs: int | None
+    plan: ReproductionPlan,
+    loaded: Mapping[Locator, Dataset],
+    folder: Path,
+    jobs: int | None,
+    cluster: Cluster | None,
 ) -> Document:
     """Run the plan, write the results and the report, return the results."""
     from ebrank.experiments import assembly
@@ -208,15 +224,16 @@ def run(
     from ebrank.report.write import write_report
     from ebrank.threads import available_threads
 
-    jobs = jobs or available_threads()
+    jobs = jobs or available_threads() if cluster is None else cluster.slots
     parts: list[DatasetPart] = []
     with console.progress("starting") as progress:
 
         def watch(what: str, done: int, total: int) -> None:
             progress(done, total, what)
 
-        for data in loaded:
-            finished = run_plan(plan, data, folder / TRIALS, jobs=jobs, watch=watch)
+        for locator, data in loaded.items():
+            pool = None if cluster is None else cluster.workers(data, locator)
+            finished = run_plan(plan, data, folder / TRIALS, jobs=jobs, pool=pool, watch=watch)
             parts.append(assembly.dataset_part(plan, finished, several=len(loaded) > 1))
             del finished  # the trials of a large dataset are large
     document = assembly.document(as_typed(), plan, parts)

@@ -18,6 +18,7 @@ from ebrank.cli._simulation import (
     note_of_compilation,
     one_interrupt_at_a_time,
     plan_simulation,
+    pool_of,
     read_own,
     right_aligned,
     say_stopped,
@@ -48,6 +49,7 @@ WIDE = 92
         "ebrank simulate --dataset MQ2008 --ranker bm25 --ranker ebrank:epsilon=5",
         "ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15",
         "ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json",
+        "ebrank simulate --dataset MQ2008 --ranker auto --trials 50 --cluster dask://node1:8786",
     ),
 )
 @click.option(
@@ -101,7 +103,7 @@ def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
             write_results(store, plan, rankers, results)
 
     try:
-        with console.progress("simulating") as progress:
+        with pool_of(plan) as pool, console.progress("simulating") as progress:
             return parallel.run(
                 plan.dataset,
                 rankers,
@@ -109,6 +111,7 @@ def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
                 plan.seed,
                 trials=plan.trials,
                 jobs=plan.jobs,
+                pool=pool,
                 store=store,
                 progress=progress,
                 finished=keep,
@@ -121,13 +124,13 @@ def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
 def write_results(
     store: Store, plan: SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
 ) -> None:
-    """Write `results.json`: the results so far, and all that they depend on.
+    """Write `results.json`: the results so far, and all that they depend on; no times.
 
     Results of other rankers that it holds are kept if all else is the same.
     """
     from ebrank.provenance import versions
     from ebrank.simulation.storage import write_json
-    from ebrank.simulation.summary import about_config, about_dataset, summary
+    from ebrank.simulation.summary import about_config, about_dataset, measured
 
     document: dict[str, Any] = {
         "kind": KIND,
@@ -139,7 +142,7 @@ def write_results(
         "versions": versions(),
         "rankers": [
             {"ranker": result.ranker}
-            | summary(result)
+            | measured(result)
             | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
             for ranker, result in zip(rankers, results, strict=True)
         ],

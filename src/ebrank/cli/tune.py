@@ -16,6 +16,7 @@ from ebrank.cli._simulation import (
     note_of_compilation,
     one_interrupt_at_a_time,
     plan_simulation,
+    pool_of,
     read_own,
     right_aligned,
     say_stopped,
@@ -38,6 +39,7 @@ KIND = "ebrank tune"
         "ebrank tune --dataset MQ2008 --ranker ebrank",
         "ebrank tune --dataset MQ2008 --ranker ebrank:estimator=exposure",
         "ebrank tune --dataset MQ2008 --ranker ebrank --param epsilon --grid 0,5,20",
+        "ebrank tune --dataset MQ2008 --ranker ebrank --cluster ~/scheduler.json",
     ),
 )
 @click.option("--ranker", required=True, metavar=RANKER, help="A ranker of `ebrank rankers`.")
@@ -91,7 +93,8 @@ def command(
 
         write_json(Path(plan.out) / RESULTS, document)
     if as_json:
-        console.print_json(document)
+        seconds = sum(point.result.seconds for point in tuning.points)
+        console.print_json(document | {"seconds": seconds})
     else:
         print_tuning(tuning)
 
@@ -105,7 +108,7 @@ def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
     if plan.out is not None:
         store = Store(plan.out, plan.dataset, plan.config, tuning_seed(plan.seed))
         read_own(Path(plan.out) / RESULTS, KIND)  # raises now if the file is foreign
-    with console.progress("tuning") as progress:
+    with pool_of(plan) as pool, console.progress("tuning") as progress:
         return tune(
             plan.dataset,
             ranker,
@@ -114,6 +117,7 @@ def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
             plan.seed,
             trials=plan.trials,
             jobs=plan.jobs,
+            pool=pool,
             store=store,
             progress=progress,
         )
@@ -146,7 +150,6 @@ def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
             }
             for point in tuning.points
         ],
-        "seconds": sum(point.result.seconds for point in tuning.points),
     }
 
 

@@ -1,14 +1,16 @@
 """Trials side by side: kernels release the GIL, so threads over trials use all cores.
 
 Each trial is a pure function of its arguments, so the outcome does not depend on how many run at a
-time. Stopping leaves what is finished: in the store, if there is one, and in `Interrupted`.
+time, nor where: `cluster.Workers` run them on other machines. Stopping leaves what is finished: in
+the store, if there is one, and in `Interrupted`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import NamedTuple, Protocol
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
@@ -23,6 +25,32 @@ from ebrank.threads import available_threads
 Task = tuple[int, int]
 """Which trial of which ranker."""
 Finished = Callable[[list[Result]], None]
+Tick = Callable[[Task, int], None]
+"""Called with a task and how many of its updates are done."""
+
+
+class PlannedTrial(NamedTuple):
+    """All that decides a trial's outcome."""
+
+    dataset: Dataset
+    ranker: Ranker
+    config: SimulationConfig
+    seed: int
+    trial: int
+
+
+class TrialPool(Protocol):
+    """Where trials run: threads of this process, or the workers of a cluster."""
+
+    def run(
+        self, trials: Mapping[Task, PlannedTrial], tick: Tick
+    ) -> Iterator[tuple[Task, TrialResult]]:
+        """Yield the results of some trials as they finish."""
+        ...
+
+    def stop(self) -> Iterator[tuple[Task, TrialResult]]:
+        """Call all trials off; yield what is finished, even if it was yielded before."""
+        ...
 
 
 class Interrupted(KeyboardInterrupt):
@@ -45,6 +73,7 @@ def run(
     *,
     trials: int = 5,
     jobs: int = 1,
+    pool: TrialPool | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
     finished: Finished | None = None,
@@ -58,6 +87,7 @@ def run(
         seed: trial i's draws come from a hash of (seed, i).
         trials: of each ranker.
         jobs: trials that run at a time; they share the cores. Never changes a result.
+        pool: where they run instead, such as on a cluster.
         store: where finished trials are kept, and looked for first.
         progress: called with the model updates done and to be done.
         finished: called with the results so far whenever a trial is done.
@@ -78,8 +108,7 @@ def run(
         if finished is not None:
             finished(batch.results())
         if left:
-            compile_for(dataset, dict.fromkeys(rankers[index] for index, _ in left), config)
-            batch.run(left, min(jobs, len(left)), finished)
+            batch.run(left, pool or _Threads(min(jobs, len(left))), finished)
         return batch.results()
     except KeyboardInterrupt:
         raise Interrupted(batch.results()) from None
@@ -114,22 +143,23 @@ class _Batch:
                 self.done[index, trial] = stored
         return [task for task in tasks if task not in self.done]
 
-    def run(self, tasks: Sequence[Task], jobs: int, finished: Finished | None) -> None:
-        """Run the tasks, so many at a time."""
-        threads = max(1, available_threads() // jobs)
-        with ThreadPoolExecutor(jobs) as pool:
-            futures: dict[Future[TrialResult], Task] = {}
-            try:
-                futures.update((pool.submit(self._trial, task, threads), task) for task in tasks)
-                for future in as_completed(futures):
-                    self.done[futures[future]] = future.result()
-                    if finished is not None:
-                        finished(self.results())
-            except BaseException:
-                self.meter.stop()
-                pool.shutdown(cancel_futures=True)
-                self._take_finished(futures)
-                raise
+    def run(self, tasks: Sequence[Task], pool: TrialPool, finished: Finished | None) -> None:
+        """Run the tasks in a pool."""
+        planned = {
+            (index, trial): PlannedTrial(
+                self.dataset, self.rankers[index], self.config, self.seed, trial
+            )
+            for index, trial in tasks
+        }
+        try:
+            for task, result in pool.run(planned, self.meter.tick):
+                self._take(task, result)
+                if finished is not None:
+                    finished(self.results())
+        except BaseException:
+            for task, result in pool.stop():
+                self._take(task, result)
+            raise
 
     def results(self) -> list[Result]:
         """Return the results of what is done, by ranker."""
@@ -144,35 +174,64 @@ class _Batch:
             for index, ranker in enumerate(self.rankers)
         ]
 
-    def _trial(self, task: Task, threads: int) -> TrialResult:
-        index, trial = task
-        ranker = self.rankers[index]
-        result = run_trial(
-            self.dataset,
-            ranker,
-            self.config,
-            self.seed,
-            trial,
-            threads=threads,
-            progress=self.meter.tick,
-        )
+    def _take(self, task: Task, result: TrialResult) -> None:
+        """Keep a result, unless that was done before."""
+        if task in self.done:
+            return
         if self.store is not None:
-            self.store.save(ranker, trial, result)
-        return result
+            index, trial = task
+            self.store.save(self.rankers[index], trial, result)
+        self.done[task] = result
+        self.meter.finish(task, self.config.updates)
 
-    def _take_finished(self, futures: dict[Future[TrialResult], Task]) -> None:
-        for future, task in futures.items():
+
+class _Threads:
+    """Threads of this process, which share its cores."""
+
+    def __init__(self, jobs: int) -> None:
+        self._threads = max(1, available_threads() // jobs)
+        self._executor = ThreadPoolExecutor(jobs)
+        self._futures: dict[Future[TrialResult], Task] = {}
+        self._stopping = False
+
+    def run(
+        self, trials: Mapping[Task, PlannedTrial], tick: Tick
+    ) -> Iterator[tuple[Task, TrialResult]]:
+        """Compile what the trials need, then run them, so many at a time."""
+        first = next(iter(trials.values()))
+        rankers = dict.fromkeys(planned.ranker for planned in trials.values())
+        compile_for(first.dataset, rankers, first.config)
+        for task, planned in trials.items():
+            self._futures[self._executor.submit(self._trial, task, planned, tick)] = task
+        for future in as_completed(self._futures):
+            yield self._futures[future], future.result()
+        self._executor.shutdown()
+
+    def stop(self) -> Iterator[tuple[Task, TrialResult]]:
+        """End every trial at its next update; yield those that ended well."""
+        self._stopping = True
+        self._executor.shutdown(cancel_futures=True)
+        for future, task in self._futures.items():
             if future.done() and not future.cancelled() and future.exception() is None:
-                self.done[task] = future.result()
+                yield task, future.result()
+
+    def _trial(self, task: Task, planned: PlannedTrial, tick: Tick) -> TrialResult:
+        def progress(done: int, total: int) -> None:
+            if self._stopping:
+                raise Stopped
+            tick(task, done)
+
+        return run_trial(*planned, threads=self._threads, progress=progress)
 
 
 class _Meter:
-    """Counts the model updates of all trials, and ends trials when told to."""
+    """Counts the model updates of all trials."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self._lock = threading.Lock()
-        self._stopping = False
+        self._by_task: dict[Task, int] = {}
+        self._finished: set[Task] = set()
         self._done = self._total = 0
 
     def begin(self, done: int, total: int) -> None:
@@ -180,18 +239,20 @@ class _Meter:
         if self._progress is not None:
             self._progress(done, total)
 
-    def tick(self, done: int, total: int) -> None:
-        """Count one more update of some trial."""
-        if self._stopping:
-            raise Stopped
+    def tick(self, task: Task, done: int) -> None:
+        """Note how many updates of a trial are done; fewer than before if it was begun again."""
         with self._lock:
-            self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._total)
+            more = done - self._by_task.get(task, 0)
+            if more and task not in self._finished:
+                self._by_task[task] = done
+                self._done += more
+                if self._progress is not None:
+                    self._progress(self._done, self._total)
 
-    def stop(self) -> None:
-        """End every trial at its next update."""
-        self._stopping = True
+    def finish(self, task: Task, updates: int) -> None:
+        """Count all updates of a trial, whoever is late to report some."""
+        self.tick(task, updates)
+        self._finished.add(task)
 
 
 def _check(dataset: Dataset, trials: int, jobs: int) -> None:

@@ -16,9 +16,14 @@ METRICS = ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg")
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """Return what a simulation came to; means are None if no trial has finished.
+    """Return what a simulation came to, and the run time of all trials, without compilation."""
+    return measured(result) | {"seconds": result.seconds}
 
-    `sessions` are those of one trial; `seconds` is the run time of all, without compilation.
+
+def measured(result: Result) -> dict[str, Any]:
+    """Return what a simulation came to, the same whoever ran it; means are None without a trial.
+
+    `sessions` are those of one trial.
     """
     values = {metric: getattr(result, metric) for metric in METRICS}
     return {
@@ -27,7 +32,6 @@ def summary(result: Result) -> dict[str, Any]:
             for metric, each in values.items()
         },
         "sessions": int(result.trials[0].sessions[-1]) if result.trials else None,
-        "seconds": result.seconds,
     }
 
 

@@ -97,6 +97,7 @@ def tune(
     *,
     trials: int = 5,
     jobs: int = 1,
+    pool: parallel.TrialPool | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -118,6 +119,7 @@ def tune(
         tuning_seed(seed),
         trials=trials,
         jobs=jobs,
+        pool=pool,
         store=store,
         progress=progress,
     )

@@ -70,7 +70,7 @@ def test_the_choice_is_that_of_tuning_under_its_own_eta_and_seed(
 ) -> None:
     slow = replace(SHORT, entering_probability=0.5)
     ranker, record = tuning.tune(
-        ("ucbrank", slow), dataset, SHORT, 3, trials=2, jobs=1, folder=tmp_path
+        ("ucbrank", slow), dataset, SHORT, 3, trials=2, jobs=1, pool=None, folder=tmp_path
     )
     expected = tune(
         dataset,

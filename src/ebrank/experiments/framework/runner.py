@@ -86,15 +86,16 @@ def run_plan(
     folder: Path,
     *,
     jobs: int = 1,
+    pool: parallel.TrialPool | None = None,
     watch: Watch | None = None,
 ) -> FinishedDataset:
-    """Run a plan on a dataset, keeping trials in a folder.
+    """Run a plan on a dataset, keeping trials in a folder; `pool` is where, if not here.
 
     Raises:
         parallel.Interrupted: on Ctrl-C; what is finished is in the folder.
     """
     clock = _Clock()
-    work = _Work(plan, dataset, folder, jobs, watch)
+    work = _Work(plan, dataset, folder, jobs, pool, watch)
     setup = work.tuned()
     clock.lap("tuning")
     results = work.results(setup)
@@ -133,12 +134,14 @@ class _Work:
         dataset: Dataset,
         folder: Path,
         jobs: int,
+        pool: parallel.TrialPool | None,
         watch: Watch | None,
     ) -> None:
         self.plan = plan
         self.dataset = dataset
         self.folder = folder
         self.jobs = jobs
+        self.pool = pool
         self.watch = watch
         self.done = 0
         self.already_finished = 0
@@ -174,6 +177,7 @@ class _Work:
                 setup.seed,
                 trials=setup.trials,
                 jobs=self.jobs,
+                pool=self.pool,
                 store=Store(self.folder, self.dataset, config, setup.seed),
                 progress=self._progress(f"running{_about(config, setup.config)}", config),
             )
@@ -191,6 +195,7 @@ class _Work:
             plan.seed,
             trials=plan.trials,
             jobs=self.jobs,
+            pool=self.pool,
             folder=self.folder,
             progress=self._progress(f"tuning {key}{_about(config, plan.config)}", config),
         )

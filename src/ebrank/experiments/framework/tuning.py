@@ -33,6 +33,7 @@ from ebrank.rankers.base import Ranker
 from ebrank.simulation import tuning
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import Progress
+from ebrank.simulation.parallel import TrialPool
 from ebrank.simulation.storage import Store
 
 TRIALS = 5
@@ -129,6 +130,7 @@ def tune(
     *,
     trials: int,
     jobs: int,
+    pool: TrialPool | None,
     folder: Path,
     progress: Progress | None = None,
 ) -> tuple[Ranker, TuningRecord]:
@@ -143,6 +145,7 @@ def tune(
         seed,
         trials=tuning_trials(trials),
         jobs=jobs,
+        pool=pool,
         store=Store(folder, dataset, config, tuning.tuning_seed(seed)),
         progress=progress,
     )

@@ -1,0 +1,386 @@
+"""Trials on the workers of a Dask cluster: the same results as here, and in the same store.
+
+`connected` finds the cluster and makes sure that all its workers run this very code. Its `workers`
+take the place of threads in `parallel.run`: each trial goes out as a small order (see `worker`) and
+comes back as its arrays. What is measured is saved here, so that workers need no common disk.
+
+A trial whose worker is lost is run again elsewhere. Nothing else is: other trials go on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from ebrank.data.dataset import Dataset
+from ebrank.errors import ClusterError, ParameterError
+from ebrank.extras import import_extra
+from ebrank.paths import expanded
+from ebrank.provenance import fingerprint, trace
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation import worker
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.parallel import PlannedTrial, Task, Tick
+from ebrank.simulation.result import TrialResult
+from ebrank.simulation.worker import PROCESSOR, SAME_VERSIONS, Locator, Order
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Note = Callable[[str], None]
+FORMS = "dask://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT, local:NUMBER, or a scheduler file"
+CONNECT_SECONDS = 10
+LOOK_SECONDS = 5
+"""How long to wait for a result before looking whether anybody works on one."""
+STOP_SECONDS = 10
+"""How long to wait for a finished trial's result once all else is called off."""
+MOST_LOSSES = 4
+"""Workers that one trial may take with it before it is to blame."""
+UNREACHABLE = (CancelledError, OSError, TimeoutError)
+"""What Dask raises when there is no scheduler any more."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a cluster is.
+
+    Attributes:
+        scheduler: URL of the scheduler, if that is known.
+        file: where the scheduler's URL is written, if it is not.
+        processes: how many workers to start on this machine instead.
+    """
+
+    scheduler: str = ""
+    file: str = ""
+    processes: int = 0
+
+    @classmethod
+    def read(cls, text: str) -> Address:
+        """Return the address that a text gives.
+
+        >>> Address.read("dask://node1:8786").scheduler, Address.read("local:4").processes
+        ('tcp://node1:8786', 4)
+        """
+        kind, _, rest = text.partition(":")
+        if kind == "local":
+            if not rest.isdecimal() or int(rest) < 1:
+                raise ParameterError(f"{text!r}: say how many workers to start, as in local:4")
+            return cls(processes=int(rest))
+        if "://" in text:
+            host, _, port = rest.removeprefix("//").rpartition(":")
+            if kind not in ("dask", "tcp", "tls") or not host or not port.isdecimal():
+                raise ParameterError(f"{text!r} is not the address of a cluster: {FORMS}")
+            return cls(scheduler=f"{'tcp' if kind == 'dask' else kind}://{host}:{port}")
+        return cls(file=_scheduler_file(text))
+
+    def __str__(self) -> str:
+        return self.scheduler or self.file or f"local:{self.processes}"
+
+
+def _scheduler_file(text: str) -> str:
+    """Return the path of a scheduler file, if it is one."""
+    path = expanded(text)
+    try:
+        known = json.loads(Path(path).read_bytes())["address"]
+    except FileNotFoundError:
+        raise ParameterError(
+            f"{text!r} is no file, nor the address of a cluster: {FORMS}"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise ParameterError(
+            f"{text} is not a scheduler file, as dask scheduler --scheduler-file writes it"
+        ) from problem
+    assert known
+    return str(path)
+
+
+@contextmanager
+def connected(text: str, note: Note = print) -> Iterator[Cluster]:
+    """Yield the cluster at an address, once it has workers and all of them have this code.
+
+    Args:
+        text: the address, in one of the `FORMS`.
+        note: is told what the user may want to know.
+
+    Raises:
+        ClusterError: if no scheduler answers, or a machine has other versions.
+        MissingExtraError: if Dask is not installed.
+    """
+    address = Address.read(text)
+    dask = import_extra("distributed", extra="cluster", purpose="to run trials on a cluster")
+    with _client(dask, address) as client:
+        cluster = Cluster(client, address, note)
+        cluster.wait_for_workers()
+        cluster.check_versions()
+        yield cluster
+
+
+@contextmanager
+def _client(dask: Any, address: Address) -> Iterator[Client]:  # noqa: ANN401 (a module)
+    if address.processes:
+        with (
+            dask.LocalCluster(
+                n_workers=address.processes,
+                threads_per_worker=1,
+                memory_limit=0,
+                silence_logs=logging.ERROR,
+                preload=worker.__name__,
+                dashboard_address="127.0.0.1:0",
+            ) as local,
+            dask.Client(local, set_as_default=False) as client,
+        ):
+            yield client
+        return
+    where = {"scheduler_file": address.file} if address.file else {"address": address.scheduler}
+    try:
+        client = dask.Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as problem:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address}: {problem}. Start one: dask scheduler"
+        ) from problem
+    with client:
+        yield client
+
+
+class Cluster:
+    """A Dask cluster that this process is a client of."""
+
+    def __init__(self, client: Client, address: Address, note: Note) -> None:
+        self.client = client
+        self.address = address
+        self.note = note
+
+    @property
+    def slots(self) -> int:
+        """How many trials run at a time."""
+        return sum(self.client.nthreads().values())
+
+    def workers(self, dataset: Dataset, locator: Locator) -> Workers:
+        """Return where trials on a dataset run, given how workers find it."""
+        return Workers(self, dataset, locator)
+
+    def wait_for_workers(self) -> None:
+        """Wait until there is a worker; say so if there is none yet."""
+        if not self.slots:
+            self.note(f"{self.address} has no workers yet; waiting. {self.how_to_start()}")
+            self.client.wait_for_workers(1)
+
+    def how_to_start(self) -> str:
+        """Return how to add a worker."""
+        where = f"--scheduler-file {self.address}" if self.address.file else str(self.address)
+        return f"Start one: dask worker {where} --nthreads 1"
+
+    def check_versions(self) -> None:
+        """Raise if a machine lacks ebrank, or has another version of what decides a trial."""
+        try:
+            self.client.run_on_scheduler(worker.facts)
+        except (ImportError, AttributeError) as problem:
+            raise ClusterError(
+                f"the scheduler at {self.address} cannot import ebrank: {problem}. Start it in the "
+                "same environment as the workers."
+            ) from problem
+        here = worker.facts()
+        faults, others = [], []
+        names = {
+            address: about["name"]
+            for address, about in self.client.scheduler_info()["workers"].items()
+        }
+        answers: dict[str, Any] = self.client.run(worker.facts, on_error="return")
+        for address, there in answers.items():
+            called = _called(names.get(address, address), address)
+            if isinstance(there, BaseException):
+                faults.append(f"{called} cannot import ebrank: {there}")
+                continue
+            differ = ", ".join(worker.differences(here, there))
+            if differ:
+                faults.append(f"{called} has {differ}")
+            elif there[PROCESSOR] != here[PROCESSOR]:
+                others.append(f"{called} has {there[PROCESSOR]} (here {here[PROCESSOR]})")
+        if faults:
+            raise ClusterError(f"{'; '.join(faults)}. {SAME_VERSIONS}")
+        if others:
+            self.note(f"another type of processor may change the last digits: {'; '.join(others)}")
+
+
+def _called(name: object, address: str) -> str:
+    return f"worker {address}" if name == address else f"worker {name} at {address}"
+
+
+class Workers:
+    """The workers of a cluster, as a place for trials on one dataset."""
+
+    def __init__(self, cluster: Cluster, dataset: Dataset, locator: Locator) -> None:
+        self.cluster = cluster
+        self._dataset = dataset
+        self._locator = locator
+        self._fingerprint = fingerprint(dataset)
+        self._facts = tuple(worker.facts().items())
+        self._left: Iterator[tuple[Task, TrialResult]] = iter(())
+
+    def run(
+        self, trials: Mapping[Task, PlannedTrial], tick: Tick
+    ) -> Iterator[tuple[Task, TrialResult]]:
+        """Yield the results of some trials as they arrive.
+
+        Raises:
+            ClusterError: if a worker is not fit for them, or the scheduler is gone.
+        """
+        if any(planned.dataset is not self._dataset for planned in trials.values()):
+            raise ParameterError("these workers are for another dataset")
+        codes = {
+            what: _portable_code(*what)
+            for what in {(planned.ranker, planned.config) for planned in trials.values()}
+        }
+        topic = f"ebrank-{uuid.uuid4().hex}"
+        pickled = {config: pickle.dumps(config) for _, config in codes}
+        orders = [
+            Order(
+                self._locator,
+                self._fingerprint,
+                str(planned.ranker),
+                pickled[planned.config],
+                planned.seed,
+                planned.trial,
+                codes[planned.ranker, planned.config],
+                self._facts,
+                topic,
+                number,
+            )
+            for number, planned in enumerate(trials.values())
+        ]
+        tasks = list(trials)
+        sweep = _Sweep(self.cluster, orders, lambda number, done: tick(tasks[number], done))
+        self._left = ((tasks[number], result) for number, result in sweep.stop())
+        for number, result in sweep.results():
+            yield tasks[number], result
+
+    def stop(self) -> Iterator[tuple[Task, TrialResult]]:
+        """Call all trials off; yield the results of those that had finished by then."""
+        left, self._left = self._left, iter(())
+        return left
+
+
+def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
+    """Return the stamp of code that other machines have too; raise if they cannot."""
+    if not trace(ranker, config.users).lasting or registry.parse(str(ranker)) != ranker:
+        raise ClusterError(
+            f"{ranker} cannot run on a cluster: its code is in no file that workers could import"
+        )
+    return worker.code_stamp(ranker, config)
+
+
+class _Sweep:
+    """Orders that are out, by number, until their results are in."""
+
+    def __init__(
+        self, cluster: Cluster, orders: Sequence[Order], tick: Callable[[int, int], None]
+    ) -> None:
+        self._cluster = cluster
+        self._client = cluster.client
+        self._orders = orders
+        self._tick = tick
+        self._begun = [0] * len(orders)
+        self._killed = [0] * len(orders)
+        self._futures: dict[int, Future[TrialResult | None]] = {}
+        self._ready: SimpleQueue[int] = SimpleQueue()
+        self._handed: tuple[int, TrialResult] | None = None
+        self._workers_are_gone = False
+
+    def results(self) -> Iterator[tuple[int, TrialResult]]:
+        """Send all orders out; yield results as they arrive."""
+        topic = self._orders[0].topic
+        self._client.subscribe_topic(topic, self._hear)
+        try:
+            self._send(range(len(self._orders)))
+            while self._futures:
+                number = self._next()
+                result = None if number is None else self._result(number)
+                if number is not None and result is not None:
+                    self._handed = number, result
+                    del self._futures[number]
+                    yield self._handed
+        finally:
+            with suppress(*UNREACHABLE):
+                self._client.unsubscribe_topic(topic)
+
+    def stop(self) -> Iterator[tuple[int, TrialResult]]:
+        """Call all orders off; yield what had arrived, or could have, by then."""
+        if self._handed is not None:  # whoever was given it may have been interrupted
+            yield self._handed
+        finished = [n for n, future in self._futures.items() if future.status == "finished"]
+        with suppress(*UNREACHABLE):
+            others = [future for n, future in self._futures.items() if n not in finished]
+            self._client.cancel(others)
+            for number in finished:
+                result = self._futures[number].result(timeout=STOP_SECONDS)
+                if result is not None:
+                    yield number, result
+        self._futures.clear()
+
+    def _send(self, numbers: Sequence[int]) -> None:
+        """Send orders out, in one message; those of one group wait at the scheduler, in order."""
+        group = f"{self._orders[0].topic}-{uuid.uuid4().hex}"
+        futures = self._client.map(
+            worker.run_order,
+            [self._orders[number] for number in numbers],
+            key=[(group, number) for number in numbers],
+            pure=False,
+        )
+        for number, future in zip(numbers, futures, strict=True):
+            self._futures[number] = future
+            future.add_done_callback(lambda _, number=number: self._ready.put(number))
+
+    def _next(self) -> int | None:
+        """Return whose result is in, or None after a while in which none came."""
+        try:
+            number = self._ready.get(timeout=LOOK_SECONDS)
+        except Empty:
+            self._look_for_workers()
+            return None
+        self._workers_are_gone = False
+        return number
+
+    def _result(self, number: int) -> TrialResult | None:
+        """Return a trial's result, or None if its worker was lost and it is run again."""
+        from distributed import KilledWorker
+
+        try:
+            return self._futures[number].result()
+        except KilledWorker as problem:
+            self._killed[number] += 1
+            if max(self._begun[number], self._killed[number]) < MOST_LOSSES:
+                self._send([number])  # it only waited at workers that were lost
+                return None
+            order = self._orders[number]
+            raise ClusterError(
+                f"trial {order.trial} of {order.ranker} was lost with {MOST_LOSSES} workers "
+                "or more, one after the other. They may have too little memory for it: see "
+                "--memory-limit of dask worker, and the workers' logs."
+            ) from problem
+        except UNREACHABLE as problem:
+            raise ClusterError(
+                f"the scheduler at {self._cluster.address} is gone: {problem}"
+            ) from problem
+
+    def _hear(self, event: tuple[float, tuple[int, int]]) -> None:
+        """Take what a worker says: how many updates of which order are done."""
+        number, done = event[1]
+        self._begun[number] += done == 0
+        self._tick(number, done)
+
+    def _look_for_workers(self) -> None:
+        """Say so, once, if nobody is left to work."""
+        with suppress(*UNREACHABLE):
+            if not self._cluster.slots and not self._workers_are_gone:
+                self._workers_are_gone = True
+                self._cluster.note(f"no worker is left; waiting. {self._cluster.how_to_start()}")

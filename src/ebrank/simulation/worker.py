@@ -1,0 +1,256 @@
+"""What a worker of a cluster does: open the dataset, check it and the code, run one trial.
+
+A trial is a pure function of its `Order`, which is small: a dataset travels as the name that it is
+loaded by and a hash of its content, a ranker as its text. The worker loads both by itself, from its
+own files and caches, and refuses where they are not what the order means.
+"""
+
+from __future__ import annotations
+
+import pickle
+import platform
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from typing import Any
+
+from ebrank.data.catalog import find
+from ebrank.data.dataset import Dataset
+from ebrank.data.loading import load
+from ebrank.data.locate import preset_named
+from ebrank.errors import ClusterError, EBRankError
+from ebrank.paths import expanded
+from ebrank.provenance import fingerprint, stamp, versions
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation.compilation import compile_for
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial
+from ebrank.simulation.result import TrialResult
+
+PROCESSOR = "processor"
+CALLED = {
+    "ebrank": "ebrank",
+    "python": "Python",
+    "numpy": "NumPy",
+    "scipy": "SciPy",
+    "numba": "Numba",
+    "source": "source of ebrank",
+}
+"""What must be the same everywhere, and what messages call it."""
+SAME_VERSIONS = "Install the same versions on all machines and restart the workers."
+SECONDS_BETWEEN_TICKS = 0.1
+
+
+@dataclass(frozen=True)
+class Locator:
+    """How any machine finds a dataset.
+
+    Attributes:
+        source: a preset, a published dataset, or a folder by its whole path.
+        options: of `ebrank.load`, by name.
+    """
+
+    source: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, source: str, **options: Any) -> Locator:  # noqa: ANN401 (what `ebrank.load` takes)
+        """Return the locator of what `ebrank.load` loads here by these arguments.
+
+        >>> Locator.of("mq2007-like", scale=0.1, fold=None)
+        Locator(source='mq2007-like', options=(('scale', 0.1),))
+        """
+        if preset_named(source) is None and find(source) is None:
+            source = str(expanded(source).absolute())
+        given = {name: value for name, value in options.items() if value is not None}
+        if "baseline_feature" in options:
+            given["baseline_feature"] = options["baseline_feature"]  # None is a choice, too
+        if "data_dir" in given:
+            given["data_dir"] = str(expanded(given["data_dir"]).absolute())
+        return cls(source, tuple(given.items()))
+
+    def load(self) -> Dataset:
+        """Return the dataset, from this machine's files or cache."""
+        return load(self.source, **dict(self.options))
+
+
+@dataclass(frozen=True)
+class Order:
+    """A trial to run.
+
+    Attributes:
+        locator: where the dataset is.
+        fingerprint: hash of the dataset's content.
+        ranker: its text.
+        config: the pickled config, whose users may be of a module that only workers have.
+        seed, trial: whose random draws to use.
+        code: stamp of the code of ranker and users.
+        facts: versions and source of all else.
+        topic: what to report progress under.
+        number: of the order, within the topic.
+    """
+
+    locator: Locator
+    fingerprint: str
+    ranker: str
+    config: bytes
+    seed: int
+    trial: int
+    code: str
+    facts: tuple[tuple[str, str], ...]
+    topic: str
+    number: int
+
+
+def dask_setup(worker: object) -> None:
+    """Leave Ctrl-C to the client; Dask calls this where this module is preloaded.
+
+    In a terminal, workers that a client has started get the signal, too.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def facts() -> dict[str, str]:
+    """Return what the outcome of a trial depends on in this process, and the type of processor."""
+    from llvmlite.binding import get_host_cpu_name
+
+    processor = f"{platform.machine()} {get_host_cpu_name()}"
+    return versions() | {"scipy": metadata.version("scipy"), PROCESSOR: processor}
+
+
+def differences(here: dict[str, str], there: dict[str, str]) -> Iterator[str]:
+    """Yield in what the code on another machine differs from this one's.
+
+    >>> list(differences({"numpy": "2.4.6"}, {"numpy": "2.3.0"}))
+    ['NumPy 2.3.0 (here 2.4.6)']
+    """
+    for name, called in CALLED.items():
+        if here.get(name) != there.get(name):
+            yield f"{called} {there.get(name)} (here {here.get(name)})"
+
+
+def code_stamp(ranker: Ranker, config: SimulationConfig) -> str:
+    """Return the stamp of the code of ranker and users."""
+    return stamp(ranker, config.users)
+
+
+def run_order(order: Order) -> TrialResult | None:
+    """Run a trial on a worker of Dask; return None if nobody waits for it any more.
+
+    Raises:
+        ClusterError: if this worker has other code or other data.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    if "" not in sys.path:
+        sys.path.append("")  # rankers may lie in the working folder, as for the command line
+    reporter = _Reporter(worker, order)
+    try:
+        reporter.begin()
+        dataset, ranker, config = prepared(order, f"worker {worker.name}")
+        return run_trial(
+            dataset, ranker, config, order.seed, order.trial, threads=1, progress=reporter.tick
+        )
+    except _NobodyWaits:
+        return None
+
+
+def prepared(order: Order, me: str) -> tuple[Dataset, Ranker, SimulationConfig]:
+    """Return what an order is about, checked, with all kernels compiled.
+
+    Raises:
+        ClusterError: if this process has other code or other data; begins with `me`.
+    """
+    _check_versions(order.facts, me)
+    with _LOCK:  # one thread loads and compiles what others then find
+        dataset = _dataset(order.locator, order.fingerprint, me)
+        ranker, config = _code(order.ranker, order.config, order.code, me)
+        compiled = (order.fingerprint, order.ranker, order.config)
+        if compiled not in _COMPILED:
+            compile_for(dataset, [ranker], config)
+            _COMPILED.add(compiled)
+    return dataset, ranker, config
+
+
+_COMPILED: set[tuple[str, str, bytes]] = set()
+_LOCK = threading.Lock()
+
+
+class _NobodyWaits(Exception):
+    """Ends a trial whose client has cancelled it, or is gone."""
+
+
+class _Reporter:
+    """Tells the client how far a trial is, and the trial when to end."""
+
+    def __init__(self, worker: Any, order: Order) -> None:  # noqa: ANN401 (Dask's)
+        self._worker = worker
+        self._key = worker.get_current_task()
+        self._order = order
+        self._last = 0.0
+
+    def begin(self) -> None:
+        self._report(0)
+
+    def tick(self, done: int, total: int) -> None:
+        task = self._worker.state.tasks.get(self._key)
+        if task is None or task.state == "cancelled":
+            raise _NobodyWaits
+        if time.monotonic() - self._last >= SECONDS_BETWEEN_TICKS:
+            self._report(done)
+
+    def _report(self, done: int) -> None:
+        self._last = time.monotonic()
+        self._worker.log_event(self._order.topic, [self._order.number, done])
+
+
+@lru_cache(16)
+def _check_versions(expected: tuple[tuple[str, str], ...], me: str) -> None:
+    differ = ", ".join(differences(dict(expected), facts()))
+    if differ:
+        raise ClusterError(f"{me} has {differ}. {SAME_VERSIONS}")
+
+
+@lru_cache(2)
+def _dataset(locator: Locator, expected: str, me: str) -> Dataset:
+    """Load a dataset, if it is the one that was meant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the client has said all this already
+        try:
+            dataset = locator.load()
+        except EBRankError as problem:
+            raise ClusterError(f"{me} cannot load {locator.source}: {problem}") from problem
+    found = fingerprint(dataset)
+    if found != expected:
+        raise ClusterError(
+            f"{me} has other data under {locator.source}: fingerprint {found[:8]}, not "
+            f"{expected[:8]}. Copy the same files there."
+        )
+    return dataset
+
+
+@lru_cache(256)
+def _code(text: str, pickled: bytes, expected: str, me: str) -> tuple[Ranker, SimulationConfig]:
+    """Make a ranker and a config, if they are of the code that was meant."""
+    try:
+        ranker = registry.parse(text)
+        config: SimulationConfig = pickle.loads(pickled)
+    except (EBRankError, ImportError, AttributeError) as problem:
+        raise ClusterError(
+            f"{me} cannot import what {text} needs: {problem}. Install it there, or put its folder "
+            "on PYTHONPATH, and restart the worker."
+        ) from problem
+    if code_stamp(ranker, config) != expected:
+        raise ClusterError(
+            f"{me} has other code behind {text} or its users. Copy the same files there and "
+            "restart the worker."
+        )
+    return ranker, config

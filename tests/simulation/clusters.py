@@ -1,0 +1,107 @@
+"""A real Dask cluster on loopback: a scheduler, and workers in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from distributed import Client
+
+PATIENCE = 120  # seconds, should everything have to be compiled first
+
+
+class OwnCluster:
+    """A scheduler with the workers that a test starts; all are killed with it.
+
+    Attributes:
+        file: the scheduler file, which is what `--cluster` takes.
+        workers: by name.
+    """
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.file = folder / "scheduler.json"
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self._stack = ExitStack()
+        self._environment = environment
+
+    def __enter__(self) -> OwnCluster:
+        self.scheduler = self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file)
+        )
+        wait_until(self.file.exists)
+        self.client = self._stack.enter_context(
+            Client(scheduler_file=str(self.file), set_as_default=False)
+        )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def add(self, name: str, **environment: str) -> None:
+        """Start a worker, with some environment variables changed, and wait until it is known."""
+        self.workers[name] = self._start(
+            *("worker", "--scheduler-file", str(self.file), "--name", name, "--no-nanny"),
+            *("--nthreads", "1", "--local-directory", str(self.folder)),
+            **environment,
+        )
+        wait_until(lambda: name in self.names())
+
+    def kill(self, name: str) -> None:
+        """Kill a worker, as a machine that loses its power does."""
+        worker = self.workers.pop(name)
+        worker.kill()
+        worker.wait()
+        wait_until(lambda: name not in self.names())
+
+    def names(self) -> list[str]:
+        """Return the names of the workers that the scheduler knows."""
+        return [about["name"] for about in self.client.scheduler_info()["workers"].values()]
+
+    def running(self) -> int:
+        """Return how many tasks workers are running, called off or not."""
+        return sum(self.client.run(count_threads_at_work).values())
+
+    def _start(self, what: str, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+        log = self._stack.enter_context((self.folder / f"{what}.log").open("ab"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard", *arguments],
+            env={**os.environ, **self._environment, **environment},
+            stdout=log,
+            stderr=log,
+        )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        return process
+
+
+def count_threads_at_work(dask_worker: object) -> int:
+    """Return how many tasks a worker's threads are in."""
+    return len(dask_worker.active_threads)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def own_cluster(folder: Path, *workers: str, **environment: str) -> Iterator[OwnCluster]:
+    """Yield a cluster with some workers."""
+    with OwnCluster(folder, **environment) as cluster:
+        for name in workers:
+            cluster.add(name)
+        yield cluster
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.05)

@@ -1,0 +1,431 @@
+"""Trials on a real cluster: the bits of a local run, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ebrank
+from ebrank.data.dataset import Dataset
+from ebrank.errors import ClusterError, MissingExtraError, ParameterError
+from ebrank.provenance import fingerprint
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation import cluster
+from ebrank.simulation.cluster import Address, Cluster, Workers, connected
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.parallel import Interrupted, PlannedTrial, Task, run
+from ebrank.simulation.result import Result
+from ebrank.simulation.storage import Store
+from ebrank.simulation.worker import Locator, Order, code_stamp, facts, prepared
+from tests.simulation.clusters import PATIENCE, OwnCluster, own_cluster, wait_until
+from tests.simulation.test_parallel import bits
+
+RANKERS = [registry.parse(text) for text in ("bm25", "ebrank:estimator=exposure,epsilon=0.1")]
+SHORT = SimulationConfig(sessions=80, updates=4)
+LONG = SimulationConfig(sessions=100_000, updates=50)
+ENDLESS = SimulationConfig(sessions=100_000_000, updates=100_000)
+LOCATOR = Locator.of("mq2007-like", scale=0.01)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return LOCATOR.load()
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
+    with own_cluster(tmp_path_factory.mktemp("nodes"), "one", "two") as started:
+        yield started
+
+
+@pytest.fixture
+def client(nodes: OwnCluster) -> Iterator[Cluster]:
+    with connected(str(nodes.file), pytest.fail) as found:
+        yield found
+
+
+@pytest.fixture
+def workers(client: Cluster, dataset: Dataset) -> Workers:
+    return client.workers(dataset, LOCATOR)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("dask://node1:8786", Address(scheduler="tcp://node1:8786")),
+        ("tcp://10.0.0.1:1", Address(scheduler="tcp://10.0.0.1:1")),
+        ("tls://[::1]:8786", Address(scheduler="tls://[::1]:8786")),
+        ("local:3", Address(processes=3)),
+    ],
+)
+def test_an_address_is_read(text: str, address: Address) -> None:
+    assert Address.read(text) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("dask://node1", "not the address of a cluster: dask://HOST:PORT"),
+        ("http://node1:8786", "not the address of a cluster"),
+        ("local:0", "say how many workers"),
+        ("local:", "say how many workers"),
+        ("nowhere.json", "is no file, nor the address"),
+        (__file__, "is not a scheduler file"),
+    ],
+)
+def test_no_address_is_told(text: str, problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        Address.read(text)
+
+
+def test_without_dask_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(MissingExtraError, match=r"run: pip install 'ebrank\[cluster\]'"),
+        connected("local:1"),
+    ):
+        pass
+
+
+def test_a_locator_means_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Locator.of("mine").source == str(tmp_path / "mine")
+    named = Locator.of("MQ2008", data_dir="data", baseline_feature=None, fold=None)
+    assert named == Locator(
+        "MQ2008", (("data_dir", str(tmp_path / "data")), ("baseline_feature", None))
+    )
+
+
+def order(dataset: Dataset, **changes: object) -> Order:
+    given: dict[str, object] = {
+        "locator": LOCATOR,
+        "fingerprint": fingerprint(dataset),
+        "ranker": "bm25",
+        "config": pickle.dumps(SHORT),
+        "seed": 0,
+        "trial": 0,
+        "code": code_stamp(registry.parse("bm25"), SHORT),
+        "facts": tuple(facts().items()),
+        "topic": "",
+        "number": 0,
+    }
+    return Order(**{**given, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"facts": (*facts().items(), ("numba", "0.1"))}, r"W has Numba .*\(here 0.1\)"),
+        ({"fingerprint": "0123456789"}, "W has other data under mq2007-like: .*, not 01234567"),
+        ({"locator": Locator("/no/such/folder")}, "W cannot load /no/such/folder: .*no such"),
+        ({"code": "another"}, "W has other code behind bm25"),
+        ({"ranker": "absent_module:Ranker"}, "W cannot import what absent_module:Ranker needs"),
+        ({"config": b"cabsent_module\nUsers\n."}, "W cannot import what bm25 needs"),
+    ],
+)
+def test_a_worker_refuses_what_it_has_otherwise(
+    dataset: Dataset, changes: dict[str, object], problem: str
+) -> None:
+    prepared(order(dataset), "W")
+    with pytest.raises(ClusterError, match=problem):
+        prepared(order(dataset, **changes), "W")
+
+
+@pytest.mark.slow
+def test_nobody_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
+    with (
+        pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"),
+        connected("dask://127.0.0.1:9"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_workers_do_not_change_a_bit(dataset: Dataset, workers: Workers, tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    results = run(
+        dataset,
+        RANKERS,
+        SHORT,
+        3,
+        trials=4,
+        pool=workers,
+        store=Store(tmp_path, dataset, SHORT, 3),
+        progress=lambda done, total: calls.append((done, total)),
+    )
+    assert bits(results) == bits(run(dataset, RANKERS, SHORT, 3, trials=4))
+    assert (calls[0], calls[-1]) == ((0, 32), (32, 32))
+    assert calls == sorted(calls)
+    longer = run(
+        dataset, RANKERS, SHORT, 3, trials=5, store=Store(tmp_path, dataset, SHORT, 3), pool=workers
+    )
+    assert [result.seconds for result in longer] != [result.seconds for result in results]
+    assert bits(longer) == bits(run(dataset, RANKERS, SHORT, 3, trials=5))
+
+
+@pytest.mark.slow
+def test_workers_are_for_one_dataset(dataset: Dataset, workers: Workers) -> None:
+    with pytest.raises(ParameterError, match="another dataset"):
+        run(ebrank.load("mq2007-like", scale=0.02), RANKERS, SHORT, pool=workers)
+
+
+@pytest.mark.slow
+def test_progress_within_a_trial_is_told(dataset: Dataset, workers: Workers) -> None:
+    calls: list[int] = []
+    run(dataset, RANKERS[:1], LONG, trials=1, pool=workers, progress=lambda n, _: calls.append(n))
+    assert len(set(calls)) > 3
+    assert calls[-1] == LONG.updates
+
+
+@pytest.mark.slow
+def test_trouble_in_a_trial_is_told(dataset: Dataset, workers: Workers) -> None:
+    failing = registry.parse("tests.simulation.mortal:Failing")
+    with pytest.raises(ParameterError, match="failed while learning: ValueError: no such luck"):
+        run(dataset, [failing], SHORT, pool=workers)
+
+
+def planned(dataset: Dataset, config: SimulationConfig, trials: int) -> dict[Task, PlannedTrial]:
+    return {
+        (0, trial): PlannedTrial(dataset, RANKERS[1], config, 0, trial) for trial in range(trials)
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allowed_failures", ["3", "0"])  # with 0, Dask itself gives up at once
+def test_a_lost_worker_costs_its_trial_only(
+    dataset: Dataset, tmp_path: Path, allowed_failures: str
+) -> None:
+    patience = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": allowed_failures}
+    begun: list[Task] = []
+    with (
+        own_cluster(tmp_path, "victim", "survivor", **patience) as nodes,
+        connected(str(nodes.file), pytest.fail) as client,
+    ):
+
+        def lose_the_victim() -> None:
+            wait_until(lambda: len(begun) >= 2)
+            nodes.kill("victim")
+
+        def tick(task: Task, done: int) -> None:
+            if done == 0:
+                begun.append(task)
+
+        killer = threading.Thread(target=lose_the_victim)
+        killer.start()
+        trials = planned(dataset, LONG, 5)
+        results = dict(client.workers(dataset, LOCATOR).run(trials, tick))
+        killer.join()
+        assert nodes.names() == ["survivor"]
+    assert set(results) == set(trials)
+    assert len(begun) <= len(trials) + 1
+    ran = Result(dataset.name, "", LONG, 0, tuple(results[task] for task in sorted(results)))
+    assert bits([ran]) == bits(run(dataset, RANKERS[1:], LONG, trials=5))
+
+
+@pytest.mark.slow
+def test_a_trial_that_kills_its_workers_is_called_off(dataset: Dataset) -> None:
+    deadly = registry.parse("tests.simulation.mortal:Deadly")
+    with connected("local:1", lambda note: None) as client:
+        workers = client.workers(dataset, LOCATOR)
+        with pytest.raises(ClusterError, match=r"trial 0 of .*Deadly was lost with 4 workers"):
+            run(dataset, [deadly], SHORT, trials=1, pool=workers)
+
+
+@pytest.mark.slow
+def test_no_workers_are_waited_for(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.2)
+    notes: list[str] = []
+    with own_cluster(tmp_path) as nodes:
+        first = threading.Timer(1.0, nodes.add, ["first"])
+        first.start()
+        with connected(str(nodes.file), notes.append) as client:
+            first.join()
+            assert len(notes) == 1
+            assert (
+                f"has no workers yet; waiting. Start one: dask worker --scheduler-file {nodes.file}"
+                in notes[0]
+            )
+
+            def replace_the_first() -> None:
+                nodes.kill("first")
+                wait_until(lambda: len(notes) == 2)
+                nodes.add("second")
+
+            replacing = threading.Thread(target=replace_the_first)
+            replacing.start()
+            (result,) = run(
+                dataset, RANKERS[1:], LONG, trials=3, pool=client.workers(dataset, LOCATOR)
+            )
+            replacing.join()
+    assert "no worker is left; waiting" in notes[1]
+    assert len(notes) == 2
+    assert bits([result]) == bits(run(dataset, RANKERS[1:], LONG, trials=3))
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_told_and_leaves_what_is_finished(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "runs", dataset, LONG, 0)
+    with own_cluster(tmp_path, "only") as nodes, connected(str(nodes.file), print) as client:
+
+        def lose_the_scheduler(results: list[Result]) -> None:
+            if results[0].trials:
+                nodes.scheduler.kill()
+
+        with pytest.raises(ClusterError, match=r"the scheduler at .*scheduler.json is gone"):
+            run(
+                dataset,
+                RANKERS[1:],
+                LONG,
+                trials=50,
+                pool=client.workers(dataset, LOCATOR),
+                store=store,
+                finished=lose_the_scheduler,
+            )
+    assert list(store.folder.glob("*.npz"))
+
+
+@pytest.mark.slow
+def test_an_interrupt_keeps_what_is_finished_and_frees_the_workers(
+    nodes: OwnCluster, dataset: Dataset, workers: Workers, tmp_path: Path
+) -> None:
+    def stop(results: list[Result]) -> None:
+        if len(results[0].trials) == 3:
+            raise KeyboardInterrupt
+
+    store = Store(tmp_path, dataset, SHORT, 0)
+    with pytest.raises(Interrupted) as caught:
+        run(dataset, RANKERS[:1], SHORT, trials=200, pool=workers, store=store, finished=stop)
+    (result,) = caught.value.results
+    assert 3 <= len(result.trials) < 200
+    assert len(list(tmp_path.glob("*.npz"))) == len(result.trials)
+    whole = run(dataset, RANKERS[:1], SHORT, trials=200)
+    assert set(bits([result])[0]) <= set(bits(whole)[0])
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_long_trials_at_their_next_update(
+    nodes: OwnCluster, dataset: Dataset, workers: Workers
+) -> None:
+    main, busy = threading.main_thread().ident, threading.Event()
+
+    def interrupt() -> None:
+        if busy.wait(PATIENCE):
+            signal.pthread_kill(main or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(Interrupted) as caught:
+        run(
+            dataset,
+            RANKERS[1:],
+            ENDLESS,
+            trials=4,
+            pool=workers,
+            progress=lambda done, _: busy.set() if done else None,
+        )
+    assert caught.value.results[0].trials == ()
+    wait_until(lambda: nodes.running() == 0)
+
+
+@pytest.mark.slow
+def test_a_worker_with_another_version_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import numpy; numpy.__version__ = '2.1.9'\n")
+    with own_cluster(tmp_path, "good") as own:
+        own.add("bad", PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        with pytest.raises(ClusterError) as caught, connected(str(own.file)):
+            pass
+    told = str(caught.value)
+    assert "worker bad at tcp://127.0.0.1:" in told
+    assert f"has NumPy 2.1.9 (here {np.__version__})" in told
+    assert "good" not in told
+
+
+@pytest.mark.slow
+def test_a_worker_with_another_source_is_refused_even_if_it_joins_late(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    source = Path(ebrank.__file__).parent
+    shutil.copytree(source, tmp_path / "other" / "ebrank", ignore=shutil.ignore_patterns("*.pyc"))
+    with (tmp_path / "other" / "ebrank" / "equations.py").open("a") as file:
+        file.write("# another version\n")
+    with own_cluster(tmp_path, "good") as own, connected(str(own.file), pytest.fail) as client:
+        own.add("late", PYTHONPATH=str(tmp_path / "other"))
+        with pytest.raises(ClusterError, match=r"worker late .*has source of ebrank .*\(here"):
+            client.check_versions()
+        with pytest.raises(ClusterError, match=r"worker late has source of ebrank .*\(here"):
+            run(dataset, RANKERS, LONG, trials=9, pool=client.workers(dataset, LOCATOR))
+
+
+@pytest.mark.slow
+def test_a_worker_without_ebrank_is_told(tmp_path: Path) -> None:
+    hiding = tmp_path / "hiding" / "ebrank"
+    hiding.mkdir(parents=True)
+    (hiding / "__init__.py").write_text("raise ModuleNotFoundError('No module named ebrank')\n")
+    with own_cluster(tmp_path) as own:
+        own.add("bare", PYTHONPATH=str(hiding.parent))
+        with (
+            pytest.raises(
+                ClusterError, match=r"worker bare at .* cannot import ebrank: .*No module"
+            ),
+            connected(str(own.file)),
+        ):
+            pass
+
+
+def _typed_at_a_prompt() -> Ranker:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec((Path(__file__).parent / "mortal.py").read_text(), names)
+    ranker: Ranker = names["Plain"]()
+    return ranker
+
+
+@pytest.mark.slow
+def test_own_rankers_run_where_their_code_is_the_same(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parent / "mortal.py").read_text()
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "own_rankers.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / "here")
+    ranker = registry.parse("own_rankers:Plain:rate=0.25")
+    inherited = os.environ.get("PYTHONPATH", "")
+    with own_cluster(tmp_path) as own:
+        own.add("one", PYTHONPATH=f"{tmp_path / 'there'}{os.pathsep}{inherited}")
+        with connected(str(own.file), pytest.fail) as client:
+            workers = client.workers(dataset, LOCATOR)
+            results = run(dataset, [ranker], SHORT, trials=2, pool=workers)
+            assert bits(results) == bits(run(dataset, [ranker], SHORT, trials=2))
+            with pytest.raises(ClusterError, match="its code is in no file"):
+                run(dataset, [_typed_at_a_prompt()], SHORT, pool=workers)
+        own.kill("one")
+        changed = text.replace("rate: float", "rate: float  # rate")
+        (tmp_path / "there" / "own_rankers.py").write_text(changed)
+        own.add("two", PYTHONPATH=f"{tmp_path / 'there'}{os.pathsep}{inherited}")
+        with connected(str(own.file), pytest.fail) as client:
+            workers = client.workers(dataset, LOCATOR)
+            with pytest.raises(ClusterError, match="two has other code behind own_rankers:Plain"):
+                run(dataset, [ranker], SHORT, pool=workers)
+        own.kill("two")
+        own.add("three")
+        with connected(str(own.file), pytest.fail) as client:
+            workers = client.workers(dataset, LOCATOR)
+            with pytest.raises(ClusterError, match="three cannot import what own_rankers:Plain"):
+                run(dataset, [ranker], SHORT, pool=workers)
