@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ebrank.cli import root
-from tests.cli.simulating import PATIENCE, SHORT, TINY, results_in, started, wait_until
+from tests.cli.simulating import PATIENCE, SHORT, TINY, only, results_in, started, wait_until
 from tests.simulation.clusters import OwnCluster, own_cluster
 
 pytestmark = pytest.mark.usefixtures("narrow")
@@ -86,7 +86,7 @@ def test_a_scheduler_goes_by_its_address(nodes: OwnCluster) -> None:
     address = json.loads(nodes.file.read_text())["address"].replace("tcp://", "dask://")
     done = invoke("simulate", *SHORT, "--ranker", "bm25", "--json", "--cluster", address)
     local = invoke("simulate", *SHORT, "--ranker", "bm25", "--json")
-    assert json.loads(done.stdout)["cum_ndcg"] == json.loads(local.stdout)["cum_ndcg"]
+    assert only(done.stdout)["cum_ndcg"] == only(local.stdout)["cum_ndcg"]
     assert done.stderr == ""
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import click
+from click.core import ParameterSource
 
 from ebrank.cli import console
 from ebrank.cli._protocol import config_of, is_given, protocol_options
@@ -57,8 +58,8 @@ def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> s
 def refuse_jobs_on_clusters() -> None:
     """Raise if both --jobs and --cluster are given."""
     context = click.get_current_context()
-    jobs = context.get_parameter_source("jobs") is ParameterSource.COMMANDLINE
-    if jobs and context.params.get("cluster") is not None:
+    typed = context.get_parameter_source("jobs") is ParameterSource.COMMANDLINE
+    if typed and context.params.get("cluster") is not None:
         raise click.UsageError("--jobs is for this machine; a cluster has its own number of slots")
 
 

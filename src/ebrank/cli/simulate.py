@@ -49,7 +49,7 @@ WIDE = 92
         "ebrank simulate --dataset MQ2008 --ranker bm25 --ranker ebrank:epsilon=5",
         "ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15",
         "ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json",
-        "ebrank simulate --dataset MQ2008 --ranker auto --trials 50 --cluster dask://node1:8786",
+        "ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786",
     ),
 )
 @click.option(
