@@ -5,7 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("reading", "synthesis", "prior", "simulation", "store", "service", "chaos", "fuzz")
+NAMES = (
+    "reading",
+    "synthesis",
+    "prior",
+    "simulation",
+    "cluster",
+    "store",
+    "service",
+    "chaos",
+    "fuzz",
+)
 
 
 def main(names: list[str]) -> int:
