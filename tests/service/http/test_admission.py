@@ -27,7 +27,7 @@ ALLOWED = {
     ("PUT", "/v1/items"): {"admin"},
     ("POST", "/v1/items:bulk"): {"admin"},
     ("GET", "/v1/items/{item}"): {"rank", "admin"},
-    ("GET", "/v1/features"): {"rank", "admin"},
+    ("GET", "/v1/features"): {"admin"},
     ("PATCH", "/v1/features"): {"admin"},
     ("POST", "/v1/rank"): {"rank"},
     ("POST", "/v1/feedback"): {"feedback"},

@@ -403,7 +403,7 @@ API = [
         gives=api.CatalogItem,
         errors=(404,),
     ),
-    Route("GET", "/v1/features", show_features, scopes=READERS, gives=api.FeaturesResponse),
+    Route("GET", "/v1/features", show_features, scopes=("admin",), gives=api.FeaturesResponse),
     Route(
         "PATCH",
         "/v1/features",
