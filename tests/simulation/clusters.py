@@ -53,7 +53,7 @@ class OwnCluster:
         """Start a worker, with some environment variables changed, and wait until it is known."""
         self.workers[name] = self._start(
             *("worker", "--scheduler-file", str(self.file), "--name", name, "--no-nanny"),
-            *("--nthreads", "1", "--local-directory", str(self.folder)),
+            *("--nthreads", "1", "--local-directory", str(self.folder), "--death-timeout", "60"),
             **environment,
         )
         wait_until(lambda: name in self.names())
