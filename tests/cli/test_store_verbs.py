@@ -73,7 +73,8 @@ def test_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
 
 def test_there_and_back(store: Blocking) -> None:
     counts = (
-        "5 items, 2 catalog, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models"
+        "5 items, 2 catalog, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models, "
+        "0 deletions"
     )
     assert good("export", "store", "out") == f"out: {counts}\n"
     assert good("import", "out", "copy") == f"copy: {counts}\n"

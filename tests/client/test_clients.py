@@ -51,6 +51,10 @@ def test_every_method_waits_for_its_answer(server: Server) -> None:
         assert client.train().training is not None
         assert client.activate(0).active == client.models().active == 0
         assert client.insights().totals.clicks == 1
+        found = client.queries(prefix="te", contains="ea", limit=5)
+        assert ([one.query for one in found.queries], found.next) == (["tea/green"], None)
+        proof = client.delete("user", "ann")
+        assert (proof.kind, client.deletions().deletions) == ("user", [proof])
 
 
 def test_every_method_as_a_coroutine(server: Server) -> None:
@@ -69,6 +73,9 @@ def test_every_method_as_a_coroutine(server: Server) -> None:
             assert (await client.train()).training is not None
             assert (await client.activate(0)).active == (await client.models()).active == 0
             assert (await client.insights()).totals.rankings >= 5
+            assert (await client.queries(cursor="zz")).queries == []
+            proof = await client.delete("user", "ann")
+            assert (await client.deletions()).deletions[-1] == proof
 
     asyncio.run(session())
 

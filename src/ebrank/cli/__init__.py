@@ -21,6 +21,7 @@ VERBS = {
     "check": "Find all that is wrong with a store.",
     "compare": "Compare rankers, and say which differences are not luck.",
     "data": "List, describe and check datasets.",
+    "delete": "Delete an item, a query or a user's name, for good.",
     "examine": "Learn from a store how far down users look.",
     "export": "Write a store's items, log and models as Parquet files.",
     "features": "Show the features of a store's items; add, remove and rename them.",

@@ -159,6 +159,33 @@ class AsyncClient(Connection):
         """
         return await self._send(calls.query(query, cursor, limit))
 
+    async def queries(
+        self,
+        *,
+        prefix: str = "",
+        contains: str = "",
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> api.QueriesResponse:
+        """Return a page of queries by name; the next one begins at the `next` of this one.
+
+        Args:
+            prefix: only names that begin with it.
+            contains: only names that contain it.
+            cursor: the `next` of the page before.
+            limit: how many at most.
+        """
+        asked = {"prefix": prefix, "contains": contains, "cursor": cursor, "limit": limit}
+        return await self._send(calls.queries(**asked))
+
+    async def delete(self, kind: api.DeletedKind, name: str) -> api.DeletionOut:
+        """Delete an `item` in all queries, a `query`, or a `user`, for good; return the proof."""
+        return await self._send(calls.delete(kind, name))
+
+    async def deletions(self) -> api.DeletionsResponse:
+        """Return the proofs of the latest deletions."""
+        return await self._send(calls.deletions())
+
     async def train(self) -> api.TrainResponse:
         """Refit the prior now; returns at once, see `models` for the outcome."""
         return await self._send(calls.train())

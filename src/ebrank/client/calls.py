@@ -228,6 +228,24 @@ def query(name: str, cursor: int = 0, limit: int | None = None) -> Call[api.Quer
     return Call("GET", f"{path}?{given}" if given else path, api.QueryResponse)
 
 
+def queries(**asked: str | int | None) -> Call[api.QueriesResponse]:
+    """List queries; what is None is left to the server."""
+    given = {name: value for name, value in asked.items() if value not in (None, "")}
+    end = f"?{urlencode(given)}" if given else ""
+    return Call("GET", f"/v1/queries{end}", api.QueriesResponse)
+
+
+def delete(kind: api.DeletedKind, name: str) -> Call[api.DeletionOut]:
+    """Delete one thing for good."""
+    body = api.DeletionRequest(kind, name)
+    return Call("POST", "/v1/deletions", api.DeletionOut, "unsent", _json(body))
+
+
+def deletions() -> Call[api.DeletionsResponse]:
+    """List the proofs of deletions."""
+    return Call("GET", "/v1/deletions", api.DeletionsResponse)
+
+
 def train() -> Call[api.TrainResponse]:
     """Refit the prior."""
     return Call("POST", "/v1/train", api.TrainResponse, "unsent")

@@ -155,6 +155,33 @@ class Client(Connection):
         """
         return self._send(calls.query(query, cursor, limit))
 
+    def queries(
+        self,
+        *,
+        prefix: str = "",
+        contains: str = "",
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> api.QueriesResponse:
+        """Return a page of queries by name; the next one begins at the `next` of this one.
+
+        Args:
+            prefix: only names that begin with it.
+            contains: only names that contain it.
+            cursor: the `next` of the page before.
+            limit: how many at most.
+        """
+        asked = {"prefix": prefix, "contains": contains, "cursor": cursor, "limit": limit}
+        return self._send(calls.queries(**asked))
+
+    def delete(self, kind: api.DeletedKind, name: str) -> api.DeletionOut:
+        """Delete an `item` in all queries, a `query`, or a `user`, for good; return the proof."""
+        return self._send(calls.delete(kind, name))
+
+    def deletions(self) -> api.DeletionsResponse:
+        """Return the proofs of the latest deletions."""
+        return self._send(calls.deletions())
+
     def train(self) -> api.TrainResponse:
         """Refit the prior now; returns at once, see `models` for the outcome."""
         return self._send(calls.train())

@@ -105,6 +105,7 @@ async def contents(store: StoreView) -> dict[str, Any]:
         "settings": await store.meta.all(),
         "minutes": [(minute.start, minute.values) for minute in await store.meta.minutes(0.0)],
         "last": await store.log.last_time(),
+        "deletions": await store.deletions.all(),
     }
 
 

@@ -23,8 +23,10 @@ import numpy as np
 
 from ebrank.evidence.slots import SLOTS, slot_of
 from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.counting import items_of
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
+    Deletion,
     EventEntry,
     Minute,
     ModelRecord,
@@ -927,3 +929,105 @@ async def sound(stores: Stores) -> None:
     if stores.keeps:
         async with stores.named("sound") as store:
             _equal("faults()", await store.faults(), [])
+
+
+@_check
+async def search(stores: Stores) -> None:
+    """Queries are found by their names, a page at a time."""
+    async with stores.new() as store:
+        for name in ("tea", "green tea", "ätea", "teapot", "te", "☂"):
+            await store.items.put(name, new_items("a"), 1.0)
+        await store.items.put("tea", new_items("b"), 2.0)
+        _equal("items.find()", await store.items.find(limit=2), [("green tea", 1), ("te", 1)])
+        later = await store.items.find(after="te", limit=9)
+        _equal("what follows", later, [("tea", 2), ("teapot", 1), ("ätea", 1), ("☂", 1)])
+        _equal("a prefix", await store.items.find("tea"), [("tea", 2), ("teapot", 1)])
+        _equal("a prefix, later", await store.items.find("tea", after="tea"), [("teapot", 1)])
+        _equal("a prefix of none", await store.items.find("x"), [])
+        inside = [name for name, _ in await store.items.find(contains="tea")]
+        _equal("a part", inside, ["green tea", "tea", "teapot", "ätea"])
+        _equal("both", await store.items.find("t", "pot"), [("teapot", 1)])
+
+
+@_check
+async def deleted_queries(stores: Stores) -> None:
+    """A deleted query is gone with its history, and another of its name begins anew."""
+    async with stores.new() as store:
+        await fill(store)
+        others = await _log(store)
+        kept = [entry for entry in others if entry.query != "q"]
+        await store.log.roll_up(25.0)
+        gone = await store.deletions.query("q", "digest", 90.0)
+        assert gone is not None, "the query was there"
+        _equal("the proof", gone, Deletion(90.0, "query", "digest", 1, 1, 3))
+        _equal("the proofs", await store.deletions.all(), [gone])
+        _equal("the log", await _log(store), kept)
+        _equal("the query", await store.items.load("q"), None)
+        _equal("the queries", await store.items.queries(), ["other query ☂"])
+        _equal("its list", await store.log.ranking("r2"), None)
+        _equal("faults()", await store.faults(), [])
+        assert await store.log.last_time() >= 90.0, "times never go back"
+        _equal("again", await store.deletions.query("q", "digest", 91.0), None)
+        _equal("its version", await store.items.put("q", new_items("z"), 95.0), 1)
+        _equal("its counts", await _counts(store), {"z": {}})
+        await _refused(store.log.write([ranking("r9", "a", time=96.0)]), "no item")
+
+
+@_check
+async def deleted_items(stores: Stores) -> None:
+    """A deleted item leaves a nameless place, and what is counted stays."""
+    async with stores.new() as store:
+        await fill(store)
+        await store.items.put("more", new_items("a", "b"), 80.0)
+        await store.catalog.put(new_items("a"), 81.0)
+        before, version = await _counts(store), (await _state(store)).version
+        first = first_shown(await store.items.load("q"))
+        found = await store.deletions.item("a", "gone", "digest", 90.0)
+        assert found is not None, "it was there"
+        _equal("the proof", found[0], Deletion(90.0, "item", "digest", 2))
+        _equal("its queries", sorted(found[1]), ["more", "q"])
+        state = await _state(store)
+        _equal("the version", state.version, version + 1)
+        _equal("the names", list(state.ids), ["gone", "b", "c", "d"])
+        _equal("its features", np.isnan(state.features[0]).all(), True)
+        _equal("the candidates", state.active.tolist(), [False, True, True, False])
+        renamed = {"gone" if name == "a" else name: counts for name, counts in before.items()}
+        _equal("the counts", await _counts(store), renamed)
+        shown_then = {"gone" if name == "a" else name: time for name, time in first.items()}
+        _equal("first_shown", first_shown(state), shown_then)
+        names = {name for entry in await _log(store) for name in items_of(entry)}
+        assert "a" not in names, "the log still names it"
+        _equal("the catalog", await store.catalog.read(["a"]), {})
+        served = await store.log.ranking("r1")
+        assert served is not None, "the list stays"
+        _equal("its list", served.items, ("gone", "b", "c", "d"))
+        again = event("e5b", served, "gone", "dwell>=30", time=95.0)
+        _equal("a second click", await _statuses(store, [again]), ["duplicate"])
+        _equal("faults()", await store.faults(), [])
+        _equal("again", await store.deletions.item("a", "gone2", "digest", 96.0), None)
+        await store.items.put("q", new_items("a"), 97.0)
+        _equal("a new one", list((await _state(store)).ids), ["gone", "b", "c", "d", "a"])
+
+
+@_check
+async def deleted_users(stores: Stores) -> None:
+    """Lists of a deleted user are nobody's, and count."""
+    async with stores.new() as store:
+        await fill(store)
+        more = ranking("r4", "ab", time=75.0, user="other")
+        await store.log.write([more])
+        before = await _counts(store)
+        proof = await store.deletions.user("u", "digest", 90.0)
+        _equal("the proof", proof, Deletion(90.0, "user", "digest", rankings=1))
+        users = [entry.user for entry in await _log(store) if isinstance(entry, RankingEntry)]
+        _equal("the users", users, [None, None, None, "other"])
+        served = await store.log.ranking("r1")
+        assert served is not None, "the list stays"
+        _equal("its user", served.user, None)
+        _equal("the counts", await _counts(store), before)
+        nobody = await store.deletions.user("u", "digest", 91.0)
+        _equal("again", nobody, Deletion(91.0, "user", "digest"))
+        await store.deletions.purge()
+        await store.deletions.restore([proof])
+        _equal("the proofs", await store.deletions.all(), [proof, nobody, proof])
+        _equal("the counts", await _counts(store), before)

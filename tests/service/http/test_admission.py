@@ -32,6 +32,9 @@ ALLOWED = {
     ("POST", "/v1/rank"): {"rank"},
     ("POST", "/v1/feedback"): {"feedback"},
     ("GET", "/v1/queries/{query}"): {"rank", "admin"},
+    ("GET", "/v1/queries"): {"rank", "admin"},
+    ("POST", "/v1/deletions"): {"admin"},
+    ("GET", "/v1/deletions"): {"admin"},
     ("POST", "/v1/train"): {"admin"},
     ("GET", "/v1/models"): {"rank", "admin"},
     ("POST", "/v1/models/{version}/activate"): {"admin"},
@@ -39,7 +42,7 @@ ALLOWED = {
     ("GET", "/metrics"): {"rank", "feedback", "admin"},
 }
 OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs", "/docs.css", "/", "/dashboard/{file}"}
-BODIES = {route.path: route.example for route in API}
+BODIES = {route.path: route.example for route in API if route.example is not None}
 
 
 @pytest.fixture(scope="module")

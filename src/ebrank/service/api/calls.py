@@ -25,7 +25,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 LONGEST_NAME = 256  # characters of an item's, a user's, an event's and a ranking's name
 LONGEST_QUERY = 512
 MOST_ITEMS = 10_000  # in one request
-MOST_LISTED = 1_000  # items of a query in one answer
+MOST_LISTED = 1_000  # queries, or items of a query, in one answer
 MOST_EVENTS = 1_000  # in one transaction, during which nobody else is served
 MOST_RANKS = 1_000
 MOST_FEATURES = 10_000
@@ -41,6 +41,7 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Query: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]
 FeatureList: TypeAlias = Annotated[list[float | None], Meta(max_length=MOST_FEATURES)]
 FeatureMap: TypeAlias = Annotated[dict[Name, float | None], Meta(max_length=MOST_FEATURES)]
+DeletedKind: TypeAlias = Literal["item", "query", "user"]
 EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
 
 
@@ -314,6 +315,69 @@ def _item(at: int, raw: msgspec.Raw) -> ItemIn:
     except msgspec.ValidationError as problem:
         place = str(problem).replace("`$", f"`$.items[{at}]")
         raise msgspec.ValidationError(place) from None
+
+
+# --- deletion, and listing -------------------------------------------------------------------
+
+
+class DeletionRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """What to delete: an item in all queries, a query, or a user's name."""
+
+    kind: DeletedKind
+    name: Query
+
+
+class DeletionOut(Struct, frozen=True):
+    """Proof of a deletion.
+
+    Attributes:
+        kind: of what was deleted.
+        digest: of its name, by the store's salt: deleting the same name again gives the same.
+        time: when, in seconds since 1970.
+        queries: how many queries changed.
+        rankings: lists that were removed with a query, or lost their user.
+        events: events that were removed with a query.
+    """
+
+    kind: DeletedKind
+    digest: str
+    time: float
+    queries: int
+    rankings: int
+    events: int
+
+
+class DeletionsResponse(Struct, frozen=True):
+    """The latest deletions, oldest first, and how many there were in all."""
+
+    total: int
+    deletions: list[DeletionOut]
+
+
+class QueriesRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """Which queries to list: names that begin with `prefix` and contain `contains`.
+
+    `cursor` is what the page before said is `next`; the first page has none.
+    """
+
+    prefix: Annotated[str, Meta(max_length=LONGEST_QUERY)] = ""
+    contains: Annotated[str, Meta(max_length=LONGEST_QUERY)] = ""
+    cursor: Annotated[str, Meta(max_length=LONGEST_QUERY)] = ""
+    limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = 100
+
+
+class ListedQuery(Struct, frozen=True):
+    """A query, and how many items it has, withdrawn ones included."""
+
+    query: str
+    items: int
+
+
+class QueriesResponse(Struct, frozen=True):
+    """Queries in the order of their names, and where the next page begins, null if nowhere."""
+
+    queries: list[ListedQuery]
+    next: str | None
 
 
 class _RawBatch(Struct, forbid_unknown_fields=True):

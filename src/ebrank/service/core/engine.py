@@ -33,12 +33,13 @@ from ebrank.service.core import bulk, chooser, fixed_settings, lists
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import Catalog
+from ebrank.service.core.deletions import delete, proof_out
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
 from ebrank.service.core.items import FIRST_ITEM, Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries import LiveQuery, Queries
-from ebrank.service.core.query_names import naming
+from ebrank.service.core.query_names import naming, normalized
 from ebrank.service.core.ranking_ids import RankingIds
 from ebrank.service.insight import overview
 from ebrank.service.insight.activity import TOTALS, Activity
@@ -62,6 +63,8 @@ MEMORY_SHARES = (0.75, 0.125, 0.125)
 """Of queries, of lists that feedback may cite, and of lists that users have seen."""
 CHECKED_BYTES = 32 * 1024
 HOUR = 3600.0
+MOST_PROOFS = 1000
+"""Deletions that are listed."""
 MOST_SHOWN = 20
 """Versions of the prior that the dashboard asks for, again and again."""
 
@@ -388,6 +391,32 @@ class Engine:
         async with turns:
             k = self._settings.ranking.k
             return await query_view(live, model, k, expected, wanted, turns)
+
+    async def queries(self, request: api.QueriesRequest) -> api.QueriesResponse:
+        """Return a page of the queries whose names match."""
+        fold = normalized if self._settings.store.normalize_queries else str
+        found = await self._store.items.find(
+            fold(request.prefix), fold(request.contains), request.cursor or None, request.limit + 1
+        )
+        listed = [api.ListedQuery(*row) for row in found[: request.limit]]
+        more = len(found) > request.limit
+        return api.QueriesResponse(listed, listed[-1].query if more else None)
+
+    async def delete(self, request: api.DeletionRequest) -> api.DeletionOut:
+        """Delete an item everywhere, a query, or a user's name; it is on disk then."""
+        deleted = await delete(self._store, request, self._salt, self._named, self._now())
+        for query in deleted.queries:
+            await self._queries.dropped(query)
+        # What is remembered of lists names rows of queries, and users.
+        self._recent.cache.clear()
+        self._chooser.windows.cache.clear()
+        await self.flusher.flushed()
+        return proof_out(deleted.proof)
+
+    async def deletions(self) -> api.DeletionsResponse:
+        """Return the latest deletions."""
+        proofs = await self._store.deletions.all()
+        return api.DeletionsResponse(len(proofs), [proof_out(one) for one in proofs[-MOST_PROOFS:]])
 
     async def train(self) -> api.TrainResponse:
         """Start training, unless it is running; its result may replace a pinned version."""

@@ -123,7 +123,7 @@ class RecentLists:
         self.cache.put(ranking_id, served.packed())
 
     async def get(
-        self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery]]
+        self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery | None]]
     ) -> Served | None:
         """Return a list that is still in the log; `live` finds its query."""
         packed = self.cache.get(ranking_id)
@@ -131,11 +131,12 @@ class RecentLists:
         if served is None and ranking_ids.number_of(ranking_id) is not None:
             entry = await self._store.log.ranking(ranking_id)
             if entry is not None:
-                rows = (await live(entry.query)).rows_of(entry.items)
-                # All are known, since items are never forgotten.
-                known = [-1 if row is None else row for row in rows]
-                served = Served.of(entry, known, self._bots.visitor_of(entry))
-                self.add(ranking_id, served)
+                query = await live(entry.query)
+                rows = [] if query is None else query.rows_of(entry.items)
+                known = [row for row in rows if row is not None]
+                if len(known) == len(entry.items):  # else it was deleted meanwhile
+                    served = Served.of(entry, known, self._bots.visitor_of(entry))
+                    self.add(ranking_id, served)
         return served
 
 
@@ -303,15 +304,15 @@ class Feedback:
             served = await self._lists.get(name, self._live)
             if served is not None:
                 live = await self._live(served.query)
+                if live is None:
+                    continue  # it was deleted
                 rows = served.rows.tolist()
                 places = zip(served.ranks(), rows, strict=True)
                 found[name] = Cited(served, live, dict(zip(live.ids.at(rows), places, strict=True)))
         return found
 
-    async def _live(self, query: str) -> LiveQuery:
-        live = await self._queries.get(query, self._clock())
-        assert live is not None, "a list of it was served"
-        return live
+    async def _live(self, query: str) -> LiveQuery | None:
+        return await self._queries.get(query, self._clock())
 
     async def _written(self, batch: Sequence[Counted]) -> list[Written]:
         """Write events, add the accepted ones to the counts, and return what became of each."""

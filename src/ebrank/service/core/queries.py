@@ -469,6 +469,13 @@ class Queries:
         if self.in_memory(query) is not None:
             self._forget(query)
 
+    async def dropped(self, query: str) -> None:
+        """Return when a query is not in memory any more, nor about to be."""
+        loading = self._loading.get(query)
+        if loading is not None:
+            await asyncio.wait([loading])
+        self.forget(query)
+
     def empty(self, query: str, keys: Sequence[str], now: float) -> LiveQuery:
         """Return a query without items, not yet kept."""
         state = QueryState(
@@ -697,6 +704,11 @@ class PackedCache(Generic[_Key]):
                 self._forget(table, _cost(key, value))
                 return value
         return None
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._tables = deque([{}])
+        self.size = self._newest = 0
 
     def trim(self) -> None:
         """Drop what there is no room for, or some of it if that is much."""

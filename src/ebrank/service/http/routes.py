@@ -317,6 +317,26 @@ async def show_query(call: Request) -> api.QueryResponse:
     return await call.engine.query(call.names["query"], call.options)
 
 
+async def list_queries(call: Request) -> api.QueriesResponse:
+    """List queries in the order of their names: those that begin with `prefix` and contain
+    `contains`. Ask for the next page with `cursor` as the answer's `next`.
+    """
+    return await call.engine.queries(call.options)
+
+
+async def delete(call: Request) -> api.DeletionOut:
+    """Delete for good: an item in all queries, a query with its history, or a user's name in the
+    log. Lists of a deleted user go on to count, as those of nobody. The answer is a proof that the
+    store keeps; it holds a digest in place of the name.
+    """
+    return await call.engine.delete(call.data)
+
+
+async def list_deletions(call: Request) -> api.DeletionsResponse:
+    """List the proofs of the latest deletions."""
+    return await call.engine.deletions()
+
+
 async def train(call: Request) -> api.TrainResponse:
     """Refit the prior now, in a process of its own. It goes live if it is not worse on validation
     queries; see the list of models for the outcome.
@@ -442,6 +462,25 @@ API = [
         takes=api.QueryOptions,
         errors=(404,),
     ),
+    Route(
+        "GET",
+        "/v1/queries",
+        list_queries,
+        scopes=READERS,
+        gives=api.QueriesResponse,
+        takes=api.QueriesRequest,
+    ),
+    Route(
+        "POST",
+        "/v1/deletions",
+        delete,
+        scopes=("admin",),
+        reads=api.DeletionRequest,
+        gives=api.DeletionOut,
+        errors=(404,),
+        example={"kind": "user", "name": "ann"},
+    ),
+    Route("GET", "/v1/deletions", list_deletions, scopes=("admin",), gives=api.DeletionsResponse),
     Route("POST", "/v1/train", train, scopes=("admin",), gives=api.TrainResponse),
     Route("GET", "/v1/models", list_models, scopes=READERS, gives=api.ModelsResponse),
     Route(

@@ -26,6 +26,7 @@ from ebrank.evidence import BehaviorStats
 from ebrank.features import Scaling
 from ebrank.ranker import EBRanker
 from ebrank.service.core.catalog import shared_rows, stored_schema
+from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import FeatureSchema, filled, matched
 from ebrank.service.core.queries import encode, stacked
 from ebrank.service.learning.models import features_of, own_parts
@@ -168,7 +169,8 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
         judges=np.concatenate(
             [_judges(state, job.validation_share, by_query=by_query) for state in states]
         ),
-        seen=stats.sums(job.examination.examination()).shown > 0,
+        seen=(stats.sums(job.examination.examination()).shown > 0)
+        & np.concatenate([_named(state) for state in states]),
         document=await store.models.document(job.active) if job.active else None,
         learned=await features_of(store, job.active) if job.active else (),
     )
@@ -189,6 +191,14 @@ async def _joined(
         schema.current(state.features, shared_rows(schema, state.ids, catalog)) for state in states
     ]
     return schema.keys, joined
+
+
+def _named(state: QueryState) -> Bools:
+    """Return which items are no stand-ins for deleted ones, which have no features to teach by."""
+    named = np.ones(len(state.ids), np.bool_)
+    for row in np.flatnonzero(~state.active).tolist():
+        named[row] = not state.ids[row].startswith(STAND_IN)
+    return named
 
 
 def _judges(state: QueryState, share: float, *, by_query: bool) -> Bools:

@@ -197,6 +197,7 @@ class Mended:
         self.log = MendedLog(store, self)
         self.models = MendedModels(store, self)
         self.meta = MendedMeta(store, self)
+        self.deletions = store.deletions
 
     def time(self, time: float) -> float:
         """Return a time that is not after now."""

@@ -23,11 +23,13 @@ from ebrank.errors import EBRankError
 from ebrank.service.store.records import (
     CatalogCommit,
     Commit,
+    Deletion,
     Fault,
     Minute,
     ModelRecord,
     NewItem,
     Operation,
+    QueryRow,
     QueryState,
     RankingEntry,
     RolledUp,
@@ -145,6 +147,14 @@ class MetaView(Protocol):
         ...
 
 
+class DeletionsView(Protocol):
+    """What was deleted."""
+
+    async def all(self) -> list[Deletion]:
+        """Return the proofs of all deletions, oldest first."""
+        ...
+
+
 class StoreView(Protocol):
     """A store that is only read: by a trainer, a replay, an export."""
 
@@ -173,12 +183,26 @@ class StoreView(Protocol):
         """Settings that belong to the data."""
         ...
 
+    @property
+    def deletions(self) -> DeletionsView:
+        """What was deleted."""
+        ...
+
 
 # --- what can be written -------------------------------------------------------------------------
 
 
 class StoredItems(ItemsView, Protocol):
     """Queries and their items, to change."""
+
+    async def find(
+        self, prefix: str = "", contains: str = "", after: str | None = None, limit: int = 100
+    ) -> list[QueryRow]:
+        """Return queries whose names begin with a text and contain another, after a name.
+
+        They are ordered by their names as UTF-8.
+        """
+        ...
 
     async def put(
         self,
@@ -288,6 +312,39 @@ class StoredMeta(MetaView, Protocol):
         ...
 
 
+class StoredDeletions(DeletionsView, Protocol):
+    """Forgets things for good, and keeps a proof of it. Counters stay snapshot + log."""
+
+    async def query(self, query: str, digest: str, time: float) -> Deletion | None:
+        """Delete a query: its items, counters and entries of the log; None if it is unknown."""
+        ...
+
+    async def item(
+        self, item: str, stand_in: str, digest: str, time: float
+    ) -> tuple[Deletion, list[str]] | None:
+        """Delete an item of all queries and of the catalog; None if it is unknown.
+
+        Its name becomes that of a stand-in, which is withdrawn and has no features: lists and
+        counters of others depend on its place. Also return the queries that had it.
+        """
+        ...
+
+    async def user(self, user: str, digest: str, time: float) -> Deletion:
+        """Take a user, as the log names one, off all lists: they go on to count."""
+        ...
+
+    async def restore(self, deletions: Sequence[Deletion]) -> None:
+        """Add proofs from elsewhere."""
+        ...
+
+    async def purge(self) -> None:
+        """Rewrite all files, so that they hold nothing of what was deleted any more.
+
+        It takes as long as writing everything, and nobody else can write meanwhile.
+        """
+        ...
+
+
 class Store(Protocol):
     """Keeps what the service must not forget.
 
@@ -323,6 +380,11 @@ class Store(Protocol):
     @property
     def meta(self) -> StoredMeta:
         """Settings that belong to the data."""
+        ...
+
+    @property
+    def deletions(self) -> StoredDeletions:
+        """What was deleted, and to delete more."""
         ...
 
     async def flush(self) -> None:

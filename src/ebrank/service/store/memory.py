@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -32,12 +32,14 @@ from ebrank.service.store.counting import as_written, items_of, shown, steps, ti
 from ebrank.service.store.records import (
     CatalogCommit,
     Commit,
+    Deletion,
     EventEntry,
     Fault,
     Minute,
     ModelRecord,
     NewItem,
     Operation,
+    QueryRow,
     QueryState,
     RankingEntry,
     RolledUp,
@@ -94,6 +96,7 @@ class _Kept:
     minutes: dict[float, dict[str, float]] = field(default_factory=dict)
     models: dict[int, tuple[ModelRecord, bytes]] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
+    deletions: list[Deletion] = field(default_factory=list)
     active_model: int = 0
     catalog_version: int = 0
     last_time: float = 0.0
@@ -115,6 +118,7 @@ class MemoryStore:
         self.log = MemoryLog(kept)
         self.models = MemoryModels(kept)
         self.meta = MemoryMeta(kept)
+        self.deletions = MemoryDeletions(kept, self.catalog, self.log)
 
     async def flush(self) -> None:
         """Do nothing: there is no disk."""
@@ -140,6 +144,15 @@ class MemoryItems:
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were first given."""
         return list(self._kept.queries)
+
+    async def find(
+        self, prefix: str = "", contains: str = "", after: str | None = None, limit: int = 100
+    ) -> list[QueryRow]:
+        """Return queries whose names begin with a text and contain another, after a name."""
+        names = sorted(self._kept.queries, key=lambda name: name.encode("utf-8", "surrogatepass"))
+        found = [name for name in names if name.startswith(prefix) and contains in name]
+        later = [name for name in found if after is None or name.encode() > after.encode()]
+        return [QueryRow(name, len(self._kept.queries[name].items)) for name in later[:limit]]
 
     async def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
@@ -267,6 +280,12 @@ class MemoryCatalog:
                 changed += 1
         return self._commit(changed, bool(changed), time)
 
+    def forget(self, name: str) -> bool:
+        """Forget an item, and that it was there; return whether it was."""
+        there = self._rows.pop(name, None) is not None
+        self._kept.catalog_version += there
+        return there
+
     def _commit(self, changed: int, rises: bool, time: float) -> CatalogCommit:
         if rises:
             self._kept.catalog_version += 1
@@ -375,6 +394,29 @@ class MemoryLog:
         rankings = sum(isinstance(entry, RankingEntry) for entry in old)
         return RolledUp(rankings, len(old) - rankings)
 
+    def remove(self, query: str) -> tuple[int, int]:
+        """Remove all entries of a query; return how many rankings and events there were."""
+        gone = [entry for entry in self._entries if entry.query == query]
+        self._entries = deque(entry for entry in self._entries if entry.query != query)
+        for entry in gone:
+            self._forget(entry)
+        rankings = sum(isinstance(entry, RankingEntry) for entry in gone)
+        return rankings, len(gone) - rankings
+
+    def rewrite(self, change: Callable[[Operation], Operation]) -> int:
+        """Change entries one by one; return how many are others now."""
+        before, self._entries = self._entries, deque(map(change, self._entries))
+        for entry in self._entries:
+            if isinstance(entry, RankingEntry):
+                self._rankings[entry.id] = entry
+        return sum(one is not other for one, other in zip(before, self._entries, strict=True))
+
+    def rename(self, item: str, stand_in: str) -> None:
+        """Give an item another name."""
+        self.rewrite(lambda entry: _renamed(entry, item, stand_in))
+        for ranking, name in [key for key in self._events if key[1] == item]:
+            self._events[ranking, stand_in] = self._events.pop((ranking, name))
+
     def _forget(self, entry: Operation) -> None:
         if isinstance(entry, EventEntry):
             self._event_ids.remove(entry.event_id)
@@ -394,6 +436,79 @@ def _counts(items: Sequence[Counts]) -> SmallInts:
         if count
     ]
     return counts_of(rows, len(items))
+
+
+def _renamed(entry: Operation, item: str, stand_in: str) -> Operation:
+    """Return an entry with another name of an item."""
+    if item not in items_of(entry):
+        return entry
+    if isinstance(entry, EventEntry):
+        return dataclasses.replace(entry, item=stand_in)
+    return dataclasses.replace(
+        entry,
+        items=tuple(stand_in if name == item else name for name in entry.items),
+        would_rank=tuple(stand_in if name == item else name for name in entry.would_rank),
+    )
+
+
+class MemoryDeletions:
+    """Forgets things, and keeps a proof of it."""
+
+    def __init__(self, kept: _Kept, catalog: MemoryCatalog, log: MemoryLog) -> None:
+        self._kept = kept
+        self._catalog = catalog
+        self._log = log
+
+    async def all(self) -> list[Deletion]:
+        """Return the proofs of all deletions, oldest first."""
+        return list(self._kept.deletions)
+
+    async def query(self, query: str, digest: str, time: float) -> Deletion | None:
+        """Delete a query: its items, counters and entries of the log."""
+        if self._kept.queries.pop(query, None) is None:
+            return None
+        return self._noted(Deletion(time, "query", digest, 1, *self._log.remove(query)))
+
+    async def item(
+        self, item: str, stand_in: str, digest: str, time: float
+    ) -> tuple[Deletion, list[str]] | None:
+        """Delete an item of all queries and of the catalog."""
+        names = [name for name, known in self._kept.queries.items() if item in known.items]
+        if not self._catalog.forget(item) and not names:
+            return None
+        for query in names:
+            known = self._kept.queries[query]
+            gone = known.items[item]
+            gone.features, gone.active = (), False
+            known.items = {
+                stand_in if one == item else one: row for one, row in known.items.items()
+            }
+            known.advance()
+        self._log.rename(item, stand_in)
+        return self._noted(Deletion(time, "item", digest, len(names))), names
+
+    async def user(self, user: str, digest: str, time: float) -> Deletion:
+        """Take a user off all lists: they go on to count."""
+        changed = self._log.rewrite(
+            lambda entry: (
+                dataclasses.replace(entry, user=None)
+                if isinstance(entry, RankingEntry) and entry.user == user
+                else entry
+            )
+        )
+        return self._noted(Deletion(time, "user", digest, rankings=changed))
+
+    def _noted(self, deletion: Deletion) -> Deletion:
+        self._kept.touch(deletion.time)
+        self._kept.deletions.append(deletion)
+        return deletion
+
+    async def restore(self, deletions: Sequence[Deletion]) -> None:
+        """Add proofs from elsewhere."""
+        self._kept.deletions += deletions
+
+    async def purge(self) -> None:
+        """Do nothing: there are no files."""
 
 
 class MemoryModels:

@@ -233,6 +233,34 @@ class RolledUp:
     events: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Proof that something was deleted.
+
+    Attributes:
+        time: when, in seconds since 1970.
+        kind: an item of all queries, a query, or a user's name.
+        digest: of the name that it had, by the store's salt: whoever knows the name can tell.
+        queries: how many queries changed.
+        rankings: lists that were removed with a query, or lost their user.
+        events: events that were removed with a query.
+    """
+
+    time: float
+    kind: Literal["item", "query", "user"]
+    digest: str
+    queries: int = 0
+    rankings: int = 0
+    events: int = 0
+
+
+class QueryRow(NamedTuple):
+    """A query by its name, and how many items it ever had."""
+
+    name: str
+    items: int
+
+
 FaultKind: TypeAlias = Literal[
     "file", "orphan", "row", "query", "log", "counter", "model", "setting", "time"
 ]

@@ -16,7 +16,14 @@ import numpy as np
 from ebrank.errors import DataError
 from ebrank.paths import expanded
 from ebrank.service.ops.transfer import tables
-from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
+from ebrank.service.store.records import (
+    Deletion,
+    Minute,
+    ModelRecord,
+    Operation,
+    QueryState,
+    RankingEntry,
+)
 from ebrank.service.store.rows import ItemRow, counts_of, padded, snapshot_of, state_of
 from ebrank.typing import Features, SmallInts
 
@@ -37,6 +44,7 @@ class Exported:
         self.log = ExportedLog(files, self.folder, self.manifest)
         self.models = ExportedModels(files, self.manifest)
         self.meta = ExportedMeta(files, self.manifest)
+        self.deletions = ExportedDeletions(files["deletions"])
 
     def _open(self, name: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         path = self.folder / f"{name}.parquet"
@@ -185,6 +193,17 @@ class ExportedModels:
     async def active(self) -> int:
         """Return the active version."""
         return int(self._manifest["active_model"])
+
+
+class ExportedDeletions:
+    """What was deleted."""
+
+    def __init__(self, file: Any) -> None:  # noqa: ANN401 (pyarrow has no types)
+        self._file = file
+
+    async def all(self) -> list[Deletion]:
+        """Return the proofs of all deletions, oldest first."""
+        return [Deletion(**row) for row in _rows(self._file)]
 
 
 class ExportedMeta:

@@ -90,6 +90,8 @@ async def export(
         for record in await store.models.all():
             document = await store.models.document(record.version)
             out["models"].add(asdict(record) | {"document": document})
+        for deletion in await store.deletions.all():
+            out["deletions"].add(asdict(deletion))
     counts = {name: table.count for name, table in out.items()}
     manifest = json.dumps(await _manifest(store, counts), indent=2)
     write_whole(path / tables.MANIFEST, manifest.encode(), private=True)

@@ -52,6 +52,7 @@ async def fill(store: Store, exported: StoreView, progress: Progress | None = No
         await store.models.add(record, document)
     await store.models.activate(await exported.models.active())
     await store.meta.set(await exported.meta.all(), await exported.meta.minutes(0.0))
+    await store.deletions.restore(await exported.deletions.all())
     await store.flush()
 
 

@@ -23,7 +23,6 @@ Row: TypeAlias = dict[str, Any]
 MANIFEST = "export.json"
 FORMAT, VERSION = "ebrank export", 3
 ROWS_AT_ONCE = 1000  # read together
-TABLES = ("items", "catalog", "evidence", "snapshot", "rankings", "events", "minutes", "models")
 
 _COUNTS = "query:string item:string outcome:int64 slot:int64 count:int64"
 _COLUMNS = {
@@ -42,7 +41,9 @@ _COLUMNS = {
     "models": "version:int64 created:double rows:int64 validation_loss:double? "
     "previous_loss:double? activated:bool reason:string features:strings "
     "document:binary",
+    "deletions": "time:double kind:string digest:string queries:int64 rankings:int64 events:int64",
 }
+TABLES = tuple(_COLUMNS)
 _OF_RANKING = tuple(field.name for field in fields(RankingEntry) if field.compare)
 _OF_EVENT = tuple(field.name for field in fields(EventEntry) if field.compare)
 

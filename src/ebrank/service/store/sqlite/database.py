@@ -200,6 +200,19 @@ class Database:
         _check_open(self.path, self._closing.is_set())
         await asyncio.get_running_loop().run_in_executor(self._flusher, self._wal.flush)
 
+    async def rewrite(self) -> None:
+        """Write the whole database anew, without what lies in its free space, and empty the WAL."""
+
+        def rewrite() -> None:
+            with explained(self.path), self._writing:
+                _check_open(self.path, self._closing.is_set())
+                self._writer.execute("PRAGMA secure_delete = ON")
+                self._writer.execute("VACUUM")
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._writer.execute("PRAGMA secure_delete = OFF")
+
+        await asyncio.to_thread(rewrite)
+
     async def close(self) -> None:
         """Flush and let go of everything; closing twice is harmless."""
         if self._closing.is_set():
@@ -324,7 +337,7 @@ def explained(path: Path, *, reading: bool = False) -> Iterator[None]:
     except UnicodeEncodeError as problem:
         raise StoreError(f"{path}: {problem.object!r} is not valid Unicode text.") from problem
     except _SENSELESS as problem:
-        if not reading:
+        if not (reading or isinstance(problem, UnicodeDecodeError)):
             raise
         what, remedy = _DAMAGED
         told = f"{type(problem).__name__}: {problem}"

@@ -45,7 +45,7 @@ _ROLLED = """SELECT 'entry ' || seq || ' of the log was rolled up already' FROM
 
 _COLUMNS = """SELECT tables.name, columns.name, columns.type, columns."notnull"
     FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
-    WHERE tables.type = 'table'"""
+    WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite%'"""
 
 
 def faults(connection: sqlite3.Connection) -> list[Fault]:
@@ -53,7 +53,7 @@ def faults(connection: sqlite3.Connection) -> list[Fault]:
     found = [fault for kind, sql in _questions() for fault in _asked(connection, kind, sql)]
     try:
         columns = connection.execute(_COLUMNS).fetchall()
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, UnicodeDecodeError) as problem:
         return [*found, Fault("file", str(problem))]
     for column in columns:
         found += _asked(connection, "row", _misfits(*column))
@@ -108,7 +108,7 @@ def _questions() -> Iterator[tuple[FaultKind, str]]:
 def _asked(connection: sqlite3.Connection, kind: FaultKind, sql: str) -> Iterator[Fault]:
     try:
         texts = [str(row[0]) for row in connection.execute(sql).fetchmany(MOST)]
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, UnicodeDecodeError) as problem:
         yield Fault("file", str(problem))
         return
     for text in texts:

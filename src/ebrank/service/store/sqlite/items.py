@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.records import NewItem, QueryState, Tally
+from ebrank.service.store.records import NewItem, QueryRow, QueryState, Tally
 from ebrank.service.store.rows import (
     ItemRow,
     count_rows,
@@ -34,6 +34,12 @@ _ADVANCE = (
     "UPDATE queries SET version = version + 1 WHERE name = ? "
     "RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"
 )
+
+
+# By the index of names, from the prefix or the last name on, to where the prefix ends.
+_FIND = """SELECT name, size FROM queries
+    WHERE name >= max(:prefix, coalesce(:after, '')) AND name < :prefix || char(1114111)
+    AND name IS NOT :after AND instr(name, :contains) > 0 ORDER BY name LIMIT :limit"""
 
 
 class Known(NamedTuple):
@@ -64,6 +70,15 @@ class SqliteItems:
         sql = "SELECT name FROM queries ORDER BY number"
         return await self._database.read_long(
             lambda connection: [name for (name,) in connection.execute(sql)]
+        )
+
+    async def find(
+        self, prefix: str = "", contains: str = "", after: str | None = None, limit: int = 100
+    ) -> list[QueryRow]:
+        """Return queries whose names begin with a text and contain another, after a name."""
+        asked = {"prefix": prefix, "contains": contains, "after": after, "limit": limit}
+        return await self._database.read_long(
+            lambda connection: [QueryRow(*row) for row in connection.execute(_FIND, asked)]
         )
 
     async def load(self, query: str) -> QueryState | None:

@@ -17,10 +17,11 @@ COUNTS = """CREATE TABLE {name} (
 """What users did, as `ebrank.evidence` counts it; counts of 0 have no row, or had one."""
 
 TABLES = (
-    # `version` counts the writes to a query, `size` its items.
+    # `version` counts the writes to a query, `size` its items. No number is used again: the log may
+    # hold entries of a query that is being deleted.
     """CREATE TABLE queries (
-        number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
-        size INTEGER NOT NULL)""",
+        number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
+        version INTEGER NOT NULL, size INTEGER NOT NULL)""",
     # Other tables know an item by its place among those of its query, from 0.
     """CREATE TABLE items (
         query INTEGER NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, entered REAL NOT NULL,
@@ -58,6 +59,9 @@ TABLES = (
         version INTEGER PRIMARY KEY, created REAL NOT NULL, rows INTEGER NOT NULL,
         validation_loss REAL, previous_loss REAL, activated INTEGER NOT NULL,
         reason TEXT NOT NULL, features TEXT NOT NULL, document BLOB NOT NULL)""",
+    """CREATE TABLE deletions (
+        number INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, digest TEXT NOT NULL,
+        queries INTEGER NOT NULL, rankings INTEGER NOT NULL, events INTEGER NOT NULL)""",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE state (
         one INTEGER PRIMARY KEY CHECK (one = 1), active_model INTEGER NOT NULL,

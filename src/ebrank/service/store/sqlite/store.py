@@ -14,6 +14,7 @@ from ebrank.service.store.records import Fault
 from ebrank.service.store.sqlite.backup import backup, private_copy
 from ebrank.service.store.sqlite.catalog import SqliteCatalog
 from ebrank.service.store.sqlite.database import Database, Snapshot
+from ebrank.service.store.sqlite.deletions import SqliteDeletions
 from ebrank.service.store.sqlite.faults import faults
 from ebrank.service.store.sqlite.folder import database_of, flush_folder, last_change, made
 from ebrank.service.store.sqlite.items import SqliteItems
@@ -46,6 +47,7 @@ class SqliteStore:
         self.log = SqliteLog(self.database)
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
+        self.deletions = SqliteDeletions(self.database)
 
     async def faults(self) -> list[Fault]:
         """Return what is wrong with the database and its tables."""

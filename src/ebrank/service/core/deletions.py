@@ -1,0 +1,86 @@
+"""Deleting for good: an item everywhere, a query, a user's name; with a proof for each.
+
+A proof holds a digest of the name, by the store's salt: whoever knows the name can tell that it was
+deleted, and nobody else learns it.
+
+>>> import asyncio
+>>> from ebrank.service.store.memory import MemoryStore
+>>> from ebrank.service.store.records import NewItem
+>>> async def session() -> None:
+...     store = MemoryStore()
+...     await store.items.put("tea", [NewItem("green", (1.0,)), NewItem("black", (2.0,))], time=1.0)
+...     deleted = await delete(store, api.DeletionRequest("item", "green"), "salt", str, now=2.0)
+...     print(deleted.proof.kind, deleted.queries, (await store.items.load("tea")).active)
+>>> asyncio.run(session())
+item ['tea'] [False  True]
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ebrank.service import api
+from ebrank.service.core.chooser import hashed
+from ebrank.service.core.problems import NotFound
+from ebrank.service.store.base import Store
+from ebrank.service.store.records import Deletion
+
+STAND_IN = "ebrank:deleted:"
+"""How the names of stand-ins for deleted items begin."""
+
+
+class Deleted(NamedTuple):
+    """The proof of a deletion, and the queries that are others now."""
+
+    proof: Deletion
+    queries: list[str]
+
+
+async def delete(
+    store: Store,
+    request: api.DeletionRequest,
+    salt: str,
+    named: Callable[[str], str],
+    now: float,
+) -> Deleted:
+    """Delete what a request names.
+
+    Args:
+        store: to delete from.
+        request: names an item, a query or a user.
+        salt: of the store.
+        named: turns the name in a request into that of a query.
+        now: the time.
+
+    Raises:
+        NotFound: if there is no such item or query.
+    """
+    kind = request.kind
+    name = named(request.name) if kind == "query" else request.name
+    proof = digest(kind, name, salt)
+    if kind == "user":
+        return Deleted(await store.deletions.user(hashed(name, salt), proof, now), [])
+    if kind == "query":
+        gone = await store.deletions.query(name, proof, now)
+        found = None if gone is None else Deleted(gone, [name])
+    else:
+        stand_in = STAND_IN + secrets.token_hex(8)
+        changed = await store.deletions.item(name, stand_in, proof, now)
+        found = None if changed is None else Deleted(*changed)
+    if found is None:
+        raise NotFound(f"{kind} {name!r} is not known", "name")
+    return found
+
+
+def digest(kind: str, name: str, salt: str) -> str:
+    """Return what a proof says in place of a name; that of a user is not the log's."""
+    return hashed(f"deleted {kind}: {name}", salt)
+
+
+def proof_out(proof: Deletion) -> api.DeletionOut:
+    """Return a proof as it is answered."""
+    return api.DeletionOut(
+        proof.kind, proof.digest, proof.time, proof.queries, proof.rankings, proof.events
+    )

@@ -1,0 +1,241 @@
+"""What is deleted is gone: from lists, from memory, from the log, from the files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ebrank.cli import root
+from ebrank.client import Client
+from ebrank.service.api import DeletionRequest, ItemIn, QueriesRequest, RankRequest
+from ebrank.service.core.deletions import STAND_IN
+from ebrank.service.core.engine import Engine
+from ebrank.service.core.problems import NotFound
+from ebrank.service.learning.fitting import TrainingJob, gather
+from ebrank.service.ops.check import check
+from ebrank.service.ops.replay import replay
+from ebrank.service.settings import Settings
+from ebrank.service.store import open
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.running import Running
+from tests.service.scenes import click, ids, items, play, settings, statuses
+from tests.service.store.blocking import run
+
+ITEM, QUERY, USER = "item-Zanzibar-7", "query quokka 9", "ada.lovelace@example.org"
+
+
+async def lived(engine: Engine, lists: int = 60) -> list[str]:
+    """Serve lists of two queries, one of them to be deleted, and click; return ranking ids."""
+    for query in (QUERY, "tea"):
+        await engine.put_items(query, [*items(6), ItemIn(ITEM, [0.5, 0.25])])
+    served = []
+    for turn in range(lists):
+        query = (QUERY, "tea")[turn % 2]
+        answer = await engine.rank(RankRequest(query, k=7, user=USER if turn % 3 else "other"))
+        events = [click(f"{turn}-{item}", answer.ranking_id, item) for item in ids(answer)[:3]]
+        await engine.feedback(events)
+        served.append(answer.ranking_id)
+    return served
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_deleted_item_is_in_no_list_and_teaches_nothing(tmp_path: Path, kind: str) -> None:
+    store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        served = await lived(engine)
+        proof = await engine.delete(DeletionRequest("item", ITEM))
+        assert (proof.kind, proof.queries) == ("item", 2)
+        assert ITEM not in ids(await engine.rank(RankRequest("tea", k=7, user=USER)))
+        view = await engine.query("tea")
+        names = [item.id for item in view.items] + [item.id for item in view.withdrawn]
+        assert ITEM not in names
+        assert sum(name.startswith(STAND_IN) for name in names) == 1
+        late = await engine.feedback([click("late", served[-1], ITEM)])
+        assert "unknown_item" in str(late.results[0].reason)
+        with pytest.raises(NotFound, match="not known"):
+            await engine.delete(DeletionRequest("item", ITEM))
+        table = await gather(store, TrainingJob(active=0))
+        assert table is not None
+        assert (~table.seen).sum() == 2, "stand-ins have no features to learn from"
+        await engine.put_items("tea", [ItemIn(ITEM, [0.5, 0.25])])
+        [fresh] = [item for item in (await engine.query("tea")).items if item.id == ITEM]
+        assert (fresh.shown, fresh.clicks) == (0, 0)
+        assert (await replay(store)).equal
+
+    play(scene, store=store)
+    assert run(check(store, 1e12)) == []
+    run(store.close())
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_deleted_query_is_unknown_and_may_begin_anew(tmp_path: Path, kind: str) -> None:
+    store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        served = await lived(engine)
+        proof = await engine.delete(DeletionRequest("query", QUERY.upper()))  # names are normalized
+        assert (proof.kind, proof.queries, proof.rankings, proof.events) == ("query", 1, 30, 6)
+        with pytest.raises(NotFound):
+            await engine.rank(RankRequest(QUERY))
+        late = await engine.feedback([click("late", served[0], "i1"), click("l2", served[1], "i1")])
+        assert statuses(late)[0] == "rejected"
+        assert "unknown_ranking" in str(late.results[0].reason)
+        assert (await replay(store)).equal
+        await engine.put_items(QUERY, items(2))
+        answer = await engine.rank(RankRequest(QUERY, user=USER))
+        assert sorted(ids(answer)) == ["i0", "i1"]
+        assert {item.shown for item in (await engine.query(QUERY)).items} == {1}
+        late = await engine.feedback([click("late", served[0], "i1")])
+        assert statuses(late) == ["rejected"]
+        assert (await replay(store)).equal
+
+    play(scene, store=store)
+    assert run(check(store, 1e12)) == []
+    run(store.close())
+
+
+def test_lists_of_a_deleted_user_count_as_those_of_nobody() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await lived(engine)
+        before = await engine.query("tea")
+        proof = await engine.delete(DeletionRequest("user", USER))
+        assert (proof.kind, proof.rankings) == ("user", 40)
+        assert await engine.query("tea") == before
+        users = {getattr(entry, "user", None) async for entry in store.log.entries()}
+        assert len(users) == 2, "nobody, and the other user"
+        again = await engine.delete(DeletionRequest("user", USER))
+        assert (again.rankings, again.digest) == (0, proof.digest)
+        listed = await engine.deletions()
+        assert (listed.total, listed.deletions) == (2, [proof, again])
+
+    play(scene, store=store)
+
+
+def test_a_deletion_while_others_rank(tmp_path: Path) -> None:
+    """Lists, clicks and roll-ups go on while a query's log is removed in portions."""
+    store = SqliteStore(tmp_path / "store")
+
+    async def scene(engine: Engine) -> None:
+        await lived(engine, lists=100)
+        done = asyncio.Event()
+
+        async def use() -> None:
+            while not done.is_set():
+                answer = await engine.rank(RankRequest("tea"))
+                name = answer.ranking_id
+                assert statuses(await engine.feedback([click(name, name, "i1")])) == ["accepted"]
+                await store.log.roll_up(1e12)
+
+        using = asyncio.create_task(use())
+        await engine.delete(DeletionRequest("query", QUERY))
+        done.set()
+        await using
+        assert (await replay(store)).equal
+
+    play(scene, store=store)
+    assert run(check(store, 1e12)) == []
+    run(store.close())
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def holding(folder: Path, name: str) -> list[str]:
+    """Return the files that hold a text anywhere."""
+    return [path.name for path in folder.iterdir() if name.encode() in path.read_bytes()]
+
+
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(root, ("delete", *arguments), prog_name="ebrank")
+
+
+async def filled(folder: Path) -> str:
+    """Make a store; return the user as its log names one."""
+    async with open(str(folder)) as store:
+        engine = await Engine.open(store, Settings())
+        await lived(engine, lists=300)
+        await engine.close()
+        entries = [entry async for entry in store.log.entries()]
+        return str(entries[4].user) if hasattr(entries[4], "user") else ""
+
+
+def test_nothing_is_left_in_the_files_of_a_store(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    user = asyncio.run(filled(folder))
+    assert user
+    for name in (ITEM, QUERY, user):
+        assert holding(folder, name) == ["log.db"], name
+    for option, name in (("--user", USER), ("--item", ITEM), ("--query", QUERY)):
+        done = command(str(folder), option, name)
+        assert done.exit_code == 0, done.output
+        assert name not in done.stdout
+    for name in (ITEM, QUERY, USER, user):
+        assert holding(folder, name) == [], name
+    listed = json.loads(command(str(folder), "--list", "--json").stdout)["deletions"]
+    assert [one["kind"] for one in listed] == ["user", "item", "query"]
+    assert command(str(folder), "--item", ITEM).exit_code == 2
+
+    async def sound() -> None:
+        async with open(str(folder), "read") as store:
+            assert (await replay(store)).equal
+            assert await check(store, 1e12) == []
+
+    asyncio.run(sound())
+
+
+@pytest.mark.slow
+def test_a_served_store_is_changed_through_its_server(tmp_path: Path) -> None:
+    with Running(tmp_path) as server, Client(server.url) as client:
+        client.put_items(QUERY, {ITEM: [1.0], "b": [2.0]})
+        client.put_items("tea", {ITEM: [1.0], "b": [2.0]})
+        client.rank(QUERY, user=USER)
+        assert "another server" in command(str(tmp_path / "store"), "--item", ITEM).stderr
+        done = command(server.url, "--item", ITEM, "--json")
+        assert json.loads(done.stdout)["deletions"][0]["queries"] == 2
+        assert command(server.url, "--query", QUERY).exit_code == 0
+        assert [one.query for one in client.queries().queries] == ["tea"]
+        assert client.deletions().total == 2
+    done = command(str(tmp_path / "store"), "--vacuum")
+    assert (done.exit_code, done.stdout) == (0, "The files hold nothing of what was deleted.\n")
+    for name in (ITEM, QUERY, USER):
+        assert holding(tmp_path / "store", name) == []
+
+
+def test_the_command_line_wants_one_thing(tmp_path: Path) -> None:
+    for arguments in ((), ("--item", "a", "--user", "b"), ("--vacuum", "--list")):
+        done = command(str(tmp_path), *arguments)
+        assert done.exit_code == 2
+        assert "Give one of" in done.stderr
+    assert command("http://127.0.0.1:1", "--vacuum").exit_code == 2
+
+
+# --- listing -------------------------------------------------------------------------------------
+
+
+def test_queries_are_listed_and_found() -> None:
+    async def scene(engine: Engine) -> None:
+        for name in ("Green Tea", "tea", "teapot", "coffee"):
+            await engine.put_items(name, items(2))
+        found: list[Any] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = await engine.queries(QueriesRequest(cursor=cursor, limit=3))
+            found += [(one.query, one.items) for one in page.queries]
+            cursor = page.next
+        assert found == [("coffee", 2), ("green tea", 2), ("tea", 2), ("teapot", 2)]
+        page = await engine.queries(QueriesRequest(prefix="TEA"))
+        assert [one.query for one in page.queries] == ["tea", "teapot"]
+        page = await engine.queries(QueriesRequest(contains="Tea", limit=1))
+        assert ([one.query for one in page.queries], page.next) == (["green tea"], "green tea")
+
+    play(scene)
+    assert settings().store.normalize_queries
