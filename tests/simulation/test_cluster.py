@@ -416,7 +416,8 @@ def test_own_rankers_run_where_their_code_is_the_same(
             with pytest.raises(ClusterError, match="its code is in no file"):
                 run(dataset, [_typed_at_a_prompt()], SHORT, pool=workers)
         own.kill("one")
-        changed = text.replace("rate: float", "rate: float  # rate")
+        changed = text.replace("self.rate)", "2 * self.rate)")
+        assert changed != text
         (tmp_path / "there" / "own_rankers.py").write_text(changed)
         own.add("two", PYTHONPATH=f"{tmp_path / 'there'}{os.pathsep}{inherited}")
         with connected(str(own.file), pytest.fail) as client:

@@ -272,7 +272,11 @@ class Workers:
 
 def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
     """Return the stamp of code that other machines have too; raise if they cannot."""
-    if not trace(ranker, config.users).lasting or registry.parse(str(ranker)) != ranker:
+    try:
+        named = registry.parse(str(ranker)) == ranker
+    except ParameterError:
+        named = False
+    if not named or not trace(ranker, config.users).lasting:
         raise ClusterError(
             f"{ranker} cannot run on a cluster: its code is in no file that workers could import"
         )
