@@ -82,7 +82,8 @@ def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) 
     )
     assert done.returncode == 0, done.stderr
     ours = json.loads(run("simulate", *TINY, "--ranker", "smoothed:strength=2", "--json").stdout)
-    assert json.loads(done.stdout)["warm_ndcg"] == ours["warm_ndcg"]
+    [by_path], [by_name] = json.loads(done.stdout)["rankers"], ours["rankers"]
+    assert by_path["warm_ndcg"] == by_name["warm_ndcg"]
 
 
 def test_the_example_leaves_nothing_behind() -> None:

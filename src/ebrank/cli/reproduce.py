@@ -56,6 +56,7 @@ ANY_FOLDER = "FOLDER"
         "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
         "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
         "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
+        "ebrank reproduce --only table2 --also auto --also mymodule:MyRanker",
         "ebrank reproduce --only beyond --scale 0.1 --trials 2",
         "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
         "ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786",
@@ -87,6 +88,13 @@ ANY_FOLDER = "FOLDER"
     help="A tuned ranker with the ε to use, such as ebrank:epsilon=30; others are tuned on "
     "validation queries.",
 )
+@click.option(
+    "--also",
+    multiple=True,
+    metavar=RANKER,
+    help="A ranker of your own, or another one of `ebrank rankers`, for a row of its own in Table "
+    "2; tune it first, with `ebrank tune`.",
+)
 @protocol_options(without=["eta"])  # which the experiments vary
 @click.option(
     "--jobs",
@@ -109,6 +117,7 @@ def command(
     datasets: tuple[str, ...],
     only: str | None,
     given: tuple[str, ...],
+    also: tuple[str, ...],
     out: str | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401
@@ -123,7 +132,7 @@ def command(
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
     refuse_jobs_on_clusters()
-    plan = make_plan(only, given, options)
+    plan = make_plan(only, given, also, options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with one_interrupt_at_a_time(), note_of_compilation():
         loaded = load(datasets, plan, options)
@@ -142,11 +151,14 @@ def command(
         print_summary(document, folder)
 
 
-def make_plan(only: str | None, given: Sequence[str], options: dict[str, Any]) -> ReproductionPlan:
+def make_plan(
+    only: str | None, given: Sequence[str], also: Sequence[str], options: dict[str, Any]
+) -> ReproductionPlan:
     """Return what to run, and take the options that say so."""
     from ebrank.experiments import catalog
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
+    from ebrank.rankers import registry
 
     return ReproductionPlan(
         catalog.selected(only),
@@ -154,6 +166,7 @@ def make_plan(only: str | None, given: Sequence[str], options: dict[str, Any]) -
         options.pop("seed"),
         options.pop("trials"),
         tuning.read_given(given),
+        tuple(dict.fromkeys(str(registry.parse(text)) for text in also)),
     )
 
 

@@ -16,6 +16,7 @@ from ebrank.experiments.framework.entrants import (
     EBRANK,
     ENTRANTS,
     EXPOSURE,
+    NON_CONCATE,
     PAPER,
     UCBRANK,
     Entrant,
@@ -55,13 +56,22 @@ CAPTION = (
 
 def runs(setup: Setup) -> list[Run]:
     """Return all entrants, and the variants that the ledger shows."""
-    entrants = [setup.run(entrant.key) for entrant in ENTRANTS]
+    entrants = [setup.run(entrant.key) for entrant in entrants_of(setup)]
     return entrants + [variant.run(setup) for variant in variants(setup.dataset.origin)]
+
+
+def entrants_of(setup: Setup) -> tuple[Entrant, ...]:
+    """Return who has a row: the paper's rankers, ours, and the user's."""
+    known = {entrant.key for entrant in ENTRANTS}
+    own = tuple(
+        Entrant(key, key, NON_CONCATE, key, apart=True) for key in setup.also if key not in known
+    )
+    return (*ENTRANTS, *own)
 
 
 def outcome(setup: Setup, results: Results) -> Outcome:
     """Return the table, and which of the paper's findings hold."""
-    by_key = {entrant.key: results[setup.run(entrant.key)] for entrant in ENTRANTS}
+    by_key = {entrant.key: results[setup.run(entrant.key)] for entrant in entrants_of(setup)}
     return Outcome(tables=(table(setup, by_key),), findings=tuple(findings(by_key)))
 
 
@@ -70,7 +80,7 @@ def table(setup: Setup, results: ByKey) -> Table:
     columns = [Column(measure.title, setup.dataset.name) for measure in MEASURES]
     marked = [marks(results, measure) for measure in MEASURES]
     rows = []
-    for entrant in ENTRANTS:
+    for entrant in entrants_of(setup):
         row: list[Cell | str] = [entrant.label]
         for index, own in enumerate(cells(results[entrant.key])):
             mark = marked[index].get(entrant.key)

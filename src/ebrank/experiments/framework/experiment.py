@@ -87,6 +87,7 @@ class Setup:
         config: the experiment; single experiments may change it.
         seed: of all trials.
         trials: of each run.
+        also: rankers of the user's, as one types them, for a row in Table 2 each.
         chosen: the tuned rankers.
         tuning: how they were chosen.
     """
@@ -95,6 +96,7 @@ class Setup:
     config: SimulationConfig
     seed: int = 0
     trials: int = 5
+    also: tuple[str, ...] = ()
     chosen: Chosen = field(default_factory=dict)
     tuning: tuple[TuningRecord, ...] = ()
 

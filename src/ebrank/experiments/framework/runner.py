@@ -54,6 +54,7 @@ class ReproductionPlan:
         seed: of all trials.
         trials: of each run.
         given: rankers that are given instead of tuned, by the entrant's key.
+        also: rankers of the user's, for a row in Table 2 each.
     """
 
     experiments: tuple[Experiment, ...]
@@ -61,6 +62,7 @@ class ReproductionPlan:
     seed: int = 0
     trials: int = 5
     given: Mapping[str, Ranker] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class _Work:
         self.watch = watch
         self.done = 0
         self.already_finished = 0
-        self.setup = Setup(dataset, plan.config, plan.seed, plan.trials)
+        self.setup = Setup(dataset, plan.config, plan.seed, plan.trials, plan.also)
         self.needs = tuning.needs(plan.experiments, self.setup)
         self.total = self._tuning_work() + self._running_work(self._expected_runs())
 
