@@ -1,8 +1,9 @@
 """What must survive: a server that is killed again and again under load, and a long day.
 
-`python -m benchmarks.chaos` ends a real server with SIGKILL fifty times at random moments while
-users rank and click. Every click is then sent again: one that was acknowledged must be a duplicate,
-and in the end each counts exactly once, in the counters and in the replayed log.
+`python -m benchmarks.chaos` ends a real server with SIGKILL at random moments while users rank and
+click, old entries are rolled up and priors are trained; `--kills 200` does it for longer. Every
+click is then sent again: one that was acknowledged must be a duplicate, and in the end each counts
+exactly once, in the counters and in the replayed log.
 `python -m benchmarks.chaos --soak` serves for ten minutes with a short memory: neither the process
 nor its files may grow.
 """
@@ -34,6 +35,21 @@ from ebrank.service.store.sqlite.database import LIMIT_PAGES
 from tests.serving import Server, serving
 
 KILLS = 50
+BUSY = """
+[store]
+retention_seconds = 60
+roll_up_seconds = 0.2
+[training]
+after_events = 20
+after_growth = 0
+min_rows = 1
+every_seconds = 0
+[models]
+keep = 5
+"""
+"""Settings under which roll-ups, training and pruning go on all the time."""
+LONG_LIFE, LONG_SECONDS = 10, 6.0
+"""Every tenth life lasts longer, so that some runs of the trainer come to their end."""
 WORKERS = 4
 ITEMS = {f"item {place}": [float(place), 1.0] for place in range(20)}
 SOAK_SECONDS = 600.0
@@ -59,10 +75,10 @@ def killed(folder: Path, kills: int) -> Figure:
     rng = random.Random(1)
     sent, clicks, acknowledged, lost = Sent(), 0, 0, 0
     for life in range(kills + 1):
-        with serving(folder, config=QUIET) as server:
+        with serving(folder, config=BUSY) as server:
             lost += again(server.address, sent)
             if life == kills:
-                stored = stored_clicks(server.address)
+                stored, version = stored_clicks(server.address)
                 break
             sent = Sent()
             users = [
@@ -70,25 +86,30 @@ def killed(folder: Path, kills: int) -> Figure:
             ]
             for user in users:
                 user.start()
-            time.sleep(rng.uniform(0.05, 1.0))
+            longer = 0.0 if life % LONG_LIFE else LONG_SECONDS
+            time.sleep(rng.uniform(0.05, 1.0) + longer)
             server.process.send_signal(signal.SIGKILL)
             for user in users:
                 user.join()
         clicks += len(sent.acknowledged) + len(sent.unanswered)
         acknowledged += len(sent.acknowledged)
-    proof = subprocess.run(
-        [sys.executable, "-m", "ebrank", "replay", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    good = lost == 0 and stored == clicks and proof.returncode == 0
+    proofs = [
+        subprocess.run(
+            [sys.executable, "-m", "ebrank", verb, str(folder)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for verb in ("replay", "check")
+    ]
+    good = lost == 0 and stored == clicks and not any(proof.returncode for proof in proofs)
+    said = "; ".join((proof.stdout or proof.stderr).strip() for proof in proofs)
     return Figure(
-        f"SIGKILL under load, {kills} times",
+        f"SIGKILL {kills} times, under load, roll-ups and training",
         f"{acknowledged:,} clicks acknowledged, {lost} lost; {clicks:,} sent, {stored:,} counted; "
-        f"replay: {(proof.stdout or proof.stderr).strip()}",
+        f"{version} models trained; {said}",
         "none lost, none twice, replay equal",
-        good,
+        good and version > 0,
     )
 
 
@@ -126,10 +147,11 @@ def again(address: str, sent: Sent) -> int:
     return lost
 
 
-def stored_clicks(address: str) -> int:
-    """Return how many clicks are in the counters."""
+def stored_clicks(address: str) -> tuple[int, int]:
+    """Return how many clicks are in the counters, and the newest version of the prior."""
     with ebrank.Client(address, timeout=60) as client:
-        return sum(item.clicks for item in client.query("tea").items)
+        newest = max((model.version for model in client.models().models), default=0)
+        return sum(item.clicks for item in client.query("tea").items), newest
 
 
 def soak(seconds: float) -> Iterator[Figure]:
