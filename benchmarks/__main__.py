@@ -15,6 +15,7 @@ NAMES = (
     "service",
     "chaos",
     "fuzz",
+    "logs",
 )
 
 

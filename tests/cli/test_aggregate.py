@@ -63,7 +63,7 @@ def test_import_without_features_says_what_follows(folder: Path) -> None:
     assert (done.exit_code, "withdrawn until they are put" in done.stderr) == (0, True)
     (folder / "some.csv").write_text("item,x\ni0,1\n")
     done = ebrank("import", "evidence.parquet", "other", "--features", "some.csv")
-    assert "60 items of queries have no features in some.csv: left out" in done.stderr
+    assert "60 items have no features in some.csv: left out" in done.stderr
 
 
 @pytest.mark.parametrize(

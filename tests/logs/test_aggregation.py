@@ -225,6 +225,31 @@ def test_folders_are_read_whole_and_marks_are_not_data(tmp_path: Path) -> None:
     assert (report.events, report.outcomes) == (4, {"click": 2})
 
 
+def test_a_folder_whose_name_looks_like_a_column(tmp_path: Path) -> None:
+    part = tmp_path / "query=coffee"
+    part.mkdir()
+    columns = {name: ["tea"] for name in ("ranking", "query", "item")}
+    table = pa.table({**columns, "type": ["click"], "rank": [1]})
+    pq.write_table(table, part / "log.parquet")
+    aggregate([part], tmp_path / "evidence.parquet")
+    assert pq.read_table(tmp_path / "evidence.parquet")["query"].to_pylist() == ["tea", "tea"]
+
+
+def test_a_column_may_begin_late_or_in_another_file(counted: Counted, tmp_path: Path) -> None:
+    click = {"ranking": "r", "query": "q", "item": "i", "type": "click", "rank": 1}
+    log = '{"type": "login"}\n' * 1500 + json.dumps(click) + "\n"
+    report, rows = counted(log, "log.ndjson")
+    assert (report.ignored, len(rows)) == ({"login": 1500}, 2)
+    (tmp_path / "short.ndjson").write_text('{"type": "login"}\n')
+    files = [tmp_path / "short.ndjson", tmp_path / "log.ndjson"]
+    assert aggregate(files, tmp_path / "both.parquet").ignored == {"login": 1501}
+
+
+def test_names_that_engines_would_take_for_patterns_are_refused(counted: Counted) -> None:
+    with pytest.raises(DataError, match=r"log\[1\]\.csv: engines take such a name for a pattern"):
+        counted(GOOD, "log[1].csv")
+
+
 def test_the_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(GOOD)
     spill = tmp_path / "spill"

@@ -73,11 +73,9 @@ def evidence_imported(
     from ebrank.service.ops.transfer.evidence import import_evidence
 
     evidence = read_evidence(path, features=features, missing="drop")
-    if features is not None:
-        lost = len(read_evidence(path)) - sum(bool(n) for n in evidence.stats.shown.tolist())
-        if lost:
-            console.note(f"{lost:,} items of queries have no features in {features}: left out")
-    else:
+    if evidence.dropped:
+        console.note(f"{evidence.dropped:,} items have no features in {features}: left out")
+    if features is None:
         console.note("without --features, items are withdrawn until they are put")
     with console.progress("importing") as progress:
         asyncio.run(import_evidence(evidence, store, normalize=not literal, progress=progress))

@@ -246,11 +246,16 @@ class _Job:
             raise (place or problem) from problem
 
     def _bad_row(self, view: str, of: Sequence[Source]) -> DataError:
-        first = f"SELECT min(file) FROM {view} WHERE problem IS NOT NULL"
-        [(file,)] = self._engine.rows(first, self._step("looking for the bad row"))
+        first = f"SELECT min(file), min(problem) FROM {view} WHERE problem IS NOT NULL"
+        [(file, field)] = self._engine.rows(first, self._step("looking for the bad row"))
         counting, in_lists = self._inputs.counting, view == "lists"
-        found = locate.bad_row(of, locate.path_of(file), counting, lists=in_lists)
-        return found or DataError("a bad row", path=file)
+        path = locate.path_of(file)
+        found = locate.bad_row(of, path, counting, lists=in_lists)
+        return found or DataError(
+            f"a row has no {field}, or a wrong one",
+            path=path,
+            remedy=f"{locate.REMEDIES[field]}. --skip-bad leaves such rows out.",
+        )
 
     def _nothing(
         self, types: Sequence[tuple[str | None, int | None, str | None, int]]

@@ -33,7 +33,7 @@ FORMATS: Mapping[str, Format] = {
     ".jsonl": "ndjson",
 }
 LOOK = 1000
-"""Lines of an NDJSON file in which a column must occur."""
+"""Lines of an NDJSON file by which we know that a column is not there, if they are all."""
 _ALLOWED: Mapping[str, tuple[Kind, ...]] = {
     "rank": ("text", "whole", "float"),
     "value": ("text", "whole", "float"),
@@ -111,6 +111,11 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
             found.append(path)
         else:
             raise DataError("there is no such file", path=path, remedy="Name the files of the log.")
+    for path in found:
+        if set(str(path)) & set("*?[]{}"):
+            raise DataError(
+                "engines take such a name for a pattern", path=path, remedy="Rename it: no *?[]{}."
+            )
     return found
 
 
@@ -137,17 +142,20 @@ def sources(
 ) -> list[Source]:
     """Return the files in groups that look alike, with the columns of the wanted fields.
 
+    A required column must be in one of the files at least; in others it is empty.
+
     Raises:
         DataError: naming the file, and the column that is not there or holds something else.
     """
     groups: dict[tuple[Any, ...], list[Path]] = {}
+    absent = set(required)
     for file in files:
         format = format_of(file)
         columns, header = _inspected(file, format, wanted)
-        for name in required:
-            if columns[name].kind == "absent":
-                raise _absent(file, name, wanted[name], _names(file, format))
+        absent -= {name for name, column in columns.items() if column.kind != "absent"}
         groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
+    if absent and files:
+        raise _absent(files[0], min(absent), wanted[min(absent)])
     return [
         Source(format, tuple(paths), dict(columns), header)
         for (format, columns, header), paths in groups.items()
@@ -174,7 +182,8 @@ def _inspected(
     return columns, header
 
 
-def _absent(file: Path, name: str, column: str, known: Sequence[str]) -> DataError:
+def _absent(file: Path, name: str, column: str) -> DataError:
+    known = _names(file, format_of(file))
     there = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
     return DataError(
         f"no column {column!r}; there are {there or 'none'}",
@@ -258,12 +267,24 @@ def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _json_columns(file: Path, wanted: Mapping[str, str]) -> dict[str, Column]:
     """Return the paths that occur in the first lines of a file."""
     found = {name: Column() for name in wanted}
-    for _, row in itertools.islice(json_rows(file), LOOK):
+    lines = json_rows(file)
+    for _, row in itertools.islice(lines, LOOK):
         for name, column in wanted.items():
             path = _path_in(row, column)
             if found[name].kind == "absent" and path:
-                found[name] = Column(path, "texts" if name == "items" else "text")
-    return found
+                found[name] = Column(path, _json_kind(name))
+    if next(lines, None) is None:
+        return found
+    return {  # the lines to come may have it
+        name: Column(tuple(wanted[name].split(".")), _json_kind(name))
+        if column.kind == "absent"
+        else column
+        for name, column in found.items()
+    }
+
+
+def _json_kind(name: str) -> Kind:
+    return "texts" if name == "items" else "text"
 
 
 def _path_in(row: Mapping[str, Any], column: str) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ class Evidence:
         last_time: the latest time of the log; None if it had no times.
         features: float32, NaN where missing, shape (rows, features); None if none were given.
         feature_names: their names.
+        dropped: how many rows were left out because they have no features.
     """
 
     queries: list[str]
@@ -66,6 +67,7 @@ class Evidence:
     last_time: float | None = None
     features: Features | None = None
     feature_names: tuple[str, ...] = ()
+    dropped: int = 0
 
     def __len__(self) -> int:
         return len(self.items)
@@ -329,4 +331,5 @@ def _kept(evidence: Evidence, keep: Any) -> Evidence:  # noqa: ANN401 (an array 
         stats=evidence.stats[rows],
         first_shown=evidence.first_shown[rows],
         features=evidence.features[rows],
+        dropped=len(evidence) - len(rows),
     )

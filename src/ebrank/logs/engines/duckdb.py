@@ -112,14 +112,18 @@ class DuckDB:
 def _scan(source: Source) -> str:
     files = f"[{', '.join(_text(str(file)) for file in source.files)}]"
     if source.format == "parquet":
-        return f"read_parquet({files})"
+        return f"read_parquet({files}, hive_partitioning = false)"
     if source.format == "ndjson":
-        return f"read_json({files}, format = 'newline_delimited', columns = {_structure(source)})"
+        return (
+            f"read_json({files}, format = 'newline_delimited', columns = {_structure(source)}, "
+            "hive_partitioning = false)"
+        )
     delimiter = "\t" if source.format == "tsv" else ","
     names = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in source.header)
     return (
         f"read_csv({files}, header = true, auto_detect = false, columns = {{{names}}}, "
-        f"delim = '{delimiter}', quote = '\"', escape = '\"', strict_mode = true)"
+        f"delim = '{delimiter}', quote = '\"', escape = '\"', strict_mode = true, "
+        "hive_partitioning = false)"
     )
 
 
