@@ -13,6 +13,7 @@ NAMES = (
     "cluster",
     "store",
     "service",
+    "stalls",
     "chaos",
     "fuzz",
     "logs",

@@ -5,12 +5,14 @@ own asks `/healthz` all the while, which does nothing: what it waits for is the 
 longest wait is told beside the figure of lists. On a shared machine both hold what other processes
 do to them; each pair is the best of a few.
 
-`python -m benchmarks.stalls [NAME...]` measures some; `--million` lets a million queries pass
-through, and `--soak MINUTES` serves a long tail of queries for so long.
+`python -m benchmarks.stalls NAME...` measures some: `large`, `rollup`, `readers`, `tail` and `soak`
+are the usual ones; `million` lets a million queries pass through a server with little memory, and
+`long-soak` serves a long tail of queries for 20 minutes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import socket
@@ -28,15 +30,20 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figure import Figure
-from benchmarks.http_load import Load, ask_all, open_loop, request
+from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, request
 from benchmarks.service import (
+    CONNECTIONS,
     FEATURES,
     QUIET,
     fill,
     put,
     rank,
+    resident_bytes,
     write_log,
 )
+from ebrank.service.settings import LimitsSettings
+from ebrank.service.store import open as open_store
+from ebrank.service.store.records import NewItem
 from tests.serving import Server, serving
 
 SECONDS = 6.0
@@ -44,7 +51,6 @@ RATE = 300.0
 TRIES = 3
 LARGE = 10_000
 BACKLOG = 110_000
-MEMORY = "512 MB"
 WAL_BYTES = 256 * 10**6
 PROBE_SECONDS = 0.002
 
@@ -163,10 +169,8 @@ def running(*arguments: str) -> Callable[[threading.Event], None]:
     """Return work that runs a command again and again; `{n}` in an argument is a new number."""
 
     def work(stop: threading.Event) -> None:
-        number = 0
         while not stop.is_set():
-            number += 1
-            filled = [argument.format(n=f"{time.time_ns()}") for argument in arguments]
+            filled = [argument.format(n=time.time_ns()) for argument in arguments]
             command = ["nice", sys.executable, "-m", "ebrank", *filled]
             subprocess.run(command, check=True, capture_output=True)
 
@@ -234,41 +238,152 @@ def readers(folder: Path) -> Iterator[Figure]:
     """Train, export and back up while lists are served; watch the write-ahead log."""
     fill(folder / "store", 1000)
     write_log(folder / "store", 100_000)
-    longest = 0
     with serving(folder / "store", config=QUIET) as server:
-        wal = server.folder / "log.db-wal"
-        train = request("POST", "/v1/train")
+        copies = str(server.folder), str(folder / "copy-{n}")
         kinds = {
-            "training on 100,000 items": asking(server, [train]),
-            "export of 110,000 entries": running(
-                "export", str(server.folder), str(folder / "export-{n}")
-            ),
-            "backup of the same": running(
-                "backup", str(server.folder), str(folder / "copy-{n}.db")
-            ),
+            "training on 100,000 items": asking(server, [request("POST", "/v1/train")]),
+            "export of 110,000 entries": running("export", *copies),
+            "backup of the same": running("backup", *copies),
         }
-        for what, work in kinds.items():
-            yield figure(what, beside(server, work, tries=2))
-            longest = max(longest, wal.stat().st_size)
+        with watching(lambda: size(server.folder / "log.db-wal")) as sizes:
+            for what, work in kinds.items():
+                yield figure(what, beside(server, work))
+    longest = max(sizes)
+    yield Figure(
+        "write-ahead log beside all of these, at its longest",
+        f"{longest / 1e6:.0f} MB",
+        f"≤ {WAL_BYTES / 1e6:.0f} MB",
+        longest <= WAL_BYTES,
+    )
+
+
+@contextmanager
+def watching(measure: Callable[[], int]) -> Iterator[list[int]]:
+    """Measure something ten times a second."""
+    found, stop = [measure()], threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(0.1):
+            found.append(measure())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        thread.join()
+
+
+def size(file: Path) -> int:
+    """Return the bytes of a file, none if it is not there."""
+    return file.stat().st_size if file.exists() else 0
+
+
+# --- a long tail of queries ------------------------------------------------------------------
+
+
+def fill_tail(store: Path, queries: int) -> None:
+    """Store queries of one item each."""
+    rows = [tuple(row) for row in np.random.default_rng(1).random((1000, FEATURES)).tolist()]
+
+    async def session() -> None:
+        async with open_store(str(store)) as opened:
+            for number in range(queries):
+                item = NewItem(f"item-{number:07d}", rows[number % len(rows)])
+                await opened.items.put(f"query-{number}", [item], time.time())
+
+    asyncio.run(session())
+
+
+def many_queries(folder: Path, queries: int = 50_000, memory: str = "256 MB") -> Iterator[Figure]:
+    """Ask for each of many queries of one item, and for some again, with little memory."""
+    limit = LimitsSettings(memory=memory).memory_bytes()
+    fill_tail(folder / "store", queries)
+    config = QUIET + f'[limits]\nmemory = "{memory}"\n'
+    with serving(folder / "store", config=config) as server:
+        base = resident_bytes(server)
+        with watching(lambda: resident_bytes(server)) as sizes:
+            messages = (rank(number, queries) for number in range(queries))
+            passed = closed_loop(server.port, messages, CONNECTIONS, 3600.0)
         yield Figure(
-            "write-ahead log beside all of these, at the end",
-            f"{longest / 1e6:.0f} MB",
-            f"≤ {WAL_BYTES / 1e6:.0f} MB",
-            longest <= WAL_BYTES,
+            f"memory after {len(passed.latencies):,} queries of one item, limit {memory}",
+            f"{max(sizes) / 1e6:.0f} MB at most, {base / 1e6:.0f} MB at the start; "
+            f"{passed.rate:,.0f} lists/s",
+            "within 20 % of the limit, or less",
+            max(sizes) <= 1.2 * limit,
         )
+        tries = []
+        for _ in range(TRIES):
+            with probing(server.port) as waits:
+                load = open_loop(server.port, lambda n: rank(n * 37, queries), RATE, SECONDS)
+            tries.append((waits, load))
+        waits, load = min(tries, key=lambda pair: pair[0].worst)
+        yield Figure(
+            "the same, queries long unused at 300/s: worst delay of the loop",
+            f"{waits.worst:.0f} ms; p99 of rank {load.percentile(0.99):.1f} ms",
+            "≤ 50 ms",
+            waits.worst <= 50,
+        )
+
+
+def soak(folder: Path, minutes: float = 1.0) -> Iterator[Figure]:
+    """Serve a long tail of queries, with feedback and roll-ups, and see what grows."""
+    queries, users = 100_000, np.random.default_rng(1)
+    fill_tail(folder / "store", queries)
+    config = (
+        QUIET
+        + '[limits]\nmemory = "256 MB"\n'
+        + "[store]\nretention_seconds = 20\nroll_up_seconds = 5\n"
+    )
+    asked = users.zipf(1.2, size=int(RATE * minutes * 60) + 1) % queries
+    samples: list[tuple[int, int, int]] = []
+    with serving(folder / "store", config=config) as server:
+        store = server.folder
+
+        def measure() -> int:
+            files = size(store / "log.db"), size(store / "log.db-wal")
+            samples.append((resident_bytes(server), *files))
+            return 0
+
+        with probing(server.port) as waits, watching(measure):
+            load = open_loop(
+                server.port, lambda n: rank(int(asked[n]), queries), RATE, minutes * 60
+            )
+    half = len(samples) // 2
+    grown = [
+        max(one[kind] for one in samples[half:])
+        / max(one[kind] for one in samples[half // 2 : half])
+        for kind in range(2)
+    ]
+    wal = max(one[2] for one in samples)
+    yield Figure(
+        f"{minutes:g} minutes of a long tail at 300/s: memory and database, second half over the "
+        "quarter before; write-ahead log; worst delay of the loop",
+        f"{grown[0]:.2f} ({samples[-1][0] / 1e6:.0f} MB), {grown[1]:.2f} "
+        f"({samples[-1][1] / 1e6:.0f} MB); {wal / 1e6:.0f} MB; {waits.worst:.0f} ms "
+        f"(p99 of rank {load.percentile(0.99):.1f} ms)",
+        "≤ 1.1, ≤ 1.1; ≤ 256 MB; ≤ 50 ms",
+        max(grown) <= 1.1 and wal <= WAL_BYTES and waits.worst <= 50,
+    )
 
 
 PARTS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "large": large_calls,
     "rollup": roll_up,
     "readers": readers,
+    "tail": many_queries,
+    "soak": soak,
+    "million": lambda folder: many_queries(folder, 1_000_000, "512 MB"),
+    "long-soak": lambda folder: soak(folder, 20.0),
 }
+USUAL = ("large", "rollup", "readers", "tail", "soak")
 
 
-def figures(names: Sequence[str] = ()) -> Iterator[Figure]:
-    """Measure all, or some."""
+def figures(names: Sequence[str] = USUAL) -> Iterator[Figure]:
+    """Measure the usual ones, or those named."""
     with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name:
-        for part in names or PARTS:
+        for part in names:
             folder = Path(name) / part
             folder.mkdir()
             yield from PARTS[part](folder)
@@ -278,7 +393,7 @@ def main(arguments: list[str]) -> None:
     """Print the figures one by one."""
     busy = os.getloadavg()[0] / (os.cpu_count() or 1)
     print(f"others keep each core busy {busy:.1f} times over", file=sys.stderr)
-    for one in figures(arguments):
+    for one in figures(arguments or USUAL):
         met = "met" if one.met else "MISSED"
         print(f"{one.what}: {one.measured}; target {one.target}: {met}", flush=True)
 
