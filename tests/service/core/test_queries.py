@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebrank.service.core import queries as queries_module
 from ebrank.service.core.queries import (
     DROPPED_AT_ONCE,
     ENTRY_BYTES,
-    GENERATIONS,
     LiveQuery,
     PackedCache,
     PackedStrings,
@@ -188,10 +188,20 @@ def test_a_cache_keeps_to_its_room(steps: list[tuple[int, int, bool]], room: int
             for table in cache._tables
             for key, value in table.items()
         )
-        assert len(cache._tables) <= 2 * GENERATIONS
     for key in list(values):
         cache.pop(key)
     assert (cache.size, len(cache)) == (0, 0)
+
+
+def test_no_table_is_large_and_there_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries_module, "MOST_TOGETHER", 80)
+    cache: PackedCache[str] = PackedCache(10**9)
+    rng = np.random.default_rng(1)
+    for number in range(20_000):
+        cache.put(f"{number % 1000}", b"")
+        cache.pop(f"{rng.integers(1000)}")
+        assert max(map(len, cache._tables)) <= 80
+        assert len(cache._tables) <= 8 + 2 * 8 * 1000 / 80
 
 
 def test_what_was_used_lately_outlives_what_was_not() -> None:

@@ -12,6 +12,7 @@ that memory is out of date; it is dropped, and read again before the query's nex
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import struct
 from array import array
@@ -50,6 +51,8 @@ GENERATIONS = 8
 """Packed values lie with those used at about the same time: an eighth of all."""
 ENTRY_BYTES = 136
 """What a packed value takes beside its own bytes and its key's: objects, a place in a table."""
+MOST_TOGETHER = 20_000
+"""... and no more than this: a table that grows is copied, which takes a millisecond then."""
 DROPPED_AT_ONCE = 1000
 """At most, when another is kept: more would hold up whoever keeps it."""
 PACKED_AT_ONCE = 100
@@ -673,7 +676,9 @@ class PackedCache(Generic[_Key]):
         """Keep a value, in place of another of this name."""
         self.pop(key)
         cost = _cost(key, value)
-        if self._newest + cost > self.room // GENERATIONS and self._tables[-1]:
+        newest = self._tables[-1]
+        full = self._newest + cost > self.room // GENERATIONS or len(newest) >= MOST_TOGETHER
+        if newest and full:
             self._begin_table()
         self._tables[-1][key] = value
         self._newest += cost
@@ -681,9 +686,11 @@ class PackedCache(Generic[_Key]):
         self.trim()
 
     def _begin_table(self) -> None:
-        if len(self._tables) == 2 * GENERATIONS:  # much was taken out of them
-            oldest = self._tables.popleft()
-            self._tables[0].update(oldest)
+        for at, (older, newer) in enumerate(itertools.pairwise(self._tables)):
+            if len(older) + len(newer) <= MOST_TOGETHER // 8:  # much was taken out of them
+                newer.update(older)
+                del self._tables[at]
+                break
         self._tables.append({})
         self._newest = 0
 
