@@ -193,9 +193,13 @@ class BehaviorStats:
         return sums
 
     def _trusted(self, counts: SmallInts) -> BehaviorStats:
+        return self.trusted(counts, self.behaviors)
+
+    @classmethod
+    def trusted(cls, counts: SmallInts, behaviors: Behaviors) -> BehaviorStats:
         """Return statistics of counts that come from checked ones: no need to check them again."""
-        stats = object.__new__(BehaviorStats)
-        stats.__dict__.update(counts=counts, behaviors=self.behaviors)
+        stats = object.__new__(cls)
+        stats.__dict__.update(counts=counts, behaviors=behaviors)
         return stats
 
 

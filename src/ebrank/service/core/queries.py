@@ -57,8 +57,9 @@ DROPPED_AT_ONCE = 1000
 """At most, when another is kept: more would hold up whoever keeps it."""
 PACKED_AT_ONCE = 100
 """The same for packing."""
-MOST_UNPACKED = 4000
-"""Queries: the garbage collector looks at a dozen objects of each."""
+MOST_UNPACKED = 500
+"""Queries: they take two or three times the memory, and the garbage collector looks at a dozen
+objects of each. To unpack one takes a tenth of the time of a list."""
 QUERY_BYTES, ITEM_BYTES = 3600, 55
 """What an unpacked query takes, and each item of it, beside its name, features and counts."""
 LARGE, INDEX_BYTES = 1000, 150
@@ -196,7 +197,7 @@ class LiveQuery:
         live.tie_keys, live.earned = taken(np.uint32, items), taken(np.float32, items)
         active, live.explored_first = taken(np.bool_, items), taken(np.bool_, items)
         counts = taken(_COUNTS[width], items, outcomes, slots).astype(COUNT)
-        live.stats = BehaviorStats(counts, behaviors)
+        live.stats = BehaviorStats.trusted(counts, behaviors)
         live.state = QueryState(
             query, live.ids, numbers, NO_COUNTS, entered, first_shown, active, version
         )
@@ -355,6 +356,7 @@ class Queries:
         self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
         self._sizes: dict[str, int] = {}
         self._unpacked = 0  # bytes
+        self._keys: Sequence[str] = ()
         self._packed: PackedCache[str] = PackedCache(room)
         self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
         self._usual = 0.0, 0.0, 0.0
@@ -424,6 +426,9 @@ class Queries:
         self._schema = self._catalog.schema
 
     def _made(self, state: QueryState, now: float, keys: Sequence[str], catalog: int) -> LiveQuery:
+        if keys == self._keys:
+            keys = self._keys  # one for all queries
+        self._keys = keys
         try:
             return LiveQuery(
                 state,

@@ -28,8 +28,8 @@ from ebrank.service.store.sqlite import schema
 from ebrank.service.store.sqlite.folder import Lock, flush_folder
 
 BUSY_SECONDS = 10.0
-CACHE_KIB = 8 * 1024
-"""Pages of a connection; the operating system keeps more of them."""
+WRITER_KIB, READER_KIB = 8 * 1024, 1024
+"""Pages that a connection keeps; the operating system keeps more of them."""
 BRAKE_PAGES = 65_536
 """Without other checkpoints, the writer makes one when the WAL has this many pages (256 MB)."""
 INTERVAL_SECONDS = 1.0
@@ -148,6 +148,7 @@ class Database:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             opened.callback(os.close, file)
             self._writer = self._connected(opened)
+            self._writer.execute(f"PRAGMA cache_size = -{WRITER_KIB}")
             empty = schema.is_empty(self._writer, path)
             _use_wal(self._writer, path)
             if empty:
@@ -380,7 +381,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
-        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA cache_size = -{READER_KIB}")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA wal_autocheckpoint = {BRAKE_PAGES}")
