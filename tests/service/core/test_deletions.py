@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.sqlite import SqliteStore, deletions
 from tests.service.running import Running
 from tests.service.scenes import click, ids, items, play, settings, statuses
 from tests.service.store.blocking import run
@@ -120,12 +121,14 @@ def test_lists_of_a_deleted_user_count_as_those_of_nobody() -> None:
     play(scene, store=store)
 
 
-def test_a_deletion_while_others_rank(tmp_path: Path) -> None:
+def test_a_deletion_while_others_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists, clicks and roll-ups go on while a query's log is removed in portions."""
+    monkeypatch.setattr(deletions, "PORTION", 10)
     store = SqliteStore(tmp_path / "store")
 
     async def scene(engine: Engine) -> None:
-        await lived(engine, lists=100)
+        await lived(engine, lists=40)
+        await engine.rank(RankRequest(QUERY))  # it is in memory
         done = asyncio.Event()
 
         async def use() -> None:
@@ -133,6 +136,9 @@ def test_a_deletion_while_others_rank(tmp_path: Path) -> None:
                 answer = await engine.rank(RankRequest("tea"))
                 name = answer.ranking_id
                 assert statuses(await engine.feedback([click(name, name, "i1")])) == ["accepted"]
+                with suppress(NotFound):
+                    answer = await engine.rank(RankRequest(QUERY))
+                    assert answer.degraded is not True, "a deleted query is served from memory"
                 await store.log.roll_up(1e12)
 
         using = asyncio.create_task(use())

@@ -404,6 +404,8 @@ class Engine:
 
     async def delete(self, request: api.DeletionRequest) -> api.DeletionOut:
         """Delete an item everywhere, a query, or a user's name; it is on disk then."""
+        if request.kind == "query":  # its log is removed while others are served
+            await self._queries.dropped(self._named(request.name))
         deleted = await delete(self._store, request, self._salt, self._named, self._now())
         for query in deleted.queries:
             await self._queries.dropped(query)
