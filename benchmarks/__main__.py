@@ -14,6 +14,7 @@ NAMES = (
     "store",
     "service",
     "stalls",
+    "forgetting",
     "chaos",
     "fuzz",
     "logs",

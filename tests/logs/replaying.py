@@ -165,7 +165,7 @@ def _counts(store: Blocking) -> Counts:
     found: Counts = {}
     for query in store.items.queries():
         state = store.items.load(query)
-        for place, outcome, slot, count in count_rows(state.counts):
+        for place, outcome, slot, count, _ in count_rows(state):
             first = float(state.first_shown[place])
             found[query, state.ids[place], outcome, slot] = count, first
     return found

@@ -181,6 +181,9 @@ class EventsSettings:
     other: Annotated[
         tuple[str, ...], _about("types of events that are logged and count nothing")
     ] = ()
+    half_life_days: (
+        Annotated[float, _about("days after which an impression counts half", gt=0)] | None
+    ) = None
     future_seconds: Annotated[
         float, _about("how far an event's time may lie ahead of our clock", ge=0)
     ] = 300.0

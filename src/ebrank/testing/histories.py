@@ -54,8 +54,9 @@ def counts(state: QueryState | None) -> dict[str, dict[tuple[int, int], int]]:
     if state is None:
         return {}
     found: dict[str, dict[tuple[int, int], int]] = {name: {} for name in state.ids}
-    for place, outcome, slot, count in count_rows(state.counts):
-        found[state.ids[place]][outcome, slot + 1] = count
+    for place, outcome, slot, count, _ in count_rows(state):
+        if count:
+            found[state.ids[place]][outcome, slot + 1] = count
     return found
 
 

@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.slots import SLOTS, slot_of
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.counting import items_of
@@ -476,6 +477,37 @@ async def negative_behavior(stores: Stores) -> None:
 
 
 @_check
+async def forgetting(stores: Stores) -> None:
+    """Counters fade from epoch to epoch by the same bits for all, whenever a roll-up comes."""
+    for seed in range(3):
+        for roll_ups in (False, True):
+            async with stores.new() as store:
+                memory, lists = MemoryStore(), list[RankingEntry]()
+                for one in (store, memory):
+                    await one.items.put("q", new_items(*"abcdef"), 1.0)
+                    await one.items.put("p", new_items(*"abcdef"), 1.0)
+                chance, epoch = random.Random(seed), 0
+                for turn in range(60):
+                    epoch += chance.choice([0, 0, 0, 1, 1, 5])
+                    entries = _random_entries(chance, float(turn + 10), lists, epoch)
+                    found = (await store.log.write(entries)).written
+                    _equal("what was written", found, (await memory.log.write(entries)).written)
+                    if roll_ups and turn % 7 == 6:
+                        await store.log.roll_up(float(turn))
+                for query in "pq":
+                    state, truth = await _state(store, query), await _state(memory, query)
+                    _equal("the state", bits(state), bits(truth))
+                    most = state.counts[:, SHOWN] - state.counts[:, SHOWN + 1 :].sum(axis=1)
+                    assert state.counts.min() >= 0, "a count is negative"
+                    assert most.min() >= 0, "there are more outcomes than impressions"
+                await store.log.roll_up(1000.0)
+                for query in "pq":
+                    snapshot = await store.items.snapshot(query)
+                    found_bits = bits(snapshot)
+                    _equal("the snapshot of all", found_bits, bits(await _state(memory, query)))
+
+
+@_check
 async def best_behavior(stores: Stores) -> None:
     """An impression's outcome is its best behavior, in whatever order they come."""
     one, two = ranking("r1", "ab"), ranking("r2", "ab")
@@ -758,6 +790,29 @@ async def restored(stores: Stores) -> None:
 
 
 @_check
+async def restored_upgrades(stores: Stores) -> None:
+    """An event says what it replaces, if that was rolled up before its log was restored."""
+    one = ranking("r1", "ab", time=5.0)
+    log: list[Operation] = [
+        one,
+        event("e1", one, "a", "click", time=6.0),
+        event("e2", one, "a", "purchase", time=7.0),
+        event("e3", one, "a", "hide", time=8.0),
+    ]
+    for before in (6.5, 7.5):
+        origin = MemoryStore()
+        await origin.items.put("q", new_items(*"ab"), 1.0)
+        await origin.log.write(log)
+        await origin.log.roll_up(before)
+        async with stores.new() as store:
+            state = await origin.items.snapshot("q")
+            assert state is not None
+            await store.items.restore(state, 8.0)
+            await store.log.write([entry async for entry in origin.log.entries()])
+            _equal("the store", await contents(store), await contents(origin))
+
+
+@_check
 async def at_once(stores: Stores) -> None:
     """Tasks that write, read and roll up at once lose and double nothing."""
     async with stores.new() as store:
@@ -907,13 +962,37 @@ def _random_call(
         served = ranking(f"r{time}", order, query=query, time=time, counted=counted)
         lists.append(replace(served, offset=offset, seen=seen))
         return lambda store: store.log.write(lists[-1:])
+    entries = _random_events(chance, time, lists)
+    return lambda store: store.log.write(entries)
+
+
+def _random_entries(
+    chance: random.Random, time: float, lists: list[RankingEntry], epoch: int
+) -> list[Operation]:
+    """Return lists of an epoch and events about these and others; the ids of events are new."""
     entries: list[Operation] = []
-    for served in chance.sample(lists, min(len(lists), 3)):
+    for number in range(chance.randint(1, 8)):
+        order = "".join(chance.sample("abcdef", chance.randint(1, 4)))
+        counted = chance.random() < 0.7
+        served = ranking(f"r{time} {number}", order, query=chance.choice("qp"), time=time)
+        lists.append(replace(served, counted=counted))
+        entries.append(lists[-1])
+    for number, entry in enumerate(_random_events(chance, time, lists[-40:], most=20)):
+        entries.append(replace(entry, event_id=f"e{time} {number}"))
+    return [replace(entry, epoch=epoch) for entry in entries]
+
+
+def _random_events(
+    chance: random.Random, time: float, lists: list[RankingEntry], most: int = 3
+) -> list[EventEntry]:
+    """Return events about some lists."""
+    entries: list[EventEntry] = []
+    for served in chance.sample(lists, min(len(lists), most)):
         name, item = f"e{chance.randrange(40)}", chance.choice(served.items)
         kind = chance.choice([*BEHAVIORS, "click", "impression", "bookmark"])
         shows = not served.counted and kind != "bookmark"
         entries.append(event(name, served, item, kind, shows=shows, time=time))
-    return lambda store: store.log.write(entries)
+    return entries
 
 
 @_check

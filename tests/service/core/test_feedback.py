@@ -104,6 +104,24 @@ def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> N
     play(scene, settings(store={"retention_seconds": 100.0}), store=store, clock=clock)
 
 
+def test_a_query_that_feedback_reads_is_known_from_then_on() -> None:
+    """Not from when the list was served: what is not stored is not known of that time."""
+    clock, store = Clock(), MemoryStore()
+
+    async def serve(engine: Engine) -> str:
+        await engine.put_items("q", items(1))
+        return (await engine.rank(RankRequest("q"))).ranking_id
+
+    ranking = play(serve, store=store, clock=clock)
+    clock.now += 500.0
+
+    async def later(engine: Engine) -> None:
+        assert (await engine.feedback([click("e", ranking, "i0")])).accepted == 1
+        assert (await engine._items.query("q", clock.now + 9.0)).since == START + 500.0
+
+    play(later, store=store, clock=clock)
+
+
 def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing() -> None:
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(4))

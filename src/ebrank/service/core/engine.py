@@ -103,6 +103,7 @@ class Engine:
         self._now = clock
         self._timer = timer
         self._ids = RankingIds(after=clock.last)
+        self._half_life = fixed_settings.half_life(meta)
         self._named = naming(normalize=settings.store.normalize_queries)
         self.bots = Bots(settings.bots)
         self._salt = meta[SALT]
@@ -112,6 +113,7 @@ class Engine:
             seed=settings.ranking.seed,
             behaviors=self._behaviors,
             catalog=catalog,
+            half_life=self._half_life,
         )
         self._catalog = catalog
         self._chooser = chooser.Chooser(settings)
@@ -126,7 +128,7 @@ class Engine:
         self._memory.start()
         first = FIRST_ITEM not in meta
         self._items = Items(store, catalog, self._queries, self._activity, first=first)
-        rules = FeedbackRules(settings, self._behaviors)
+        rules = FeedbackRules(settings, self._behaviors, self._half_life)
         self._feedback = Feedback(
             store, rules, self._queries, self._recent, self._activity, self.bots, clock, timer
         )
@@ -156,8 +158,8 @@ class Engine:
         if SALT not in meta:  # what users' names are hashed with
             meta[SALT] = secrets.token_hex(16)
             await store.meta.set({SALT: meta[SALT]})
-        await fixed_settings.fix(store, settings, meta)
         now = MonotoneClock(clock, await store.log.last_time())
+        meta |= await fixed_settings.fix(store, settings, meta, now())
         versions = await ModelVersions.open(store, settings, now)
         catalog = await Catalog.open(store, settings.features)
         return cls(store, settings, now, timer, versions, catalog, meta)
@@ -352,6 +354,7 @@ class Engine:
             continues=choice.continues,
             seen=choice.seen,
             bot=bot,
+            epoch=0 if self._half_life is None else self._half_life.epoch(now),
             hint=live.hint(rows + others),
         )
         # As it was known when the list was made, not as this list changes it.

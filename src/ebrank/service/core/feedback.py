@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank.evidence import Behaviors
+from ebrank.evidence.forgetting import HalfLife
 from ebrank.service import api
 from ebrank.service.core import ranking_ids
 from ebrank.service.core.bots import Bots
@@ -162,7 +163,10 @@ class Counted(NamedTuple):
 class FeedbackRules:
     """Holds events against the lists they cite."""
 
-    def __init__(self, settings: Settings, behaviors: Behaviors) -> None:
+    def __init__(
+        self, settings: Settings, behaviors: Behaviors, half_life: HalfLife | None = None
+    ) -> None:
+        self._half_life = half_life
         self._behaviors = behaviors
         self._outcomes = {
             name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
@@ -228,6 +232,7 @@ class FeedbackRules:
             received=now,
             bot=bot,
             value=event.value,
+            epoch=0 if self._half_life is None else self._half_life.epoch(now),
             hint=Hint((row,), (unseen,)),
         )
         return Counted(logged, cited.live, row)

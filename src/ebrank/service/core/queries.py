@@ -29,6 +29,7 @@ import xxhash
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
 from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.forgetting import HalfLife, forgotten
 from ebrank.evidence.stats import COUNT
 from ebrank.policy import LISTS_AHEAD, USUAL_LISTS
 from ebrank.priors.base import ItemPrior
@@ -67,7 +68,7 @@ LARGE, INDEX_BYTES = 1000, 150
 USUAL_SLOTS = 10
 """Counts of an unpacked query grow to this many slots with its first list of ten."""
 
-_HEAD = struct.Struct("<QQdIIIBBB")
+_HEAD = struct.Struct("<QQQdIIIBBB")
 _COUNTS: Mapping[int, Any] = {1: np.uint8, 2: np.uint16, 4: COUNT}
 """Types of packed counts, by their bytes."""
 _Key = TypeVar("_Key", bound=Hashable)
@@ -165,7 +166,7 @@ class LiveQuery:
             counts.astype(_COUNTS[width]),
         )
         shape = len(self), state.features.shape[1], len(text), *counts.shape[1:], width
-        head = _HEAD.pack(state.version, self.catalog, self.since, *shape)
+        head = _HEAD.pack(state.version, state.epoch, self.catalog, self.since, *shape)
         return b"".join([head, text, ends.tobytes(), *(values.tobytes() for values in arrays)])
 
     @classmethod
@@ -179,7 +180,7 @@ class LiveQuery:
         keys: Sequence[str] = (),
     ) -> LiveQuery:
         """Return a query of this name as it was when it was packed."""
-        version, catalog, since, items, features, length, *rest = _HEAD.unpack_from(data)
+        version, epoch, catalog, since, items, features, length, *rest = _HEAD.unpack_from(data)
         outcomes, slots, width = rest
         at = _HEAD.size + length
 
@@ -199,7 +200,7 @@ class LiveQuery:
         counts = taken(_COUNTS[width], items, outcomes, slots).astype(COUNT)
         live.stats = BehaviorStats.trusted(counts, behaviors)
         live.state = QueryState(
-            query, live.ids, numbers, NO_COUNTS, entered, first_shown, active, version
+            query, live.ids, numbers, NO_COUNTS, entered, first_shown, active, version, epoch
         )
         live.since, live._seed = since, seed
         live.keys, live.catalog = keys, catalog
@@ -290,8 +291,17 @@ class LiveQuery:
         self.state.active[row] = False
         self._changed()
 
+    def reach(self, epoch: int) -> None:
+        """Forget what is forgotten by an epoch."""
+        if epoch > self.state.epoch:
+            counts, keys = self.stats.counts, counting.keys_of(self.state.query, range(len(self)))
+            faded = forgotten(counts, keys, self.state.epoch, epoch)
+            self.stats = BehaviorStats(faded, self.stats.behaviors)
+            self.state.epoch = epoch
+
     def add(self, entry: Operation, rows: Sequence[int]) -> None:
         """Add what an entry of the log adds to the counts of its items, in these rows."""
+        self.reach(entry.epoch)
         steps = counting.steps(entry, rows)
         if not steps:
             return
@@ -300,6 +310,12 @@ class LiveQuery:
             self.stats = self.stats.widened(slots)
             counts = self.stats.counts
         for row, outcome, slot, amount in steps:
+            if (
+                entry.epoch
+                and outcome
+                and not counting.possible(counts[row, :, slot].tolist(), outcome, amount)
+            ):
+                break
             counts[row, outcome, slot] += amount  # ten of them: a loop is faster than an array
         first_shown = self.state.first_shown
         for row in counting.shown(entry, rows):
@@ -346,8 +362,10 @@ class Queries:
         room: int = ROOM,
         behaviors: Behaviors = CLICKS,
         catalog: Catalog | None = None,
+        half_life: HalfLife | None = None,
     ) -> None:
         self._store = store
+        self._half_life = half_life
         self._catalog = catalog or Catalog(store)
         self._schema = self._catalog.schema  # by which those in memory were joined
         self._behaviors = behaviors
@@ -368,7 +386,13 @@ class Queries:
         return self._unpacked + self._packed.size
 
     async def get(self, query: str, now: float) -> LiveQuery | None:
-        """Return a query, None if the store does not know it."""
+        """Return a query as it is remembered now, None if the store does not know it."""
+        live = await self._found(query, now)
+        if live is not None and self._half_life is not None:
+            live.reach(self._half_life.epoch(now))
+        return live
+
+    async def _found(self, query: str, now: float) -> LiveQuery | None:
         catalog = self._catalog
         if catalog.found != catalog.version:
             await catalog.follow()
@@ -540,19 +564,25 @@ class Queries:
             self._usual, self._usual_until = self._pace(now), now + PACE_SECONDS
         lists, age, past = self._usual
         own, expected = live.lists, USUAL_LISTS
+        since = live.age(now)
+        remembered = self._remembered(since)
         if lists > 0.0 and age > 0.0:
-            since = live.age(now)
-            rate = (KNOWN + own) / (KNOWN * age / lists + since)
+            rate = (KNOWN + own) / (KNOWN * age / lists + remembered)
             expected = max(rate * min(period, max(since, past)), USUAL_LISTS)
-        renewal = live.arrivals / max(own * len(live.candidates), 1)
+        arrivals = live.arrivals * (remembered / since if since else 1.0)
+        renewal = arrivals / max(own * len(live.candidates), 1)
         return 1.0 / (1.0 / expected + LISTS_AHEAD * renewal)
 
     def _pace(self, now: float) -> tuple[float, float, float]:
         """Return the lists and the age of queries in memory, added up, and the mean age."""
         some = self.recent(MOST_PACED)
         ages = [live.age(now) for live in some]
-        total = sum(ages)
-        return float(sum(live.lists for live in some)), total, total / max(len(some), 1)
+        total = sum(map(self._remembered, ages))
+        return float(sum(live.lists for live in some)), total, sum(ages) / max(len(some), 1)
+
+    def _remembered(self, seconds: float) -> float:
+        """Return how many seconds of this many a query's counters still tell of."""
+        return seconds if self._half_life is None else self._half_life.remembered(seconds)
 
     def recent(self, most: int) -> list[LiveQuery]:
         """Return the queries used last, the latest first."""

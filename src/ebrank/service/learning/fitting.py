@@ -28,11 +28,13 @@ from ebrank.ranker import EBRanker
 from ebrank.service.core.catalog import shared_rows, stored_schema
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import FeatureSchema, filled, matched
+from ebrank.service.core.fixed_settings import half_life
 from ebrank.service.core.queries import encode, stacked
 from ebrank.service.learning.models import features_of, own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings
 from ebrank.service.store.base import StoreView
 from ebrank.service.store.records import QueryState
+from ebrank.service.store.rows import reach
 from ebrank.typing import Bools, Features
 
 FEW_QUERIES = 10
@@ -150,6 +152,11 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
     states = [state for state in loaded if state is not None]
     if not states:
         return None
+    forgets = half_life(await store.meta.all())
+    if forgets is not None:
+        now = forgets.epoch(await store.log.last_time())
+        for state in states:
+            reach(state, now)
     keys, joined = await _joined(store, states)
     active = [state.active if state.active.any() else ~state.active for state in states]
     by_query = sum(bool(state.counts.any()) for state in states) >= FEW_QUERIES

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from ebrank.paths import expanded
+from ebrank.service.core.fixed_settings import half_life
 from ebrank.service.ops.check import readable
 from ebrank.service.ops.clock import day
 from ebrank.service.ops.replay import replay
@@ -185,13 +186,18 @@ async def _rebuilt(path: str, place: Path, progress: Progress | None) -> tuple[R
 
 
 class Mended:
-    """A store as it should be: a view of one that is wrong."""
+    """A store as it should be: a view of one that is wrong.
+
+    Attributes:
+        epoch: of now, after which nothing can be forgotten yet; known once all was looked at.
+    """
 
     def __init__(self, store: Store, now: float) -> None:
         self.report = Repair(now)
         self._store = store
         self._now = now
         self._ids: dict[str, frozenset[str]] = {}
+        self.epoch = 0
         self.items = MendedItems(store, self)
         self.catalog = MendedCatalog(store, self)
         self.log = MendedLog(store, self)
@@ -239,6 +245,8 @@ class Mended:
                 report.early_entries += time_of(entry) < before
                 before = max(before, time_of(entry))
         await self._survey_rest(report)
+        forgets = half_life(await self._store.meta.all())
+        self.epoch = 0 if forgets is None else forgets.epoch(self._now)
         return report
 
     async def _survey_rest(self, report: Repair) -> None:
@@ -283,6 +291,7 @@ class MendedItems:
         if state is not None:
             state.entered = np.minimum(state.entered, self._mended.report.now)
             state.first_shown = np.minimum(state.first_shown, self._mended.report.now)
+            state.epoch = min(state.epoch, self._mended.epoch)
         return state
 
 
@@ -329,18 +338,19 @@ class MendedLog:
         """Yield what can be kept of the log, in its order."""
         if self._mended.report.unread:
             return
-        time, before = self._mended.time, 0.0
+        time, before, epoch = self._mended.time, 0.0, 0
         async for entry in self.all():
             if not self._mended.readable(entry):
                 continue
             right = max(time(time_of(entry)), before)
             before = right
-            if right == time_of(entry):
+            epoch = max(min(entry.epoch, self._mended.epoch), epoch)
+            if (right, epoch) == (time_of(entry), entry.epoch):
                 yield entry
             elif isinstance(entry, RankingEntry):
-                yield replace(entry, time=right)
+                yield replace(entry, time=right, epoch=epoch)
             else:
-                yield replace(entry, time=time(entry.time), received=right)
+                yield replace(entry, time=time(entry.time), received=right, epoch=epoch)
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""

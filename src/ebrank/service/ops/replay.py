@@ -18,14 +18,13 @@ equal: 1 item of 1 query, 0 events and 1 ranking replayed
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 
 from ebrank.service.store import counting
 from ebrank.service.store.base import Progress, StoreError, StoreView
+from ebrank.service.store.counting import Fold, ItemCounts
 from ebrank.service.store.records import EventEntry, Operation, QueryState
 from ebrank.service.store.rows import count_rows
-from ebrank.typing import Floats
 
 MOST_DIFFERENCES = 10
 """How many are reported; all are counted."""
@@ -74,25 +73,35 @@ class ReplayReport:
         return f"not equal: {_count(self.different, 'wrong counter')}; {counts}"
 
 
-@dataclass
 class _Rebuilt:
     """The counts of a query as they grow, and where its items stand in them."""
 
-    places: dict[str, int]
-    counts: Counter[tuple[int, int, int]]
-    first_shown: Floats
+    def __init__(self, state: QueryState) -> None:
+        self.places = {name: place for place, name in enumerate(state.ids)}
+        self.first_shown = state.first_shown
+        self._fold = Fold(
+            lambda _, item: ItemCounts(epoch=state.epoch), lambda _, item: self.places.get(item, 0)
+        )
+        self._fold.items.update(_counted(state))
 
     def add(self, entry: Operation, report: ReplayReport) -> None:
         names = counting.items_of(entry)
-        for name, outcome, slot, amount in counting.steps(entry, names):
-            if name in self.places:
-                self.counts[self.places[name], outcome, slot] += amount
-            else:
-                _note(report, Difference(entry.query, name, "item", None, 1.0))
+        for name in {name for name, *_ in counting.steps(entry, names)} - self.places.keys():
+            _note(report, Difference(entry.query, name, "item", None, 1.0))
+        self._fold.add(entry)
         for name in counting.shown(entry, names):
             place = self.places.get(name)
             if place is not None and math.isnan(self.first_shown[place]):
                 self.first_shown[place] = counting.time_of(entry)
+
+    def counts(self, epoch: int) -> dict[tuple[str, int, int], int]:
+        """Return the counts as they are in an epoch, by item, outcome and slot."""
+        return {
+            (item, *key): count
+            for (query, item), one in self._fold.items.items()
+            if item in self.places
+            for key, count in one.at(epoch, query, self.places[item]).counts.items()
+        }
 
 
 async def replay(store: StoreView, progress: Progress | None = None) -> ReplayReport:
@@ -121,9 +130,7 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
 
 
 def _begin(query: str, snapshot: QueryState | None) -> _Rebuilt:
-    state = _known_state(query, snapshot)
-    places = {name: place for place, name in enumerate(state.ids)}
-    return _Rebuilt(places, _counted(state), state.first_shown)
+    return _Rebuilt(_known_state(query, snapshot))
 
 
 def _known_state(query: str, state: QueryState | None) -> QueryState:
@@ -136,10 +143,13 @@ def _known_state(query: str, state: QueryState | None) -> QueryState:
     return state
 
 
-def _counted(state: QueryState) -> Counter[tuple[int, int, int]]:
-    return Counter(
-        {(place, outcome, slot): count for place, outcome, slot, count in count_rows(state.counts)}
-    )
+def _counted(state: QueryState) -> dict[tuple[str, str], ItemCounts]:
+    """Return the counts of each item that was shown."""
+    found: dict[tuple[str, str], ItemCounts] = {}
+    for place, outcome, slot, count, epoch in count_rows(state):
+        item = found.setdefault((state.query, state.ids[place]), ItemCounts(epoch=epoch))
+        item.counts[outcome, slot] = count
+    return found
 
 
 def _count_entry(report: ReplayReport, entry: Operation) -> None:
@@ -152,12 +162,18 @@ def _count_entry(report: ReplayReport, entry: Operation) -> None:
 def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None:
     report.queries += 1
     report.items += len(state.ids)
-    stored, replayed = _counted(state), rebuilt.counts
-    for place, outcome, slot in sorted(stored.keys() | replayed.keys()):
-        here, there = stored[place, outcome, slot], replayed[place, outcome, slot]
+    stored = {
+        (item, *key): count
+        for (_, item), one in _counted(state).items()
+        for key, count in one.counts.items()
+    }
+    replayed = rebuilt.counts(state.epoch)
+    places = rebuilt.places
+    for key in sorted(stored.keys() | replayed.keys(), key=lambda key: (places[key[0]], *key[1:])):
+        here, there = stored.get(key, 0), replayed.get(key, 0)
         if here != there:
-            counter = f"count of outcome {outcome} in slot {slot}"
-            _note(report, Difference(state.query, state.ids[place], counter, here, there))
+            counter = f"count of outcome {key[1]} in slot {key[2]}"
+            _note(report, Difference(state.query, key[0], counter, here, there))
     times = zip(state.ids, state.first_shown.tolist(), rebuilt.first_shown.tolist(), strict=True)
     for item, first, again in times:
         if first != again and not (math.isnan(first) and math.isnan(again)):

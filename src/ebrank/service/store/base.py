@@ -269,8 +269,9 @@ class StoredLog(LogView, Protocol):
         for the same item of the same ranking. It `shows` its item only if no event before it did,
         in these operations or earlier. It has an outcome only if that is better than those before
         it for the same item of the same ranking, whose best it `replaces`, and none of them was
-        negative; a negative one, of -1, replaces the best of them. Each query named is advanced by
-        one version.
+        negative; a negative one, of -1, replaces the best of them. One that says already what it
+        replaces was logged before, and is logged as it is: what it replaces may have been rolled
+        up. Each query named is advanced by one version.
         """
         ...
 

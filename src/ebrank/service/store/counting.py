@@ -13,19 +13,26 @@ that the entry names, in the order of `items_of`:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import not_
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
 from ebrank.evidence.behaviors import SHOWN
-from ebrank.evidence.slots import DEEPEST, slot_of
+from ebrank.evidence.forgetting import forgotten, item_keys
+from ebrank.evidence.slots import DEEPEST, SLOTS, slot_of
+from ebrank.evidence.stats import COUNT
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
 
 T = TypeVar("T")
 
 IMPRESSION = "impression"
+KEY_SEED = 0x45425246
 
 _SLOTS = tuple(slot_of(rank) for rank in range(1, DEEPEST + 1))
 
@@ -44,11 +51,103 @@ def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
     added = []
     if entry.shows:
         added.append((key, SHOWN, slot, 1))
-    if entry.outcome > SHOWN:
-        added.append((key, entry.outcome, slot, 1))
     if entry.replaces:
         added.append((key, entry.replaces, slot, -1))
+    if entry.outcome > SHOWN:
+        added.append((key, entry.outcome, slot, 1))
     return added
+
+
+def possible(counts: Sequence[int], outcome: int, amount: int) -> bool:
+    """Return whether a step can be taken from the counts of an item in its slot, by outcome.
+
+    If not, the impression is forgotten whose outcome it changes; the entry's other steps are left
+    out, too. Where nothing is forgotten, every step is possible.
+
+    >>> possible([5, 2], outcome=1, amount=1), possible([5, 5], outcome=1, amount=1)
+    (True, False)
+    """
+    if outcome == SHOWN:
+        return True
+    return counts[outcome] > 0 if amount < 0 else sum(counts[SHOWN + 1 :]) < counts[SHOWN]
+
+
+class ItemCounts:
+    """What users did with one item, by outcome and slot, as far as it is not forgotten.
+
+    Attributes:
+        counts: those that are, or once were, above 0.
+        epoch: in which they are.
+    """
+
+    __slots__ = ("counts", "epoch")
+
+    def __init__(self, counts: Mapping[tuple[int, int], int] | None = None, epoch: int = 0) -> None:
+        self.counts = dict(counts or {})
+        self.epoch = epoch
+
+    def at(self, epoch: int, query: str, place: int) -> ItemCounts:
+        """Return those of the item at a place of a query as they are in an epoch, if it is later.
+
+        Otherwise they stay as they are.
+        """
+        if epoch <= self.epoch:
+            return self
+        if not any(self.counts.values()):
+            return ItemCounts(self.counts, epoch)
+        block = np.zeros((1, 1 + max(outcome for outcome, _ in self.counts), SLOTS), COUNT)
+        for (outcome, slot), count in self.counts.items():
+            block[0, outcome, slot] = count
+        faded = forgotten(block, keys_of(query, [place]), self.epoch, epoch)[0]
+        return ItemCounts(
+            {(outcome, slot): int(faded[outcome, slot]) for outcome, slot in self.counts}, epoch
+        )
+
+    def add(self, outcome: int, slot: int, amount: int) -> bool:
+        """Take a step, and return whether it was possible."""
+        counts = self.counts
+        if self.epoch and outcome != SHOWN:
+            outcomes = 1 + max((one for one, _ in counts), default=SHOWN)
+            column = [counts.get((one, slot), 0) for one in range(max(outcomes, outcome + 1))]
+            if not possible(column, outcome, amount):
+                return False
+        counts[outcome, slot] = counts.get((outcome, slot), 0) + amount
+        return True
+
+
+class Fold:
+    """Adds entries up, in the order of the log: the counters of all items that they touch.
+
+    >>> fold = Fold(lambda query, item: ItemCounts(), lambda query, item: 0)
+    >>> fold.add(RankingEntry("r", "shoes", 7.0, 0, ("a", "b")))
+    >>> {item: one.counts for (_, item), one in fold.items.items()}
+    {'a': {(0, 0): 1}, 'b': {(0, 1): 1}}
+    """
+
+    def __init__(
+        self, begin: Callable[[str, str], ItemCounts], place: Callable[[str, str], int]
+    ) -> None:
+        """Take what gives an item's counters before the first entry, and its place in its query."""
+        self._begin = begin
+        self._place = place
+        self.items: dict[tuple[str, str], ItemCounts] = {}
+
+    def add(self, entry: Operation) -> None:
+        """Add an entry."""
+        query = entry.query
+        for item, outcome, slot, amount in steps(entry, items_of(entry)):
+            known = self.items.get((query, item)) or self._begin(query, item)
+            if entry.epoch > known.epoch:
+                known = known.at(entry.epoch, query, self._place(query, item))
+            self.items[query, item] = known
+            if not known.add(outcome, slot, amount):
+                break
+
+
+def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:
+    """Return what addresses the draws for items: by their places, since names may be deleted."""
+    name = query.encode("utf-8", "surrogatepass")
+    return item_keys(xxhash.xxh3_64_intdigest(name, KEY_SEED), places)
 
 
 def _slots(offset: int, length: int) -> Sequence[int]:

@@ -18,17 +18,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
 from ebrank.evidence.behaviors import NEGATIVE
 from ebrank.service.store.base import Mode, Progress, StoreError
-from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
+from ebrank.service.store.counting import Fold, ItemCounts, as_written, items_of, shown, time_of
 from ebrank.service.store.records import (
     CatalogCommit,
     Commit,
@@ -49,19 +48,16 @@ from ebrank.service.store.records import (
 from ebrank.service.store.rows import (
     ALREADY_COUNTED,
     ID_SEEN,
+    Count,
     ItemRow,
     count_rows,
-    counts_of,
     item_rows,
     padded,
     snapshot_of,
     state_of,
     tally_of,
 )
-from ebrank.typing import Features, SmallInts
-
-Counts: TypeAlias = Counter[tuple[int, int]]
-"""Of an item, by outcome and slot."""
+from ebrank.typing import Features
 
 
 @dataclass
@@ -72,8 +68,8 @@ class _Item:
     entered: float
     active: bool = True
     first_shown: float | None = None
-    now: Counts = field(default_factory=Counter)
-    rolled: Counts = field(default_factory=Counter)
+    now: ItemCounts = field(default_factory=ItemCounts)
+    rolled: ItemCounts = field(default_factory=ItemCounts)
 
 
 @dataclass
@@ -164,7 +160,7 @@ class MemoryItems:
         known = self._kept.queries.get(query)
         if known is None:
             return None
-        rolled = _counts([item.rolled for item in known.items.values()])
+        rolled = _count_rows([item.rolled for item in known.items.values()])
         return snapshot_of(self._state(query, known), rolled)
 
     def _state(self, query: str, known: _Query) -> QueryState:
@@ -174,7 +170,7 @@ class MemoryItems:
             for name, item in known.items.items()
         ]
         features = padded([item.features for item in items])
-        counts = _counts([item.now for item in items])
+        counts = _count_rows([item.now for item in items])
         return state_of(query, rows, features, counts, known.version)
 
     async def put(
@@ -216,9 +212,10 @@ class MemoryItems:
             row.id: _Item(numbers, *row[1:])
             for row, numbers in zip(item_rows(state), features, strict=True)
         }
-        for place, outcome, slot, count in count_rows(state.counts):
+        for place, outcome, slot, count, epoch in count_rows(state):
             item = items[state.ids[place]]
-            item.now[outcome, slot] = item.rolled[outcome, slot] = count
+            for counts in (item.now, item.rolled):
+                counts.counts[outcome, slot], counts.epoch = count, epoch
         self._kept.queries[state.query] = _Query(items, 1)
         self._kept.touch(time)
 
@@ -347,20 +344,29 @@ class MemoryLog:
                 "accepted",
                 shows=entry.shows and not shown_before,
                 outcome=entry.outcome if better else 0,
-                replaces=best if better else 0,
+                replaces=entry.replaces or (best if better else 0),
             )
             before[entry.type] = written
             self._event_ids.add(entry.event_id)
             entry = as_written(entry, written)
         self._entries.append(entry)
         items, names = self._kept.queries[entry.query].items, items_of(entry)
-        for name, outcome, slot, amount in steps(entry, names):
-            items[name].now[outcome, slot] += amount
+        for name, counts in self._folded(entry, lambda item: item.now).items():
+            items[name].now = counts
         for name in shown(entry, names):
             if items[name].first_shown is None:
                 items[name].first_shown = time_of(entry)
         self._kept.touch(time_of(entry))
         return written
+
+    def _folded(
+        self, entry: Operation, counts: Callable[[_Item], ItemCounts]
+    ) -> dict[str, ItemCounts]:
+        """Return the counts of items, once an entry is added to them."""
+        items = self._kept.queries[entry.query].items
+        fold = Fold(lambda _, name: counts(items[name]), lambda _, name: list(items).index(name))
+        fold.add(entry)
+        return {name: folded for (_, name), folded in fold.items.items()}
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
@@ -385,8 +391,8 @@ class MemoryLog:
         for entry in old:
             self._entries.popleft()
             items = self._kept.queries[entry.query].items
-            for name, outcome, slot, amount in steps(entry, items_of(entry)):
-                items[name].rolled[outcome, slot] += amount
+            for name, counts in self._folded(entry, lambda item: item.rolled).items():
+                items[name].rolled = counts
             self._forget(entry)
         oldest = before if minutes_before is None else minutes_before
         for start in [start for start in self._kept.minutes if start < oldest]:
@@ -428,14 +434,12 @@ class MemoryLog:
             del self._rankings[entry.id]
 
 
-def _counts(items: Sequence[Counts]) -> SmallInts:
-    rows = [
-        (place, outcome, slot, count)
-        for place, counts in enumerate(items)
-        for (outcome, slot), count in counts.items()
-        if count
+def _count_rows(items: Sequence[ItemCounts]) -> list[Count]:
+    return [
+        (place, outcome, slot, count, one.epoch)
+        for place, one in enumerate(items)
+        for (outcome, slot), count in one.counts.items()
     ]
-    return counts_of(rows, len(items))
 
 
 def _renamed(entry: Operation, item: str, stand_in: str) -> Operation:

@@ -44,6 +44,8 @@ class QueryState:
         first_shown: when each was first shown; NaN if never.
         active: whether it is a candidate now.
         version: how many writes have changed the query; 0 before the first.
+        epoch: up to which all counts are forgotten: the latest in which something was added that
+            is not forgotten.
     """
 
     query: str
@@ -54,6 +56,7 @@ class QueryState:
     first_shown: Floats
     active: Bools
     version: int = 0
+    epoch: int = 0
 
 
 class Hint(NamedTuple):
@@ -91,6 +94,8 @@ class RankingEntry:
         seen: for each item the rank at which its impression counts already, by an earlier list
             that this one continues; 0 if it counts here. Empty if all count here.
         bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
+        epoch: up to which counters are forgotten before it is added; never less than the entry
+            before, and 0 where nothing is forgotten. See `ebrank.evidence.forgetting`.
         hint: what the caller knows of its items; no part of the log.
     """
 
@@ -109,6 +114,7 @@ class RankingEntry:
     continues: str | None = None
     seen: tuple[int, ...] = ()
     bot: bool = False
+    epoch: int = 0
     hint: Hint | None = field(default=None, compare=False, repr=False)
 
 
@@ -134,6 +140,7 @@ class EventEntry:
         received: when it arrived; never earlier than the entry before.
         bot: whether a bot did it: then it neither shows anything nor has an outcome.
         value: as the client gave it, if it did.
+        epoch: as that of a ranking.
         hint: what the caller knows of its item; no part of the log.
     """
 
@@ -150,6 +157,7 @@ class EventEntry:
     replaces: int = 0
     bot: bool = False
     value: float | None = None
+    epoch: int = 0
     hint: Hint | None = field(default=None, compare=False, repr=False)
 
 

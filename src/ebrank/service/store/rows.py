@@ -9,8 +9,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.forgetting import forgotten
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT
+from ebrank.service.store.counting import keys_of
 from ebrank.service.store.records import QueryState, Tally
 from ebrank.typing import Features, SmallInts
 
@@ -28,15 +30,15 @@ class ItemRow(NamedTuple):
     first_shown: float | None
 
 
-Count: TypeAlias = tuple[int, int, int, int]
-"""A count that is not 0: the place of its item, from 0; its outcome; its slot; and how many."""
+Count: TypeAlias = tuple[int, int, int, int, int]
+"""The place of an item, from 0; an outcome; a slot; how many; and the epoch of the count."""
 
 
 def state_of(
     query: str,
     rows: Sequence[ItemRow],
     features: Features,
-    counts: SmallInts,
+    counted: Iterable[Count],
     version: int,
 ) -> QueryState:
     """Return the arrays of a query's items, of which it has one at least.
@@ -47,8 +49,9 @@ def state_of(
     """
     ids, entered, active, first = zip(*rows, strict=True)
     "".join(ids)
-    if not len(ids) == len(set(ids)) == len(features) == len(counts):
+    if not len(ids) == len(set(ids)) == len(features):
         raise ValueError(f"the parts of query {query!r} do not fit")
+    counts, epoch = counts_of(counted, query, ids)
     return QueryState(
         query=query,
         ids=list(ids),
@@ -58,17 +61,21 @@ def state_of(
         first_shown=np.array([math.nan if time is None else time for time in first], np.float64),
         active=np.array(active, np.bool_),
         version=version,
+        epoch=epoch,
     )
 
 
-def snapshot_of(state: QueryState, counts: SmallInts) -> QueryState:
+def snapshot_of(state: QueryState, counted: Iterable[Count]) -> QueryState:
     """Return a query as it was when these were its counts: what follows from them, too.
 
     The log is rolled up in its order, so an item was first shown by an entry that was rolled up if
-    any entry that showed it was.
+    any entry that showed it was: then it has a count of impressions, be it 0 by now.
     """
-    shown = counts[:, SHOWN].any(axis=1)
-    state.counts, state.first_shown = counts, np.where(shown, state.first_shown, np.nan)
+    rows = list(counted)
+    state.counts, state.epoch = counts_of(rows, state.query, state.ids)
+    shown = np.zeros(len(state.ids), np.bool_)
+    shown[[place for place, outcome, *_ in rows if outcome == SHOWN]] = True
+    state.first_shown = np.where(shown, state.first_shown, np.nan)
     return state
 
 
@@ -79,32 +86,62 @@ def item_rows(state: QueryState) -> list[ItemRow]:
     return [ItemRow(*row) for row in zip(*columns, strict=True)]
 
 
-def counts_of(rows: Iterable[Count], items: int) -> SmallInts:
-    """Return the counts of a query's items from those that are not 0.
+def counts_of(rows: Iterable[Count], query: str, ids: Sequence[str]) -> tuple[SmallInts, int]:
+    """Return the counts of a query's items, all of the latest epoch there is; and that epoch.
 
     Raises:
         ValueError: if one is of no item, outcome or slot that there can be.
 
-    >>> counts_of([(1, 0, 2, 7)], items=2)[1, 0].tolist()
-    [0, 0, 7]
+    >>> counts, epoch = counts_of([(1, 0, 2, 7, 0)], "shoes", ["a", "b"])
+    >>> counts[1, 0].tolist(), epoch
+    ([0, 0, 7], 0)
     """
-    numbers = np.array(list(rows), np.int64).reshape(-1, 4)
+    items, numbers = len(ids), np.array(list(rows), np.int64).reshape(-1, 5)
     outcomes, slots = 2, 1
     if len(numbers):
-        if numbers.min() < 0 or (numbers.max(axis=0) >= (items, MOST_OUTCOMES, SLOTS, MOST)).any():
+        most = (items, MOST_OUTCOMES, SLOTS, MOST, MOST)
+        if numbers.min() < 0 or (numbers.max(axis=0) >= most).any():
             raise ValueError("there is a count of what cannot be")
+        numbers = numbers[numbers[:, 3] > 0]
+    if len(numbers):
         outcomes = max(outcomes, 1 + int(numbers[:, 1].max()))
         slots = 1 + int(numbers[:, 2].max())
     counts = np.zeros((items, outcomes, slots), COUNT)
-    place, outcome, slot, count = numbers.T
+    place, outcome, slot, count, epochs = numbers.T
     counts[place, outcome, slot] = count
-    return counts
+    latest = int(epochs.max(initial=0))
+    if np.all(epochs == latest):
+        return counts, latest
+    of_items = np.full(items, latest)
+    of_items[place] = epochs
+    faded = forgotten(counts, keys_of(query, range(items)), of_items, latest)
+    # As many outcomes and slots as are needed, whoever forgot the others.
+    left = np.nonzero(faded)
+    needed = [2, 1]
+    if len(left[0]):
+        needed = [max(2, 1 + int(left[1].max())), 1 + int(left[2].max())]
+    return np.ascontiguousarray(faded[:, : needed[0], : needed[1]]), latest
 
 
-def count_rows(counts: SmallInts) -> list[Count]:
-    """Return the counts that are not 0: the way back from `counts_of`."""
+def reach(state: QueryState, epoch: int) -> None:
+    """Forget what is forgotten of a query's counts by an epoch."""
+    if epoch > state.epoch:
+        keys = keys_of(state.query, range(len(state.ids)))
+        state.counts = forgotten(state.counts, keys, state.epoch, epoch)
+        state.epoch = epoch
+
+
+def count_rows(state: QueryState) -> list[Count]:
+    """Return the counts that are not 0: the way back from `counts_of`.
+
+    An item that was shown has a count of impressions, be it 0.
+    """
+    counts, epoch = state.counts, state.epoch
     keys = np.nonzero(counts)
-    return list(zip(*(key.tolist() for key in keys), counts[keys].tolist(), strict=True))
+    rows = zip(*(key.tolist() for key in keys), counts[keys].tolist(), strict=True)
+    shown = ~np.isnan(state.first_shown) & ~counts[:, SHOWN].any(axis=1)
+    faded = ((place, SHOWN, 0, 0, epoch) for place in np.flatnonzero(shown).tolist())
+    return [*((*row, epoch) for row in rows), *faded]
 
 
 def padded(rows: Sequence[Sequence[float] | Features]) -> Features:

@@ -24,8 +24,8 @@ from ebrank.service.store.records import (
     QueryState,
     RankingEntry,
 )
-from ebrank.service.store.rows import ItemRow, counts_of, padded, snapshot_of, state_of
-from ebrank.typing import Features, SmallInts
+from ebrank.service.store.rows import Count, ItemRow, counts_of, padded, snapshot_of, state_of
+from ebrank.typing import Features
 
 
 class Exported:
@@ -95,17 +95,17 @@ class ExportedItems:
             return None
         return snapshot_of(state, self._counts(self._snapshot, query, state.ids))
 
-    def _counts(self, table: _Groups, query: str, ids: Sequence[str]) -> SmallInts:
+    def _counts(self, table: _Groups, query: str, ids: Sequence[str]) -> list[Count]:
         places = {name: place for place, name in enumerate(ids)}
         rows = table.rows(query)
         for row in rows:
             if row["item"] not in places:
                 raise _damaged(table.path, f"query {query!r} has a count of something unknown")
+        numbers = ("outcome", "slot", "count", "epoch")
+        found = [(places[row["item"]], *(row[name] for name in numbers)) for row in rows]
         try:
-            return counts_of(
-                [(places[row["item"]], row["outcome"], row["slot"], row["count"]) for row in rows],
-                len(ids),
-            )
+            counts_of(found, query, ids)
+            return found
         except ValueError as problem:
             raise _damaged(table.path, f"query {query!r}: {problem}") from problem
 

@@ -24,7 +24,7 @@ MANIFEST = "export.json"
 FORMAT, VERSION = "ebrank export", 3
 ROWS_AT_ONCE = 1000  # read together
 
-_COUNTS = "query:string item:string outcome:int64 slot:int64 count:int64"
+_COUNTS = "query:string item:string outcome:int64 slot:int64 count:int64 epoch:int64"
 _COLUMNS = {
     "items": "query:string item:string entered:double active:bool first_shown:double? "
     "features:floats",
@@ -33,10 +33,10 @@ _COLUMNS = {
     "snapshot": _COUNTS,
     "rankings": "position:int64 id:string query:string time:double model:int64 items:strings "
     "counted:bool explored:bools relevance:doubles cost:double user:string? would_rank:strings "
-    "offset:int64 continues:string? seen:ints bot:bool",
+    "offset:int64 continues:string? seen:ints bot:bool epoch:int64",
     "events": "position:int64 event_id:string ranking_id:string query:string item:string "
     "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64 "
-    "bot:bool value:double?",
+    "bot:bool value:double? epoch:int64",
     "minutes": "start:double name:string value:double",
     "models": "version:int64 created:double rows:int64 validation_loss:double? "
     "previous_loss:double? activated:bool reason:string features:strings "
@@ -107,8 +107,9 @@ def rows_of_counts(state: QueryState) -> list[Row]:
             "outcome": outcome,
             "slot": slot,
             "count": count,
+            "epoch": epoch,
         }
-        for place, outcome, slot, count in count_rows(state.counts)
+        for place, outcome, slot, count, epoch in count_rows(state)
     ]
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import NewItem, QueryRow, QueryState, Tally
 from ebrank.service.store.rows import (
+    Count,
     ItemRow,
     count_rows,
-    counts_of,
     item_rows,
     padded,
     snapshot_of,
@@ -22,7 +22,7 @@ from ebrank.service.store.rows import (
 )
 from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.meta import set_meta, touch
-from ebrank.typing import Features, SmallInts
+from ebrank.typing import Features
 
 FLOAT32 = np.dtype("<f4")
 QUICK_ITEMS = 500
@@ -198,7 +198,7 @@ def _state(connection: sqlite3.Connection, query: str, rolled_up: bool) -> Query
     known = known_query(connection, query)
     if known is None:
         return None
-    number, version, _ = known
+    number, version, size = known
     sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ? ORDER BY place"
     rows = [
         ItemRow(name, entered, bool(active), first_shown)
@@ -206,15 +206,16 @@ def _state(connection: sqlite3.Connection, query: str, rolled_up: bool) -> Query
     ]
     sql = "SELECT numbers FROM features WHERE query = ? ORDER BY place"
     blobs = [blob for (blob,) in connection.execute(sql, (number,))]
-    state = state_of(
-        query, rows, features_of(blobs), _counts(connection, "evidence", known), version
-    )
-    return snapshot_of(state, _counts(connection, "snapshot", known)) if rolled_up else state
+    if len(rows) != size:
+        raise ValueError(f"the parts of query {query!r} do not fit")
+    counts = _count_rows(connection, "evidence", number)
+    state = state_of(query, rows, features_of(blobs), counts, version)
+    return snapshot_of(state, _count_rows(connection, "snapshot", number)) if rolled_up else state
 
 
-def _counts(connection: sqlite3.Connection, table: str, known: Known) -> SmallInts:
-    sql = f"SELECT place, outcome, slot, count FROM {table} WHERE query = ? AND count != 0"
-    return counts_of(connection.execute(sql, (known.number,)), known.size)
+def _count_rows(connection: sqlite3.Connection, table: str, query: int) -> Iterator[Count]:
+    sql = f"SELECT place, outcome, slot, count, epoch FROM {table} WHERE query = ?"
+    return connection.execute(sql, (query,))
 
 
 def _put(connection: sqlite3.Connection, query: str, items: Sequence[NewItem], time: float) -> int:
@@ -255,9 +256,9 @@ def _restore(connection: sqlite3.Connection, state: QueryState, time: float) -> 
         "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)",
         [(number, place, *row) for place, row in enumerate(item_rows(state))],
     )
-    counts = [(number, *row) for row in count_rows(state.counts)]
+    counts = [(number, *row) for row in count_rows(state)]
     for table in ("evidence", "snapshot"):
-        connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)", counts)
+        connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)", counts)
     connection.executemany(
         "INSERT INTO features VALUES (?, ?, ?)",
         [

@@ -1,16 +1,12 @@
-"""The log by SQL: written with its counters in one transaction, and read back in its order.
-
-Rows name items by their places in their query.
-"""
+"""The log by SQL: written with its counters in one transaction, and read back in its order."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import struct
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
@@ -24,43 +20,31 @@ from ebrank.service.store.records import (
     Written,
 )
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
-from ebrank.service.store.sqlite import rollup
+from ebrank.service.store.sqlite import forgetting, rollup
 from ebrank.service.store.sqlite.database import Connections
-from ebrank.service.store.sqlite.items import Advanced, advance, found, items_by_name, names_of
+from ebrank.service.store.sqlite.entries import Placed, Row, find_ranking, page
+from ebrank.service.store.sqlite.items import Advanced, advance, found, items_by_name
 
-Row: TypeAlias = tuple[Any, ...]
-Names: TypeAlias = Mapping[int, str]
-"""Of items, by their places."""
 Numbered: TypeAlias = tuple[int, Operation, int, Hint]
 """An entry with its number, its query's number, and what is known of its items."""
 
 PAGE = 1000
 """Numbers read at a time: no read stays open for long, which would keep the WAL from shrinking."""
 
-_RANKINGS = (
-    "SELECT query, seq, id, name, time, model, items, counted, explored, relevance, cost, user, "
-    "would_rank, offset, continues, seen, bot FROM rankings JOIN queries ON query = number"
-)
-_EVENTS = (
-    "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
-    "received, replaces, bot, value FROM events JOIN queries ON query = number"
-)
-_RANKING_TYPES = (int, int, str, str, float, int, str, int, bytes, bytes, float)
-_EVENT_TYPES = (int, int, str, str, str, int, str, int, int, int, float, float, int)
-_PAGE = " WHERE seq > ? AND seq <= ? ORDER BY seq"
 _ADD = (
-    "INSERT INTO evidence VALUES (?, ?, ?, ?, ?) "
+    "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
 )
-_RANKING = f"INSERT INTO rankings VALUES ({', '.join('?' * 16)})"
+_RANKING = f"INSERT INTO rankings VALUES ({', '.join('?' * 17)})"
 # An event counts if it is better than those before it, of which none was negative (-1), or if it is
 # the first that is; it shows its item if none of them did.
 # Scalar subqueries: a SELECT from the table it inserts into would be copied first.
 _BEFORE = "FROM events WHERE ranking_id = ?3 AND place = ?5"
 _EVENT = f"""INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
     iif(EXISTS (SELECT 1 {_BEFORE} AND (outcome < 0 OR outcome >= ?8 AND ?8 > 0)), 0, ?8),
-    (SELECT iif(min(outcome) >= 0 AND (max(outcome) < ?8 OR ?8 < 0), max(outcome), 0) {_BEFORE}),
-    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11, ?12, ?13)
+    iif(?15 > 0, ?15, (SELECT
+        iif(min(outcome) >= 0 AND (max(outcome) < ?8 OR ?8 < 0), max(outcome), 0) {_BEFORE})),
+    ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11, ?12, ?13, ?14)
     ON CONFLICT DO NOTHING"""
 _SHOWN = "UPDATE items SET first_shown = ? WHERE query = ? AND place = ? AND first_shown IS NULL"
 _LAST_TIME = (
@@ -129,22 +113,35 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
     _insert_rankings(connection, numbered)
     became = _insert_events(connection, numbered)
     written = [became.get(seq, ACCEPTED) for seq, *_ in numbered]
-    counts: dict[tuple[int, int, int, int], int] = {}
+    logged_here: list[Placed] = []
     first: list[tuple[float, int, int]] = []
     for (_, entry, query, hint), result in zip(numbered, written, strict=True):
         if result.status == "accepted":
             logged = as_written(entry, result)
-            for place, outcome, slot, amount in steps(logged, hint.places):
-                key = (query, place, outcome, slot)
-                counts[key] = counts.get(key, 0) + amount
+            logged_here.append((query, hint.places, logged))
             for place, unseen in shown(logged, tuple(zip(*hint, strict=True))):
                 if unseen:
                     first.append((time_of(logged), query, place))
-    connection.executemany(_ADD, [(*key, amount) for key, amount in counts.items() if amount])
+    epoch = operations[-1].epoch if operations else 0
+    if epoch and not forgetting.only_adds(connection, "evidence", logged_here, epoch):
+        forgetting.add(connection, "evidence", logged_here)
+    else:
+        _add(connection, logged_here, epoch)
     if first:
         connection.executemany(_SHOWN, first)
     model, catalog = next(iter(known.values()))[2:] if known else found(connection)
     return Commit(written, {query: one.version for query, one in known.items()}, model, catalog)
+
+
+def _add(connection: sqlite3.Connection, entries: Sequence[Placed], epoch: int) -> None:
+    """Add entries to the counts, where nothing is forgotten: all are in this epoch."""
+    counts: dict[tuple[int, int, int, int], int] = {}
+    for query, places, entry in entries:
+        for place, outcome, slot, amount in steps(entry, places):
+            key = (query, place, outcome, slot)
+            counts[key] = counts.get(key, 0) + amount
+    rows = [(*key, amount, epoch) for key, amount in counts.items() if amount]
+    connection.executemany(_ADD, rows)
 
 
 def _hints(
@@ -258,33 +255,6 @@ def pages(begin: int, end: int) -> Iterator[tuple[int, int]]:
         yield after, min(after + PAGE, end)
 
 
-def page(connection: sqlite3.Connection, after: int, last: int) -> list[Operation]:
-    """Return the entries with numbers after one and up to another, in order."""
-    rankings = connection.execute(_RANKINGS + _PAGE, (after, last)).fetchall()
-    events = connection.execute(_EVENTS + _PAGE, (after, last)).fetchall()
-    places: dict[int, set[int]] = {}
-    for row in rankings:
-        places.setdefault(row[0], set()).update(_listed(row[6]), _listed(row[12]))
-    for row in events:
-        places.setdefault(row[0], set()).add(row[5])
-    names = {query: names_of(connection, query, list(some)) for query, some in places.items()}
-    numbered: list[tuple[int, Operation]] = [
-        *((row[1], _ranking(row, names[row[0]])) for row in rankings),
-        *((row[1], _event(row, names[row[0]])) for row in events),
-    ]
-    numbered.sort(key=lambda entry: entry[0])
-    return [entry for _, entry in numbered]
-
-
-def find_ranking(connection: sqlite3.Connection, ranking_id: str) -> RankingEntry | None:
-    """Return a list that is still in the log."""
-    row = connection.execute(f"{_RANKINGS} WHERE id = ?", (ranking_id,)).fetchone()
-    if row is None:
-        return None
-    places = [*_listed(row[6]), *_listed(row[12])]
-    return _ranking(row, names_of(connection, row[0], places))
-
-
 def ranking_row(seq: int, entry: RankingEntry, query: int, places: Sequence[int]) -> Row:
     """Return the row of a list, given where its items stand, and then those it would have had."""
     length = len(entry.items)
@@ -305,11 +275,12 @@ def ranking_row(seq: int, entry: RankingEntry, query: int, places: Sequence[int]
         entry.continues,
         _text(entry.seen) if entry.seen else None,
         entry.bot,
+        entry.epoch,
     )
 
 
 def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
-    """Return the row of an event, without what it replaces."""
+    """Return the row of an event; what it replaces, if that is known, comes last."""
     return (
         seq,
         entry.event_id,
@@ -324,62 +295,10 @@ def event_row(seq: int, entry: EventEntry, query: int, place: int) -> Row:
         entry.received,
         entry.bot,
         entry.value,
-    )
-
-
-def _typed(row: Row, types: tuple[type, ...]) -> None:
-    """Raise unless the first values of a row are of these types: SQLite would hold any."""
-    if tuple(map(type, row[: len(types)])) != types:
-        raise ValueError(f"a row of the log that cannot be: {row}")
-
-
-def _ranking(row: Row, names: Names) -> RankingEntry:
-    _typed(row, _RANKING_TYPES)
-    _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
-    cost, user, would_rank, offset, continues, seen, bot = rest
-    return RankingEntry(
-        id=name,
-        query=query,
-        time=time,
-        model=model,
-        items=tuple(names[place] for place in _listed(items)),
-        counted=bool(counted),
-        explored=tuple(map(bool, explored)),
-        relevance=struct.unpack(f"<{len(relevance) // 8}d", relevance),
-        cost=cost,
-        user=user,
-        would_rank=tuple(names[place] for place in _listed(would_rank)),
-        offset=offset,
-        continues=continues,
-        seen=tuple(_listed(seen)),
-        bot=bool(bot),
-    )
-
-
-def _event(row: Row, names: Names) -> EventEntry:
-    _typed(row, _EVENT_TYPES)
-    _, _, event_id, ranking_id, query, place, kind, rank, outcome, shows, *rest = row
-    time, received, replaces, bot, value = rest
-    return EventEntry(
-        event_id,
-        ranking_id,
-        query,
-        names[place],
-        kind,
-        rank,
-        outcome,
-        bool(shows),
-        time,
-        received,
-        replaces,
-        bool(bot),
-        value,
+        entry.epoch,
+        entry.replaces,
     )
 
 
 def _text(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
-
-
-def _listed(numbers: str | None) -> Sequence[int]:
-    return [] if numbers is None else json.loads(numbers)

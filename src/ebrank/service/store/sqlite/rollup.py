@@ -17,7 +17,9 @@ import time
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.slots import FIRST_RANKS
 from ebrank.service.store.records import RolledUp
+from ebrank.service.store.sqlite import forgetting
 from ebrank.service.store.sqlite.database import Connections
+from ebrank.service.store.sqlite.entries import placed_page
 from ebrank.service.store.sqlite.meta import touch
 from ebrank.service.store.sqlite.schema import COUNTS
 
@@ -40,7 +42,7 @@ def _slot(rank: str) -> str:
 
 
 # `counting.steps` as SQL, for all entries of a portion; tests compare the two.
-_SUM = f"""INSERT INTO rolled SELECT query, place, outcome, slot, sum(amount) AS count FROM (
+_SUM = f"""INSERT INTO rolled SELECT query, place, outcome, slot, sum(amount) AS count, 0 FROM (
     SELECT query, listed.value AS place, {SHOWN} AS outcome,
         {_slot("offset + listed.key + 1")} AS slot, 1 AS amount
         FROM rankings, json_each(items) AS listed WHERE seq > :after AND seq <= :last AND counted
@@ -55,6 +57,9 @@ _SUM = f"""INSERT INTO rolled SELECT query, place, outcome, slot, sum(amount) AS
 _YOUNG = """SELECT min(seq) FROM (
     SELECT seq FROM rankings WHERE seq > :after AND seq <= :last AND time >= :before
     UNION ALL SELECT seq FROM events WHERE seq > :after AND seq <= :last AND received >= :before)"""
+_EPOCH = """SELECT max(epoch) FROM (
+    SELECT epoch FROM rankings WHERE seq > :after AND seq <= :last
+    UNION ALL SELECT epoch FROM events WHERE seq > :after AND seq <= :last)"""
 _LATEST = """SELECT max(time) FROM (
     SELECT time FROM rankings WHERE seq > :after AND seq <= :last
     UNION ALL SELECT received FROM events WHERE seq > :after AND seq <= :last)"""
@@ -103,7 +108,11 @@ def _portion(
         last = young - 1
     if last <= after:
         return RolledUp(), True
-    _fold(connection, after, last)
+    [(epoch,)] = connection.execute(_EPOCH, borders)
+    if epoch:
+        forgetting.add(connection, "snapshot", placed_page(connection, after, last))
+    else:
+        _add(connection, after, last)
     return _move(connection, after, last), young is not None or last == end
 
 
@@ -120,19 +129,19 @@ async def _minutes_dropped(database: Connections, before: float) -> bool:
     return False
 
 
-def _fold(connection: sqlite3.Connection, after: int, last: int) -> None:
-    """Put into the temporary table what entries after a number and up to another add up to."""
+def _add(connection: sqlite3.Connection, after: int, last: int) -> None:
+    """Add entries after a number and up to another to the snapshot, where nothing is forgotten."""
     connection.execute(COUNTS.format(name="IF NOT EXISTS temp.rolled"))
     connection.execute("DELETE FROM rolled")
     connection.execute(_SUM, {"after": after, "last": last})
-
-
-def _move(connection: sqlite3.Connection, after: int, last: int) -> RolledUp:
-    """Add what was summed up to the snapshot, and delete the entries."""
     connection.execute(
         "INSERT INTO snapshot SELECT * FROM rolled WHERE count != 0 "
         "ON CONFLICT DO UPDATE SET count = count + excluded.count"
     )
+
+
+def _move(connection: sqlite3.Connection, after: int, last: int) -> RolledUp:
+    """Delete entries that were added to the snapshot."""
     latest = connection.execute(_LATEST, {"after": after, "last": last}).fetchone()[0]
     rankings = connection.execute("DELETE FROM rankings WHERE seq <= ?", (last,)).rowcount
     events = connection.execute("DELETE FROM events WHERE seq <= ?", (last,)).rowcount

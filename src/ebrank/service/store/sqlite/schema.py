@@ -12,9 +12,10 @@ VERSION = 3
 
 COUNTS = """CREATE TABLE {name} (
         query INTEGER NOT NULL, place INTEGER NOT NULL, outcome INTEGER NOT NULL,
-        slot INTEGER NOT NULL, count INTEGER NOT NULL,
+        slot INTEGER NOT NULL, count INTEGER NOT NULL, epoch INTEGER NOT NULL,
         PRIMARY KEY (query, place, outcome, slot)) WITHOUT ROWID"""
-"""What users did, as `ebrank.evidence` counts it; counts of 0 have no row, or had one."""
+"""What users did, as `ebrank.evidence` counts it; an item's counts are all in one
+epoch. Counts of 0 have no row, or had one: then the item was shown once."""
 
 TABLES = (
     # `version` counts the writes to a query, `size` its items. No number is used again: the log may
@@ -45,13 +46,13 @@ TABLES = (
         time REAL NOT NULL, model INTEGER NOT NULL, items TEXT NOT NULL,
         counted INTEGER NOT NULL, explored BLOB NOT NULL, relevance BLOB NOT NULL,
         cost REAL NOT NULL, user TEXT, would_rank TEXT, offset INTEGER NOT NULL,
-        continues TEXT, seen TEXT, bot INTEGER NOT NULL)""",
+        continues TEXT, seen TEXT, bot INTEGER NOT NULL, epoch INTEGER NOT NULL)""",
     """CREATE TABLE events (
         seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, ranking_id TEXT NOT NULL,
         query INTEGER NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
         outcome INTEGER NOT NULL, replaces INTEGER NOT NULL, shows INTEGER NOT NULL,
         time REAL NOT NULL, received REAL NOT NULL, bot INTEGER NOT NULL,
-        value REAL, UNIQUE (ranking_id, place, type))""",
+        value REAL, epoch INTEGER NOT NULL, UNIQUE (ranking_id, place, type))""",
     """CREATE TABLE minutes (
         start REAL NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
         PRIMARY KEY (start, name)) WITHOUT ROWID""",
