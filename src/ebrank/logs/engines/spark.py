@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from ebrank.errors import MissingExtraError
 from ebrank.extras import import_extra
 from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, in_words
-from ebrank.logs.files import Column, Source, parquet_file
+from ebrank.logs.files import Column, Format, Source, parquet_file
 
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.5
-PART_BYTES = 16 * 2**20
-"""How much of the files, packed as they are, is shuffled into one part: it must fit into memory."""
+PART_ROWS, ROW_BYTES = 500_000, 100
+"""How many events are shuffled into one part, and how long a line of text is, or a little less."""
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -69,12 +69,12 @@ class Spark:
         builder = builder.config("spark.local.dir", str(spill))
         with _told():
             self._session = builder.getOrCreate()
-        self._bytes, self._views = 0, set[str]()
+        self._rows, self._views = 0, set[str]()
 
     def offer(self, view: str, source: Source) -> None:
         """Make files a view with a column for each field."""
-        self._bytes += sum(file.stat().st_size for file in source.files)
-        parts = max(self._session.sparkContext.defaultParallelism, self._bytes // PART_BYTES)
+        self._rows += sum(_rows(file, source.format) for file in source.files)
+        parts = max(self._session.sparkContext.defaultParallelism, self._rows // PART_ROWS)
         with _told():
             self._session.conf.set("spark.sql.shuffle.partitions", str(parts))
             self._call(view, self._read(source))
@@ -189,6 +189,15 @@ def _told() -> Iterator[None]:
         yield
     except (errors.PySparkException, protocol.Py4JError) as problem:
         raise EngineError(f"Spark: {in_words(problem)}") from problem
+
+
+def _rows(file: Path, format: Format) -> int:
+    """Return how many rows a file has, or may have."""
+    if format == "parquet":
+        with parquet_file(file) as opened:
+            return int(opened.metadata.num_rows)
+    packed = 5 if file.name.endswith(".gz") else 1
+    return packed * file.stat().st_size // ROW_BYTES
 
 
 def _structure(source: Source) -> str:
