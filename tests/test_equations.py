@@ -358,6 +358,13 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
 ]
 
 
+@pytest.mark.parametrize("spread", [1e-6, 1e-9, 1e-12, 0.0])
+def test_the_interval_of_what_is_known_for_sure_is_its_mean(spread: float) -> None:
+    low, high = eq.interval_of(np.array([0.97]), np.array([spread]))
+    assert low == pytest.approx(0.97, abs=1e-5)
+    assert high == pytest.approx(0.97, abs=1e-5)
+
+
 FOR_ARRAYS_ONLY = {"posterior_interval", "interval_of", "beta_of"}  # two by SciPy's quantiles
 FOR_NUMBERS_ONLY = {"exploration_boundary", "horizon_bonus"}  # they branch
 

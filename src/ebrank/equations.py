@@ -28,6 +28,8 @@ from ebrank.special import beta_quantile, log_gamma, shifted_log_gamma
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
+NARROWEST = 1e-7
+"""Standard deviation: below, quantiles of a Beta distribution are lost to rounding."""
 LOWEST_LOG_ALPHA = -10.0
 HIGHEST_LOG_ALPHA = 10.0
 
@@ -163,8 +165,11 @@ def beta_of(mean: Real, spread: Real) -> tuple[Real, Real]:
 
 
 def interval_of(mean: Real, spread: Real, level: float = 0.9) -> tuple[Real, Real]:
-    """Return the central credible interval of the Beta with this mean and standard deviation."""
-    a, b = beta_of(mean, spread)
+    """Return the central credible interval of the Beta with this mean and standard deviation.
+
+    It is never narrower than quantiles can be computed.
+    """
+    a, b = beta_of(mean, np.maximum(spread, NARROWEST))
     tail = (1.0 - level) / 2.0
     return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
 
