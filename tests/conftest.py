@@ -14,6 +14,7 @@ from selenium.webdriver import Chrome
 from threadpoolctl import threadpool_limits
 
 from tests.browser import chromium
+from tests.postgres import Postgres, postgres
 
 # The same examples every time, however slow the machine; HYPOTHESIS_PROFILE=explore looks further.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -72,6 +73,13 @@ def browser() -> Iterator[Chrome]:
     """Headless Chromium; `make browser` installs it."""
     with chromium() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[Postgres]:
+    """A PostgreSQL of this process, for stores in schemas of their own."""
+    with postgres(fsync=False) as server:
+        yield server
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -24,8 +24,10 @@ class Running:
         config: str = "",
         *options: str,
         variables: Mapping[str, str] | None = None,
+        store: str | None = None,
     ) -> None:
         self.folder = folder
+        self._store = store or str(folder / "store")
         self.port = 0
         self._file = folder / "ebrank.toml"
         self._file.write_text(config, encoding="utf-8")
@@ -44,7 +46,7 @@ class Running:
         """Start it and wait until it serves; where it did before, if it is not the first time."""
         where = ["--port", str(self.port)]
         if "--demo" not in self._options:  # whose store is its own
-            where += ["--store", str(self.folder / "store")]
+            where += ["--store", self._store]
         options = [*where, "--config", str(self._file), *self._options]
         with (self.folder / "server.log").open("ab") as log:
             before = len(self.log())
@@ -72,6 +74,13 @@ class Running:
             self._process.terminate()
             assert self._process.wait(PATIENCE) == 0, self.log()
             self._process = None
+
+    def kill(self) -> None:
+        """End it at once, in whatever it is doing."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(PATIENCE)
+        self._process = None
 
     def log(self) -> str:
         """Return what it printed."""

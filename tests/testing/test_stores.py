@@ -27,6 +27,7 @@ from ebrank.testing import check_store
 from ebrank.testing.histories import counts
 from ebrank.testing.stores import CHECKS, check_one
 from ebrank.typing import Features
+from tests.postgres import Postgres
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -37,6 +38,11 @@ def test_the_store_in_memory(check: str) -> None:
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_store_on_disk(check: str, tmp_path: Path) -> None:
     check_one(check, lambda name: open(f"sqlite:{tmp_path / name}"))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_store_in_postgresql(check: str, database: Postgres) -> None:
+    check_one(check, lambda name: open(database.url(f"check {name}")))
 
 
 @settings(max_examples=20)

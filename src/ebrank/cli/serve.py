@@ -128,7 +128,9 @@ def serve_demo(settings: Settings) -> None:
 
 def print_address(address: str, store: str) -> None:
     """Say where everything is."""
-    click.echo(f"EBRank serves at {address} and keeps everything in {store}")
+    from ebrank.service.store.urls import without_password
+
+    click.echo(f"EBRank serves at {address} and keeps everything in {without_password(store)}")
     click.echo(f"  dashboard      {address}/")
     click.echo(f"  documentation  {address}/docs")
     click.echo("Ctrl-C stops it.")

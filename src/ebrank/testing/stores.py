@@ -598,6 +598,9 @@ async def duplicates(stores: Stores) -> None:
             _equal("the log", await _log(store), [entries[0], entries[1], entries[4]])
             again = await _statuses(store, entries[1:])
             _equal("the same events again", again, ["duplicate"] * 4)
+            await store.items.put("p", new_items(*"abc"), 1.0)
+            other = event("e1", ranking("r9", "abc", query="p"), "a")
+            _equal("the id in another query", await _statuses(store, [other]), ["accepted"])
 
 
 @_check
@@ -869,6 +872,62 @@ async def models(stores: Stores) -> None:
 
 
 @_check
+async def fenced_models(stores: Stores) -> None:
+    """A version goes live only in place of the one it was compared with, which nobody pinned."""
+    pinned = {"pinned": "yes"}
+    async with stores.new() as store:
+
+        async def added(version: int, instead_of: int) -> bool:
+            record = ModelRecord(version, 5.0, 10, None, None, activated=True)
+            return await store.models.add(record, b"x", instead_of=instead_of, unless=pinned)
+
+        _equal("the first", await added(1, instead_of=0), True)
+        _equal("one compared with another", await added(2, instead_of=0), False)
+        _equal("the active one", await store.models.active(), 1)
+        await store.models.activate(1, meta=pinned)
+        _equal("one in place of a pinned one", await added(3, instead_of=1), False)
+        await store.models.activate(1, meta={"pinned": "no"})
+        _equal("one in place of the active one", await added(4, instead_of=1), True)
+        _equal("the active one", await store.models.active(), 4)
+        went = [record.activated for record in await store.models.all()]
+        _equal("which went live", went, [True, False, False, True])
+
+
+@_check
+async def settled(stores: Stores) -> None:
+    """The first to settle on a setting decides, whoever else does at the same time."""
+    async with stores.new() as store:
+        await store.meta.set({"a": "1"})
+        _equal(
+            "what was there", await store.meta.settle({"a": "2", "b": "3"}), {"a": "1", "b": "3"}
+        )
+        _equal("meta.all()", await store.meta.all(), {"a": "1", "b": "3"})
+        calls = (store.meta.settle({"c": str(number)}) for number in range(5))
+        found = await asyncio.gather(*calls)
+        _equal("what all found", {one["c"] for one in found}, {await store.meta.get("c")})
+
+
+@_check
+async def epochs(stores: Stores) -> None:
+    """What was made of what another epoch remembered is refused, and leaves nothing."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"ab"), 1.0)
+        now = store.epoch
+        await store.log.write([ranking("r1", "ab")], epoch=now)
+        await _refused(store.log.write([ranking("r2", "ab")], epoch=now + 1), "again")
+        _equal("the log", await _log(store), [ranking("r1", "ab")])
+        _equal("the epoch", store.epoch, now)
+
+
+@_check
+async def one_is_elected(stores: Stores) -> None:
+    """A server that is alone does all that one does for all, and goes on doing it."""
+    async with stores.new() as store:
+        jobs = [await store.elected(job) for job in ("train", "roll up", "train")]
+        _equal("what it is elected for", jobs, [True] * 3)
+
+
+@_check
 async def settings(stores: Stores) -> None:
     """Settings are kept, alone or with what they belong to."""
     async with stores.new() as store:
@@ -876,8 +935,16 @@ async def settings(stores: Stores) -> None:
         await store.meta.set({"features": "☂"})
         _equal("meta.get('features')", await store.meta.get("features"), "☂")
         _equal("meta.all()", await store.meta.all(), {"a": "", "features": "☂"})
-        await store.items.put("q", [NewItem("a", (1.0,))], 5.0, meta={"features": "one"})
+        one, item = {"features": "one"}, [NewItem("a", (1.0,))]
+        await store.items.put("q", item, 5.0, meta=one)
         _equal("meta.all()", await store.meta.all(), {"a": "", "features": "one"})
+        _equal("the catalog's version", await store.catalog.version(), 1)
+        two = {"features": "two"}
+        await _refused(store.items.put("q", item, 6.0, meta=two, known=0), "another server")
+        await _refused(store.catalog.put([], 6.0, meta=two, known=0), "another server")
+        _equal("meta.all()", await store.meta.all(), {"a": "", "features": "one"})
+        await store.items.put("q", item, 7.0, meta=two, known=1)
+        _equal("the catalog", await store.catalog.put([], 8.0, meta=one, known=2), (3, 0))
 
 
 @_check

@@ -40,7 +40,7 @@ class Feedback(RuleBasedStateMachine):
             examination={"curve": CURVE},
             events={"other": ["buy"], "impressions": "confirmed" if confirmed else "served"},
         )
-        self.seen: set[str] = set()
+        self.seen: set[tuple[str, str]] = set()
         self.counted: set[tuple[str, str, str]] = set()
         self.impressions: set[tuple[str, str]] = set()
         self.lists: list[tuple[str, str, list[str]]] = []
@@ -85,9 +85,9 @@ class Feedback(RuleBasedStateMachine):
         p = CURVE[listed.index(item)] if item in listed else 0.0
         if item not in listed or kind == "hover":
             return "rejected"
-        if event in self.seen or (ranking, item, kind) in self.counted:
+        if (query, event) in self.seen or (ranking, item, kind) in self.counted:
             return "duplicate"
-        self.seen.add(event)
+        self.seen.add((query, event))
         self.counted.add((ranking, item, kind))
         self.clicks[query, item] += kind == "click" and p > 0
         if self.confirmed and kind != "buy" and p and (ranking, item) not in self.impressions:

@@ -135,12 +135,12 @@ class Histories(RuleBasedStateMachine):
         if entry is None:
             return
         slot = (entry.ranking_id, entry.item, entry.type)
-        new = not self.seen & {slot, (entry.event_id,)}
+        new = not self.seen & {slot, (entry.query, entry.event_id)}
         assert self.write([entry, entry]) == (["accepted"] if new else ["duplicate"]) + [
             "duplicate"
         ]
         if new:
-            self.seen |= {slot, (entry.event_id,)}
+            self.seen |= {slot, (entry.query, entry.event_id)}
             shown = entry.shows and slot[:2] not in self.shown
             self.history.append(replace(entry, shows=shown))
             if shown:
@@ -152,10 +152,10 @@ class Histories(RuleBasedStateMachine):
         assert rolled[0] == rolled[1]
         for entry in self.history[: len(self.history) - self.memory.log.length()]:
             if isinstance(entry, EventEntry):  # only its id may come again; its ranking has gone
-                self.seen.discard((entry.event_id,))
+                self.seen.discard((entry.query, entry.event_id))
         for entry in self.memory.log.entries():
             if isinstance(entry, EventEntry):
-                self.seen.add((entry.event_id,))
+                self.seen.add((entry.query, entry.event_id))
 
     @rule()
     def reopen(self) -> None:

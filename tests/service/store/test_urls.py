@@ -53,7 +53,7 @@ def test_a_store_in_memory_begins_empty() -> None:
     [
         (
             "postgres:server",
-            r"no such kind of store\. Write sqlite:…, memory:…, .*a path as \./",
+            r"no such kind of store\. Write sqlite:…, postgresql:…, memory:…, .*a path as \./",
         ),
         ("no.such.module:Store:x", "No module named 'no'.*PYTHONPATH"),
         ("ebrank.service.store.memory:NoStore:x", "has no attribute 'NoStore'"),

@@ -10,7 +10,8 @@ by the next write to the log, which says what version it found.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -19,13 +20,15 @@ from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.settings import FeaturesSettings
-from ebrank.service.store.base import Store, StoreView
+from ebrank.service.store.base import Store, StoreError, StoreView
 from ebrank.service.store.records import CatalogCommit, NewItem
 from ebrank.settings import SettingsError
 from ebrank.typing import Features
 
 SCHEMA = "features"
 """The setting of the store that holds the schema."""
+UNKNOWN = -1
+"""No version of anything."""
 
 
 class Catalog:
@@ -70,12 +73,22 @@ class Catalog:
         text = await self._store.meta.get(SCHEMA)
         if text is not None and text != self.schema.to_json():
             self.schema = FeatureSchema.from_json(text)
+        self._stored = self._stored or text is not None
         self.version = self.found = version
 
     def settings_with(self, schema: FeatureSchema) -> dict[str, str]:
         """Return what the store must keep with the first rows under a schema."""
         known = self._stored and schema == self.schema
         return {} if known else {SCHEMA: schema.to_json()}
+
+    @contextmanager
+    def fenced(self) -> Iterator[None]:
+        """Follow the store anew if it refuses to write: another server may have come first."""
+        try:
+            yield
+        except StoreError:
+            self.found = UNKNOWN
+            raise
 
     def fix(self, schema: FeatureSchema) -> None:
         """Note that the store has kept a schema."""
@@ -136,7 +149,8 @@ class Catalog:
             NewItem(item.id, tuple(row)) for item, row in zip(items, features.tolist(), strict=True)
         ]
         meta = self.settings_with(schema)
-        commit = await self._store.catalog.put(rows, now, meta=meta)
+        with self.fenced():
+            commit = await self._store.catalog.put(rows, now, meta=meta, known=self.version)
         self.fix(schema)
         self._wrote(commit)
         return commit.changed
@@ -185,9 +199,15 @@ class Catalog:
 
     async def change(self, schema: FeatureSchema, now: float) -> None:
         """Let items have other features; on disk after the next flush."""
-        commit = await self._store.catalog.put([], now, meta={SCHEMA: schema.to_json()})
+        meta = {SCHEMA: schema.to_json()}
+        with self.fenced():
+            commit = await self._store.catalog.put([], now, meta=meta, known=self.version)
         self.fix(schema)
         self._wrote(commit)
+
+    def advanced(self, known: int) -> None:
+        """Note that a write has made the version after the one that was known."""
+        self._wrote(CatalogCommit(known + 1, 0))
 
     def _wrote(self, commit: CatalogCommit) -> None:
         self.found = commit.version

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ from ebrank.service import api
 from ebrank.service.core import bulk, chooser, fixed_settings, lists
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.bots import Bots
-from ebrank.service.core.catalog import Catalog
+from ebrank.service.core.catalog import UNKNOWN, Catalog
 from ebrank.service.core.deletions import delete, proof_out
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
@@ -50,7 +49,7 @@ from ebrank.service.learning.training import Training
 from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.logs import about
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import SALT, Store, StoreError
+from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Store, StoreError
 from ebrank.service.store.records import RankingEntry
 
 SAVE_SECONDS = 5.0
@@ -65,6 +64,8 @@ CHECKED_BYTES = 32 * 1024
 HOUR = 3600.0
 MOST_PROOFS = 1000
 """Deletions that are listed."""
+TRAINER, ROLLER = "train", "roll up"
+"""Jobs that one server does for all."""
 MOST_SHOWN = 20
 """Versions of the prior that the dashboard asks for, again and again."""
 
@@ -132,6 +133,7 @@ class Engine:
         self._feedback = Feedback(
             store, rules, self._queries, self._recent, self._activity, self.bots, clock, timer
         )
+        self._epoch = store.epoch
         self.flusher = Flusher(store)
         self.on_failure: Callable[[StoreError], None] = lambda problem: None
         self.turns = Turns()
@@ -154,12 +156,9 @@ class Engine:
 
         The clock dates the log; the timer is for what must go on even if the clock is set back.
         """
-        meta = await store.meta.all()
-        if SALT not in meta:  # what users' names are hashed with
-            meta[SALT] = secrets.token_hex(16)
-            await store.meta.set({SALT: meta[SALT]})
         now = MonotoneClock(clock, await store.log.last_time())
-        meta |= await fixed_settings.fix(store, settings, meta, now())
+        await fixed_settings.fix(store, settings, now())
+        meta = await store.meta.all()
         versions = await ModelVersions.open(store, settings, now)
         catalog = await Catalog.open(store, settings.features)
         return cls(store, settings, now, timer, versions, catalog, meta)
@@ -167,6 +166,7 @@ class Engine:
     async def start(self) -> None:
         """Compile what ranks, and start the chores; before the first request."""
         self._now()  # warns if the clock is behind the log
+        await self._store.flush()  # other servers rely on what was settled
         await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
         self._memory.start()  # again: compiled code takes some
         self._chores.add(TICK_SECONDS, self._adjust_memory)
@@ -207,20 +207,39 @@ class Engine:
             await self._store.meta.set({CHECKED: value})
         await self.flusher.flushed()
 
+    def _begin(self) -> int:
+        """Return the epoch of the store; what was remembered of an earlier one is forgotten."""
+        if self._store.epoch != self._epoch:
+            self._epoch = self._store.epoch
+            self._queries.clear()
+            self._recent.cache.clear()
+            self._chooser.windows.cache.clear()
+            self._catalog.found = UNKNOWN
+            self._versions.found(UNKNOWN)
+        return self._epoch
+
+    async def _flushed(self, epoch: int) -> None:
+        """Return when what was written in an epoch is on disk."""
+        await self.flusher.flushed()
+        if self._store.epoch != epoch:
+            raise StoreError(ANOTHER_EPOCH)
+
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
         """Add candidates of a query or change their features; if one is wrong, none is stored."""
+        epoch = self._begin()
         name = self._named(query)
         if len(items) > api.ITEMS_AT_ONCE:
             answer = await self._items.put_many(name, items, self._now, self.turns)
         else:
             answer = await self._items.put(name, items, self._now())
-        await self.flusher.flushed()
+        await self._flushed(epoch)
         return answer
 
     async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
         """Withdraw a candidate; its history stays."""
+        epoch = self._begin()
         answer = await self._items.withdraw(self._named(query), item, self._now())
-        await self.flusher.flushed()
+        await self._flushed(epoch)
         return answer
 
     async def put_catalog(self, items: Sequence[api.ItemIn]) -> api.PutCatalogResponse:
@@ -249,8 +268,9 @@ class Engine:
 
     async def change_features(self, request: api.ChangeFeaturesRequest) -> api.FeaturesResponse:
         """Add, remove and rename features, or say what that would change."""
+        epoch = self._begin()
         answer = await change_features(self._store, self._catalog, request, self._now())
-        await self.flusher.flushed()
+        await self._flushed(epoch)
         return answer
 
     async def rank(self, request: api.RankRequest) -> api.RankResponse:
@@ -265,16 +285,18 @@ class Engine:
             return answer
 
     async def _logged_list(self, request: api.RankRequest) -> api.RankResponse:
-        began, now = time.perf_counter(), self._now()
+        began, now, epoch = time.perf_counter(), self._now(), self._begin()
         name = self._named(request.query)
         live, model = await self._live(name, request, now), await self._versions.current()
         user = None if request.user is None else chooser.hashed(request.user, self._salt)
         expected = self._expected_lists(live, model, now)
         choice = self._chooser.choose(request, live, model, user, self._timer(), expected)
         visitor = self.bots.visitor(request, user) if self.bots.on else None
-        answer = await self._served(live, model, choice, user, visitor, explain=request.explain)
+        answer = await self._served(
+            live, model, choice, user, visitor, epoch, explain=request.explain
+        )
         if self._settings.store.durability == "disk":
-            await self.flusher.flushed()
+            await self._flushed(epoch)
         self._activity.latency(now, time.perf_counter() - began)
         return answer
 
@@ -328,6 +350,7 @@ class Engine:
         choice: chooser.Choice,
         user: str | None,
         visitor: str | None,
+        epoch: int,
         *,
         explain: bool,
     ) -> api.RankResponse:
@@ -359,7 +382,8 @@ class Engine:
         )
         # As it was known when the list was made, not as this list changes it.
         items = lists.ranked_items(names, served, explain=explain)
-        commit = await self._store.log.write([entry])
+        with self._queries.following([entry.query]):
+            commit = await self._store.log.write([entry], epoch=epoch)
         self._versions.found(commit.model)
         self._catalog.found = commit.catalog
         self._activity.ranking(live, served, entry)
@@ -377,10 +401,11 @@ class Engine:
 
     async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
         """Count events; those accepted are on disk when this returns."""
-        results = await self._feedback.take(events)
+        epoch = self._begin()
+        results = await self._feedback.take(events, epoch)
         counts = Counter(result.status for result in results)
         if counts["accepted"] or counts["duplicate"]:
-            await self.flusher.flushed()  # a duplicate too: its first copy may be on its way
+            await self._flushed(epoch)  # a duplicate too: its first copy may be on its way
         return api.FeedbackResponse(
             counts["accepted"], counts["duplicate"], counts["rejected"], results
         )
@@ -407,6 +432,7 @@ class Engine:
 
     async def delete(self, request: api.DeletionRequest) -> api.DeletionOut:
         """Delete an item everywhere, a query, or a user's name; it is on disk then."""
+        epoch = self._begin()
         if request.kind == "query":  # its log is removed while others are served
             await self._queries.dropped(self._named(request.name))
         deleted = await delete(self._store, request, self._salt, self._named, self._now())
@@ -415,7 +441,7 @@ class Engine:
         # What is remembered of lists names rows of queries, and users.
         self._recent.cache.clear()
         self._chooser.windows.cache.clear()
-        await self.flusher.flushed()
+        await self._flushed(epoch)
         return proof_out(deleted.proof)
 
     async def deletions(self) -> api.DeletionsResponse:
@@ -425,8 +451,9 @@ class Engine:
 
     async def train(self) -> api.TrainResponse:
         """Start training, unless it is running; its result may replace a pinned version."""
+        epoch = self._begin()
         await self._versions.unpin()
-        await self.flusher.flushed()
+        await self._flushed(epoch)
         started = self._training.start(self.version)
         return api.TrainResponse(started, self._training.out())
 
@@ -439,8 +466,9 @@ class Engine:
 
     async def activate(self, version: int) -> api.ModelsResponse:
         """Make a version the active one; unless it is the newest, it is pinned."""
+        epoch = self._begin()
         await self._versions.activate(version)
-        await self.flusher.flushed()
+        await self._flushed(epoch)
         return await self.models()
 
     async def insights(self) -> api.Insights:
@@ -475,15 +503,18 @@ class Engine:
         self._memory.adjust()
 
     async def _train_if_due(self) -> None:
-        if self._training.due():
+        if self._training.due() and await self._store.elected(TRAINER):
             self._training.start(self.version)
 
     async def _adopt(self, fitted: TrainingResult, against: int) -> str:
+        epoch = self._begin()
         outcome = await self._versions.adopt(fitted, against)
-        await self.flusher.flushed()
+        await self._flushed(epoch)
         return outcome
 
     async def _roll_up(self) -> None:
+        if not await self._store.elected(ROLLER):
+            return
         now, kept = self._now(), self._settings.store.retention_seconds
         oldest = now - max(kept, HOUR)  # minute, since the dashboard shows an hour
         rolled = await self._store.log.roll_up(now - kept, minutes_before=oldest)

@@ -283,12 +283,18 @@ class Feedback:
         self._clock = clock
         self._timer = timer
 
-    async def take(self, events: Sequence[api.EventIn | api.Malformed]) -> list[api.EventResult]:
-        """Write and count a batch in one transaction; it is on disk after the next flush."""
+    async def take(
+        self, events: Sequence[api.EventIn | api.Malformed], epoch: int
+    ) -> list[api.EventResult]:
+        """Write and count a batch in one transaction; it is on disk after the next flush.
+
+        The epoch is that in which what is remembered of lists and queries was read.
+        """
         lists = await self._cited(events)
         now = self._clock()  # after all that may take time: the log's times never go back
         verdicts = [self._rules.judge(event, lists, now, self._suspects) for event in events]
-        written = iter(await self._written([one for one in verdicts if not isinstance(one, str)]))
+        batch = [one for one in verdicts if not isinstance(one, str)]
+        written = iter(await self._written(batch, epoch))
         return [
             api.EventResult(index, "rejected", verdict)
             if isinstance(verdict, str)
@@ -319,11 +325,12 @@ class Feedback:
     async def _live(self, query: str) -> LiveQuery | None:
         return await self._queries.get(query, self._clock())
 
-    async def _written(self, batch: Sequence[Counted]) -> list[Written]:
+    async def _written(self, batch: Sequence[Counted], epoch: int) -> list[Written]:
         """Write events, add the accepted ones to the counts, and return what became of each."""
         if not batch:
             return []
-        commit = await self._store.log.write([one.entry for one in batch])
+        with self._queries.following([one.entry.query for one in batch]):
+            commit = await self._store.log.write([one.entry for one in batch], epoch=epoch)
         changed = {
             query: self._queries.wrote(query, version) for query, version in commit.versions.items()
         }

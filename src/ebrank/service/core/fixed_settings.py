@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 
 from ebrank.evidence import Behaviors
 from ebrank.evidence.forgetting import HalfLife
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import SALT, Store
 from ebrank.settings import SettingsError
 
 BEHAVIORS, QUERY_NAMES, HALF_LIFE = "behaviors", "query_names", "half_life"
 
 
-async def fix(
-    store: Store, settings: Settings, meta: Mapping[str, str], now: float
-) -> dict[str, str]:
+async def fix(store: Store, settings: Settings, now: float) -> None:
     """Note in a store what its data means, or raise if the settings say otherwise.
 
-    Returns what was noted.
+    Of servers that start at the same time, the first decides.
     """
-    new = {
-        BEHAVIORS: _behaviors(settings.events.declared(), meta.get(BEHAVIORS)),
-        QUERY_NAMES: _query_names(settings.store.normalize_queries, meta.get(QUERY_NAMES)),
+    declared, normalize = settings.events.declared(), settings.store.normalize_queries
+    days = settings.events.half_life_days
+    first = {
+        SALT: secrets.token_hex(16),  # what users' names are hashed with
+        BEHAVIORS: _behaviors(declared, None),
+        QUERY_NAMES: _query_names(normalize, None),
     }
-    if settings.events.half_life_days is not None or HALF_LIFE in meta:
-        new[HALF_LIFE] = _half_life(settings.events.half_life_days, meta.get(HALF_LIFE), now)
-    changed = {key: value for key, value in new.items() if meta.get(key) != value}
+    if days is not None:
+        first[HALF_LIFE] = _half_life(days, None, now)
+    kept = await store.meta.settle(first)
+    _query_names(normalize, kept[QUERY_NAMES])
+    wanted = {BEHAVIORS: _behaviors(declared, kept[BEHAVIORS])}
+    half_life_kept = await store.meta.get(HALF_LIFE)
+    if half_life_kept is not None:
+        kept[HALF_LIFE] = half_life_kept
+        wanted[HALF_LIFE] = _half_life(days, half_life_kept, now)
+    changed = {key: value for key, value in wanted.items() if kept[key] != value}
     if changed:
         await store.meta.set(changed)
-    return changed
 
 
 def half_life(meta: Mapping[str, str]) -> HalfLife | None:

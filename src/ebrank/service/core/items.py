@@ -63,6 +63,8 @@ class Items:
         if not items:
             return nothing
         check_distinct(items)
+        if not self._catalog.schema.features:
+            await self._catalog.follow()  # another server may have had the first items
         before = self._catalog.schema
         schema = begun if begun and not before.width(shared=False) else _begun(before, items)
         rows = [None] * len(items) if live is None else live.rows_of([item.id for item in items])
@@ -77,13 +79,14 @@ class Items:
         if self._catalog.schema is not before:  # features were changed while we read
             return await self.put(query, items, now, skip_known=skip_known)
         # The schema with the first items, or neither: it must not be that of items refused.
-        meta = self._catalog.settings_with(schema)
-        if self._first:
-            meta[FIRST_ITEM] = repr(now)
+        meta, known = self._catalog.settings_with(schema), self._catalog.version
         added = len(names) if live is None else live.rows_of(names).count(None)
-        version = await self._store.items.put(query, _new_items(names, own), now, meta=meta)
+        stored = _new_items(names, own)
+        with self._catalog.fenced():
+            version = await self._store.items.put(query, stored, now, meta=meta, known=known)
+        if meta:
+            self._catalog.advanced(known)
         self._catalog.fix(schema)
-        self._first = False
         changed = self._queries.wrote(query, version)
         if version == 1:
             changed = self._queries.empty(query, keys, now)
@@ -94,6 +97,9 @@ class Items:
         if changed is not None:
             changed.put(_new_items(names, features), now)
             self._queries.admit(changed)
+        if self._first:
+            await self._store.meta.settle({FIRST_ITEM: repr(now)})
+            self._first = False
         self._activity.items(items=added, queries=int(live is None))
         candidates = len((changed or await self.query(query, now)).candidates)
         return api.PutItemsResponse(query, added, len(names) - added, candidates)

@@ -18,6 +18,7 @@ import struct
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Generic, TypeVar, overload
@@ -37,7 +38,7 @@ from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.base import Store, StoreError, UnknownQuery
 from ebrank.service.store.records import Hint, NewItem, Operation, QueryState
 from ebrank.typing import Features, Ints, SmallInts
 
@@ -397,7 +398,7 @@ class Queries:
         if catalog.found != catalog.version:
             await catalog.follow()
         if catalog.schema is not self._schema:
-            self._start_over()
+            self.clear()
         live = self.in_memory(query)
         if live is not None:
             if live.catalog != catalog.version:
@@ -415,7 +416,10 @@ class Queries:
 
     async def _load(self, query: str, now: float) -> LiveQuery | None:
         try:
-            live = await self._read(query, now)
+            epoch = None
+            while epoch != self._store.epoch:  # or it may hold what was lost meanwhile
+                epoch = self._store.epoch
+                live = await self._read(query, now)
         finally:
             del self._loading[query]
         if live is not None:
@@ -442,11 +446,11 @@ class Queries:
             live.share(names, columns, features)
             live.catalog = version
 
-    def _start_over(self) -> None:
-        """Forget all: features are others now."""
+    def clear(self) -> None:
+        """Forget all; each is read again when it is needed."""
         for name in list(self._live):
             self._forget(name)
-        self._packed = PackedCache(self._packed.room)
+        self._packed.clear()
         self._schema = self._catalog.schema
 
     def _made(self, state: QueryState, now: float, keys: Sequence[str], catalog: int) -> LiveQuery:
@@ -482,6 +486,16 @@ class Queries:
                 )
                 self._keep(live)
         return live
+
+    @contextmanager
+    def following(self, queries: Sequence[str]) -> Iterator[None]:
+        """Forget queries that another server has deleted, as a write to them tells."""
+        try:
+            yield
+        except UnknownQuery:
+            for query in queries:
+                self.forget(query)
+            raise
 
     def wrote(self, query: str, version: int) -> LiveQuery | None:
         """Return the query that must take the step of a write, which made this version.

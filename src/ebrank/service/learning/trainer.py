@@ -2,9 +2,10 @@
 
 It writes nothing, so it may be killed at any moment. The server starts it by `in_process` as
 
-    python -m ebrank.service.learning.trainer STORE
+    python -m ebrank.service.learning.trainer
 
-with a `TrainingJob` as JSON on its standard input, and reads a `TrainingResult` from its output.
+with the store's URL, which may hold a password, and a `TrainingJob` as JSON on its standard input,
+and reads a `TrainingResult` from its output.
 """
 
 from __future__ import annotations
@@ -37,14 +38,13 @@ async def in_process(
         sys.executable,
         "-m",
         "ebrank.service.learning.trainer",
-        url,
         stdin=pipe,
         stdout=pipe,
         stderr=pipe,
     )
     try:
         async with asyncio.timeout(max_seconds):
-            output, errors = await process.communicate(msgspec.json.encode(task))
+            output, errors = await process.communicate(msgspec.json.encode((url, task)))
     except (asyncio.CancelledError, TimeoutError) as problem:
         with suppress(ProcessLookupError):
             process.kill()
@@ -71,9 +71,9 @@ def main() -> int:
     """Fit what the standard input asks for; return the exit code."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    job = msgspec.json.decode(sys.stdin.buffer.read(), type=TrainingJob)
+    url, job = msgspec.json.decode(sys.stdin.buffer.read(), type=tuple[str, TrainingJob])
     try:
-        fitted = fit(asyncio.run(_gathered(sys.argv[1], job)), job)
+        fitted = fit(asyncio.run(_gathered(url, job)), job)
     except EBRankError as problem:
         print(problem, file=sys.stderr)
         return 1

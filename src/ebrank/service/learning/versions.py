@@ -62,12 +62,16 @@ class ModelVersions:
     async def current(self) -> Model:
         """Return the model that ranks; the one of the store, if another server changed it."""
         if self._found != self.model.version:
-            active = await self._store.models.active()
-            if active != self.model.version:
-                self.model = await models.load(self._store, active, self._settings)
-                self.pinned = await self._store.meta.get(PINNED) == YES
-            self._found = self.model.version
+            await self._follow()
         return self.model
+
+    async def _follow(self) -> None:
+        """Take over what the store says."""
+        active = await self._store.models.active()
+        if active != self.model.version:
+            self.model = await models.load(self._store, active, self._settings)
+        self.pinned = await self._store.meta.get(PINNED) == YES
+        self._found = self.model.version
 
     async def out(self, most: int | None = None) -> list[api.ModelOut]:
         """Return the versions that are kept, or the newest and the active one, oldest first."""
@@ -138,6 +142,7 @@ class ModelVersions:
         """
         if fitted.document is None:
             return f"no new version: {fitted.reason}"
+        await self._follow()  # other servers decide too
         live, reason = fitted.better, fitted.reason
         if live and against != self.model.version:
             live = False
@@ -156,7 +161,9 @@ class ModelVersions:
             reason=reason,
             features=fitted.features,
         )
-        await self._store.models.add(record, fitted.document.encode())
+        live = await self._store.models.add(
+            record, fitted.document.encode(), instead_of=against, unless={PINNED: YES}
+        )
         refused = "" if live else await self._store.meta.get(REFUSED) or repr(record.created)
         await self._store.meta.set({REFUSED: refused})
         if live:

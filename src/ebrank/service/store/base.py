@@ -11,6 +11,9 @@ end of the process when it returns, and a power cut when the next `flush` return
 Every query has a version, which each write to it advances by one. A server that keeps queries in
 memory compares: the version it remembers plus one means that nobody else has written. So has the
 catalog, which holds what all queries share.
+
+Where many servers share a store, one of them is elected for each job that one does for all; a
+store that only one server can open elects that one.
 """
 
 from __future__ import annotations
@@ -52,9 +55,27 @@ Progress: TypeAlias = Callable[[int, int], None]
 SALT = "salt"
 """The setting that users' names are hashed with. It never leaves a store but in a backup."""
 
+ANOTHER_EPOCH = (
+    "the connection to the store was lost, and with it what was not on disk yet. Nothing of this "
+    "was stored; send the request again."
+)
+
 
 class StoreError(EBRankError):
     """The store cannot do what it was asked: names the file and the remedy. Nothing was changed."""
+
+
+class UnknownQuery(StoreError):
+    """A write to a query that is not there, or not any more: another server may have deleted it."""
+
+
+def check_catalog(meta: Mapping[str, str] | None, known: int | None, now: int) -> None:
+    """Refuse settings that were made of another version of the catalog."""
+    if meta and known not in (None, now):
+        raise StoreError(
+            "another server changed the catalog or the features meanwhile. Nothing of this was "
+            "stored; send the request again."
+        )
 
 
 # --- what can be read ----------------------------------------------------------------------------
@@ -211,11 +232,13 @@ class StoredItems(ItemsView, Protocol):
         time: float,
         *,
         meta: Mapping[str, str] | None = None,
+        known: int | None = None,
     ) -> int:
         """Add candidates or change their features; return the query's version.
 
         Withdrawn ones come back, and counters of an item that was there before stay. Settings in
-        `meta` are kept in the same transaction. No items change nothing.
+        `meta` are kept in the same transaction, and make a new version of the catalog: they are
+        refused if that is another than the one `known`. No items change nothing.
         """
         ...
 
@@ -242,11 +265,17 @@ class StoredCatalog(CatalogView, Protocol):
     """Features that queries share, to change."""
 
     async def put(
-        self, items: Sequence[NewItem], time: float, *, meta: Mapping[str, str] | None = None
+        self,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        known: int | None = None,
     ) -> CatalogCommit:
         """Add items or change their rows, and keep settings in the same transaction.
 
-        The version rises by one if a row is new or other than before, or if settings are given.
+        The version rises by one if a row is new or other than before, or if settings are given,
+        which are refused if the version is another than the one `known`.
         """
         ...
 
@@ -262,16 +291,19 @@ class StoredCatalog(CatalogView, Protocol):
 class StoredLog(LogView, Protocol):
     """Rankings and events, to add to."""
 
-    async def write(self, operations: Sequence[Operation]) -> Commit:
+    async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction.
 
-        An event is a duplicate if its id was seen before, or if an event of its type was counted
-        for the same item of the same ranking. It `shows` its item only if no event before it did,
-        in these operations or earlier. It has an outcome only if that is better than those before
-        it for the same item of the same ranking, whose best it `replaces`, and none of them was
-        negative; a negative one, of -1, replaces the best of them. One that says already what it
-        replaces was logged before, and is logged as it is: what it replaces may have been rolled
-        up. Each query named is advanced by one version.
+        An event is a duplicate if its id was seen before for its query, or if an event of its type
+        was counted for the same item of the same ranking. It `shows` its item only if no event
+        before it did, in these operations or earlier. It has an outcome only if that is better than
+        those before it for the same item of the same ranking, whose best it `replaces`, and none of
+        them was negative; a negative one, of -1, replaces the best of them. One that says already
+        what it replaces was logged before, and is logged as it is: what it replaces may have been
+        rolled up. Each query named is advanced by one version.
+
+        Operations may be made of what was remembered in an `epoch` of the store: in another one
+        they are refused.
         """
         ...
 
@@ -289,8 +321,19 @@ class StoredLog(LogView, Protocol):
 class StoredModels(ModelsView, Protocol):
     """The versions of the prior, to add to."""
 
-    async def add(self, record: ModelRecord, document: bytes) -> None:
-        """Keep a version and its file; if it is `activated`, it is the active one from now on."""
+    async def add(
+        self,
+        record: ModelRecord,
+        document: bytes,
+        *,
+        instead_of: int | None = None,
+        unless: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Keep a version and its file; return whether it is the active one from now on.
+
+        It is if it is `activated`, unless another version than `instead_of` is active by now, or
+        one of the settings is what `unless` says: then it is kept as not activated.
+        """
         ...
 
     async def remove(self, versions: Sequence[int]) -> None:
@@ -310,6 +353,10 @@ class StoredMeta(MetaView, Protocol):
 
     async def set(self, values: Mapping[str, str], minutes: Sequence[Minute] = ()) -> None:
         """Keep settings, and add the sums of some minutes to those kept, in one transaction."""
+        ...
+
+    async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Keep those settings that nobody has kept before; return what each of them is now."""
         ...
 
 
@@ -359,6 +406,14 @@ class Store(Protocol):
     touched: float | None
 
     @property
+    def epoch(self) -> int:
+        """How often writes that were not flushed may have been lost since it was opened.
+
+        A database that is started again loses them: what was remembered before may be wrong.
+        """
+        ...
+
+    @property
     def items(self) -> StoredItems:
         """Queries and their items."""
         ...
@@ -392,6 +447,13 @@ class Store(Protocol):
         """Return when all earlier writes are on disk; others may write meanwhile.
 
         After a failed flush a store refuses to write: what the disk holds is unknown.
+        """
+        ...
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this server is the one that does a job which one does for all.
+
+        It is until it leaves, or loses its connection; then another one is, when it asks.
         """
         ...
 

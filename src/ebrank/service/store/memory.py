@@ -26,7 +26,14 @@ from pathlib import Path
 import numpy as np
 
 from ebrank.evidence.behaviors import NEGATIVE
-from ebrank.service.store.base import Mode, Progress, StoreError
+from ebrank.service.store.base import (
+    ANOTHER_EPOCH,
+    Mode,
+    Progress,
+    StoreError,
+    UnknownQuery,
+    check_catalog,
+)
 from ebrank.service.store.counting import Fold, ItemCounts, as_written, items_of, shown, time_of
 from ebrank.service.store.records import (
     CatalogCommit,
@@ -108,6 +115,7 @@ class MemoryStore:
         """Take what `open` gives: nothing but `memory:` means anything, and all modes are one."""
         self.url: str | None = None
         self.touched: float | None = None
+        self.epoch = 0
         kept = _Kept()
         self.items = MemoryItems(kept)
         self.catalog = MemoryCatalog(kept)
@@ -118,6 +126,10 @@ class MemoryStore:
 
     async def flush(self) -> None:
         """Do nothing: there is no disk."""
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this server does a job: there is no other."""
+        return True
 
     async def faults(self) -> list[Fault]:
         """Return nothing: there is nothing below."""
@@ -180,18 +192,21 @@ class MemoryItems:
         time: float,
         *,
         meta: Mapping[str, str] | None = None,
+        known: int | None = None,
     ) -> int:
         """Add candidates or change their features; return the query's version."""
-        known = self._kept.queries.get(query, _Query())
+        kept = self._kept.queries.get(query, _Query())
         if not items:
-            return known.version
-        self._kept.queries[query] = known
+            return kept.version
+        check_catalog(meta, known, self._kept.catalog_version)
+        self._kept.queries[query] = kept
         for item in items:
-            old = known.items.setdefault(item.id, _Item((), time))
+            old = kept.items.setdefault(item.id, _Item((), time))
             old.features, old.active = item.features, True
         self._kept.meta |= meta or {}
+        self._kept.catalog_version += bool(meta)
         self._kept.touch(time)
-        return known.advance()
+        return kept.advance()
 
     async def withdraw(self, query: str, item: str, time: float) -> int | None:
         """Withdraw a candidate, its history stays."""
@@ -255,9 +270,15 @@ class MemoryCatalog:
                 yield name, row.copy()
 
     async def put(
-        self, items: Sequence[NewItem], time: float, *, meta: Mapping[str, str] | None = None
+        self,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        known: int | None = None,
     ) -> CatalogCommit:
         """Add items or change their rows, and keep settings in the same transaction."""
+        check_catalog(meta, known, self._kept.catalog_version)
         changed, version = 0, self._kept.catalog_version + 1
         for item in items:
             row = np.array(item.features, np.float32)
@@ -301,11 +322,13 @@ class MemoryLog:
         self._kept = kept
         self._entries: deque[Operation] = deque()
         self._rankings: dict[str, RankingEntry] = {}
-        self._event_ids: set[str] = set()
+        self._event_ids: set[tuple[str, str]] = set()  # with their queries
         self._events: dict[tuple[str, str], dict[str, Written]] = {}  # by type
 
-    async def write(self, operations: Sequence[Operation]) -> Commit:
+    async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
         """Log operations and add them to the counters, in order, all or none."""
+        if epoch:  # there is but one
+            raise StoreError(ANOTHER_EPOCH)
         new: set[str] = set()
         for entry in operations:
             self._check(entry, new)
@@ -317,7 +340,7 @@ class MemoryLog:
     def _check(self, entry: Operation, new: set[str]) -> None:
         known = self._kept.queries.get(entry.query)
         if known is None:
-            raise StoreError(f"there is no query {entry.query!r}")
+            raise UnknownQuery(f"there is no query {entry.query!r}")
         for name in items_of(entry):
             if name not in known.items:
                 raise StoreError(f"query {entry.query!r} has no item {name!r}")
@@ -331,7 +354,7 @@ class MemoryLog:
         if isinstance(entry, RankingEntry):
             self._rankings[entry.id] = entry
         else:
-            if entry.event_id in self._event_ids:
+            if (entry.query, entry.event_id) in self._event_ids:
                 return Written("duplicate", ID_SEEN)
             before = self._events.setdefault((entry.ranking_id, entry.item), {})
             if entry.type in before:
@@ -347,7 +370,7 @@ class MemoryLog:
                 replaces=entry.replaces or (best if better else 0),
             )
             before[entry.type] = written
-            self._event_ids.add(entry.event_id)
+            self._event_ids.add((entry.query, entry.event_id))
             entry = as_written(entry, written)
         self._entries.append(entry)
         items, names = self._kept.queries[entry.query].items, items_of(entry)
@@ -425,7 +448,7 @@ class MemoryLog:
 
     def _forget(self, entry: Operation) -> None:
         if isinstance(entry, EventEntry):
-            self._event_ids.remove(entry.event_id)
+            self._event_ids.remove((entry.query, entry.event_id))
             before = self._events[entry.ranking_id, entry.item]
             del before[entry.type]
             if not before:
@@ -533,13 +556,25 @@ class MemoryModels:
         """Return the active version, 0 before any training."""
         return self._kept.active_model
 
-    async def add(self, record: ModelRecord, document: bytes) -> None:
-        """Keep a version and its file; if it is `activated`, it is the active one from now on."""
+    async def add(
+        self,
+        record: ModelRecord,
+        document: bytes,
+        *,
+        instead_of: int | None = None,
+        unless: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Keep a version and its file; return whether it is the active one from now on."""
         if record.version in self._kept.models or record.version < 1:
             raise StoreError(f"there is a model {record.version} already")
-        self._kept.models[record.version] = (record, document)
-        if record.activated:
+        free = instead_of in (None, self._kept.active_model)
+        held = any(self._kept.meta.get(key) == value for key, value in (unless or {}).items())
+        live = record.activated and free and not held
+        kept = dataclasses.replace(record, activated=live)
+        self._kept.models[record.version] = (kept, document)
+        if live:
             self._kept.active_model = record.version
+        return live
 
     async def remove(self, versions: Sequence[int]) -> None:
         """Forget versions and their files; the active one cannot be forgotten."""
@@ -580,6 +615,11 @@ class MemoryMeta:
             kept = self._kept.minutes.setdefault(minute.start, {})
             for name, value in minute.values.items():
                 kept[name] = kept.get(name, 0.0) + value
+
+    async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Keep those settings that nobody has kept before; return what each of them is now."""
+        self._kept.meta = {**values, **self._kept.meta}
+        return {key: self._kept.meta[key] for key in values}
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return what is known of the minutes since a time, in order."""

@@ -3,6 +3,7 @@
 | text | store |
 |---|---|
 | `sqlite:FOLDER`, or just a path | a folder of its own, see `sqlite`; to read, a backup will do |
+| `postgresql://USER@HOST/DATABASE` | tables in a database that many servers share |
 | `memory:` | forgotten when it is closed |
 | `MODULE:NAME:ARGUMENT` | what `NAME` of an importable module makes of the argument |
 
@@ -21,14 +22,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from operator import attrgetter
 from typing import Any
 
 from ebrank.service.store.base import Mode, Store, StoreError
 
 SCHEMES = {
     "sqlite": ("ebrank.service.store.sqlite", "SqliteStore"),
+    "postgresql": ("ebrank.service.store.postgresql", "PostgresStore.open"),
     "memory": ("ebrank.service.store.memory", "MemoryStore"),
 }
 PLAIN = "sqlite"
@@ -52,6 +56,17 @@ async def open(url: str, mode: Mode = "serve") -> AsyncIterator[Store]:
     await store.close()
 
 
+def without_password(url: str) -> str:
+    """Return a URL to show to people.
+
+    >>> without_password("postgresql://ann:secret@db.example/shop")
+    'postgresql://ann@db.example/shop'
+    >>> without_password("sqlite:a@b:c")
+    'sqlite:a@b:c'
+    """
+    return re.sub(r"^(\w+://[^/?#:]*):[^/?#]*@", r"\1@", url)
+
+
 def _factory(url: str) -> tuple[Callable[[str, Mode], Any], str]:
     """Return what makes a store, and its argument."""
     first, colon, rest = url.partition(":")
@@ -59,7 +74,7 @@ def _factory(url: str) -> tuple[Callable[[str, Mode], Any], str]:
         first, rest = PLAIN, url
     if first in SCHEMES:
         module, name = SCHEMES[first]
-        return getattr(importlib.import_module(module), name), rest
+        return attrgetter(name)(importlib.import_module(module)), rest
     name, colon, argument = rest.partition(":")
     if not colon:
         raise StoreError(

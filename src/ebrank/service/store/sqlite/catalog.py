@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from ebrank.service.store.base import check_catalog
 from ebrank.service.store.records import CatalogCommit, NewItem, Tally
 from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.items import AT_ONCE, FLOAT32, QUICK_ITEMS, tally
@@ -56,11 +57,17 @@ class SqliteCatalog:
             last = page[-1][0]
 
     async def put(
-        self, items: Sequence[NewItem], time: float, *, meta: Mapping[str, str] | None = None
+        self,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        known: int | None = None,
     ) -> CatalogCommit:
         """Add items or change their rows, and keep settings in the same transaction."""
         with self._database.write() as connection:
             version = _version(connection) + 1
+            check_catalog(meta, known, version - 1)
             rows = [
                 (item.id, version, np.array(item.features, FLOAT32).tobytes()) for item in items
             ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ebrank.service.store.base import StoreError
+from ebrank.service.store.base import StoreError, UnknownQuery, check_catalog
 from ebrank.service.store.records import NewItem, QueryRow, QueryState, Tally
 from ebrank.service.store.rows import (
     Count,
@@ -105,14 +105,18 @@ class SqliteItems:
         time: float,
         *,
         meta: Mapping[str, str] | None = None,
+        known: int | None = None,
     ) -> int:
         """Add candidates or change their features; return the query's version."""
         if not items:
             with self._database.read() as connection:
-                known = known_query(connection, query)
-            return 0 if known is None else known.version
+                there = known_query(connection, query)
+            return 0 if there is None else there.version
         with self._database.write() as connection:
-            set_meta(connection, meta or {})
+            if meta:
+                check_catalog(meta, known, found(connection)[1])
+                set_meta(connection, meta)
+                connection.execute("UPDATE state SET catalog = catalog + 1")
             return _put(connection, query, items, time)
 
     async def withdraw(self, query: str, item: str, time: float) -> int | None:
@@ -172,7 +176,7 @@ def advance(connection: sqlite3.Connection, query: str) -> Advanced:
     """Note a write to a query."""
     found = connection.execute(_ADVANCE, (query,)).fetchall()
     if not found:
-        raise StoreError(f"there is no query {query!r}; nothing was stored")
+        raise UnknownQuery(f"there is no query {query!r}; nothing was stored")
     return Advanced(*found[0])
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ebrank.service.store.base import StoreError
+from ebrank.service.store.base import ANOTHER_EPOCH, StoreError
 from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
     Commit,
@@ -64,8 +64,10 @@ class SqliteLog:
         with database.read() as connection:
             self._last = last_number(connection)
 
-    async def write(self, operations: Sequence[Operation]) -> Commit:
+    async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction."""
+        if epoch:  # there is but one
+            raise StoreError(ANOTHER_EPOCH)
         with self._database.write() as connection:
             commit = _write(connection, operations, self._last + 1)
         self._last += len(operations)
@@ -229,8 +231,11 @@ def _insert_events(
 
 
 def _why(connection: sqlite3.Connection, seq: int, event: EventEntry) -> str:
-    sql = "SELECT 1 FROM events WHERE event_id = ? AND seq < ?"
-    seen = connection.execute(sql, (event.event_id, seq)).fetchone()
+    sql = (
+        "SELECT 1 FROM events WHERE event_id = ? AND seq < ? "
+        "AND query = (SELECT number FROM queries WHERE name = ?)"
+    )
+    seen = connection.execute(sql, (event.event_id, seq, event.query)).fetchone()
     return ALREADY_COUNTED if seen is None else ID_SEEN
 
 

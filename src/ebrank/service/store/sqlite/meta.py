@@ -39,6 +39,13 @@ class SqliteMeta:
             connection.executemany(_ADD, rows)
             set_meta(connection, values)
 
+    async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Keep those settings that nobody has kept before; return what each of them is now."""
+        with self._database.write() as connection:
+            connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
+            kept = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+        return {key: kept[key] for key in values}
+
     async def minutes(self, since: float) -> list[Minute]:
         """Return what is known of the minutes since a time, in order."""
         return await self._database.read_long(lambda connection: _minutes(connection, since))

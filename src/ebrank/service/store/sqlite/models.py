@@ -38,25 +38,37 @@ class SqliteModels:
         with self._database.read() as connection:
             return active_model(connection)
 
-    async def add(self, record: ModelRecord, document: bytes) -> None:
-        """Keep a version and its file; if it is `activated`, it is the active one from now on."""
-        values = (
-            record.version,
-            record.created,
-            record.rows,
-            record.validation_loss,
-            record.previous_loss,
-            record.activated,
-            record.reason,
-            json.dumps(record.features),
-            document,
-        )
+    async def add(
+        self,
+        record: ModelRecord,
+        document: bytes,
+        *,
+        instead_of: int | None = None,
+        unless: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Keep a version and its file; return whether it is the active one from now on."""
         with self._database.write() as connection:
             if record.version < 1 or _document(connection, record.version) is not None:
                 raise StoreError(f"there is a model {record.version} already")
+            live = record.activated and instead_of in (None, active_model(connection))
+            sql = "SELECT 1 FROM meta WHERE key = ? AND value = ?"
+            for setting in (unless or {}).items():
+                live = live and connection.execute(sql, setting).fetchone() is None
+            values = (
+                record.version,
+                record.created,
+                record.rows,
+                record.validation_loss,
+                record.previous_loss,
+                live,
+                record.reason,
+                json.dumps(record.features),
+                document,
+            )
             connection.execute("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-            if record.activated:
+            if live:
                 _activate(connection, record.version)
+        return live
 
     async def remove(self, versions: Sequence[int]) -> None:
         """Forget versions and their files; the active one cannot be forgotten."""

@@ -48,11 +48,12 @@ TABLES = (
         cost REAL NOT NULL, user TEXT, would_rank TEXT, offset INTEGER NOT NULL,
         continues TEXT, seen TEXT, bot INTEGER NOT NULL, epoch INTEGER NOT NULL)""",
     """CREATE TABLE events (
-        seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, ranking_id TEXT NOT NULL,
+        seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL, ranking_id TEXT NOT NULL,
         query INTEGER NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
         outcome INTEGER NOT NULL, replaces INTEGER NOT NULL, shows INTEGER NOT NULL,
         time REAL NOT NULL, received REAL NOT NULL, bot INTEGER NOT NULL,
-        value REAL, epoch INTEGER NOT NULL, UNIQUE (ranking_id, place, type))""",
+        value REAL, epoch INTEGER NOT NULL, UNIQUE (event_id, query),
+        UNIQUE (ranking_id, place, type))""",
     """CREATE TABLE minutes (
         start REAL NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
         PRIMARY KEY (start, name)) WITHOUT ROWID""",

@@ -39,6 +39,7 @@ class SqliteStore:
         self.url: str | None = f"sqlite:{path.absolute()}"
         self._place = path
         self.touched = last_change(path)
+        self.epoch = 0  # whatever takes the database along takes this process along
         self._building = _beside(path) if mode == "new" else None
         self.database = _opened(self._building or path, mode)
         self.flush = self.database.flush
@@ -48,6 +49,10 @@ class SqliteStore:
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
         self.deletions = SqliteDeletions(self.database)
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this server does a job: no other can open the store."""
+        return True
 
     async def faults(self) -> list[Fault]:
         """Return what is wrong with the database and its tables."""

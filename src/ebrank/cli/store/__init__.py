@@ -1,0 +1,27 @@
+"""`ebrank store`: stores in a database, made by whoever may, and copies of stores."""
+
+from __future__ import annotations
+
+import click
+
+from ebrank.cli.lazy import LazyGroup, examples
+
+VERBS = {
+    "copy": "Copy a store to a folder, or to a database, where there is none.",
+    "init": "Make an empty store, if there is none.",
+    "migrate": "Bring a store up to the version that this ebrank reads.",
+}
+
+
+@click.command(
+    "store",
+    cls=LazyGroup,
+    package=__name__,
+    verbs=VERBS,
+    epilog=examples(
+        "ebrank store init postgresql://owner@db.example/shop",
+        "ebrank store copy ebrank-store postgresql://owner@db.example/shop",
+    ),
+)
+def command() -> None:
+    """Make a store in a database, copy one, or bring it up to this version."""

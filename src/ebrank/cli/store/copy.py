@@ -1,0 +1,42 @@
+"""`ebrank store copy`: a store of another kind, or in another place."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.lazy import examples
+from ebrank.cli.options import json_option
+
+
+@click.command(
+    "copy",
+    epilog=examples(
+        "ebrank store copy ebrank-store postgresql://owner@db.example/shop",
+        "ebrank store copy postgresql://server@db.example/shop ebrank-store --json",
+    ),
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@json_option
+def command(source: str, target: str, as_json: bool) -> None:
+    """Copy a store to a folder, or to a database, where there is none.
+
+    The copy is FROM at one moment and equal to the bit: items, counts, log, models and the salt.
+    It appears when it is complete and was compared. One that is interrupted leaves nothing: start
+    it again. What is served meanwhile is not in it, so stop the servers of FROM before you serve
+    TO.
+    """
+    from ebrank.service.ops.transfer.copying import copy_store
+
+    with console.progress("copying") as progress:
+        copied = asyncio.run(copy_store(source, target, progress))
+    if as_json:
+        console.print_json(copied._asdict())
+    else:
+        click.echo(
+            f"equal: {copied.items:,} items of {copied.queries:,} queries and {copied.entries:,} "
+            "entries of the log copied"
+        )

@@ -1,0 +1,39 @@
+"""`ebrank store migrate`: a store of an older version becomes one of this version."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from ebrank.cli.lazy import examples
+
+
+@click.command(
+    "migrate",
+    epilog=examples("ebrank store migrate postgresql://owner@db.example/shop"),
+)
+@click.argument("url")
+def command(url: str) -> None:
+    """Bring a store up to the version that this ebrank reads.
+
+    URL is that of a store in PostgreSQL, and its user must own the tables. All of it happens in one
+    transaction, or nothing does. Stop the servers before, and start those of this version after.
+    """
+    asyncio.run(migrated(url))
+
+
+async def migrated(url: str) -> None:
+    """Migrate a store and say what it was and is."""
+    from ebrank.service.store.postgresql.database import Address
+    from ebrank.service.store.postgresql.schema import VERSION, migrate
+
+    address = Address(url)
+    with address.explained():
+        connection = await address.connected()
+        try:
+            before = await migrate(connection, address.schema, address.name)
+        finally:
+            await connection.close()
+    was = "already" if before == VERSION else f"now; it was of version {before}"
+    click.echo(f"{address.name}: a store of version {VERSION} {was}")

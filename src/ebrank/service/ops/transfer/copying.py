@@ -1,0 +1,73 @@
+"""`ebrank store copy`: a store of another kind, equal to the bit, whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import NamedTuple
+
+import numpy as np
+
+from ebrank.service.ops.transfer.importing import fill
+from ebrank.service.store import StoreError, StoreView, open
+from ebrank.service.store.base import Progress
+from ebrank.service.store.records import QueryState
+
+
+class Copied(NamedTuple):
+    """How much was copied."""
+
+    queries: int
+    items: int
+    entries: int
+
+
+async def copy_store(source: str, target: str, progress: Progress | None = None) -> Copied:
+    """Make a new store of all that another holds, salt included, and compare the two.
+
+    Raises:
+        StoreError: if there is something at its place, or the copy is not equal.
+    """
+    async with open(source, "read") as view, open(target, "new") as store:
+        await fill(store, view, progress)
+        items, queries = 0, await view.items.queries()
+        for query in queries:
+            items += await _compared(view, store, query)
+        return Copied(len(queries), items, await _compared_logs(view, store))
+
+
+async def _compared(view: StoreView, store: StoreView, query: str) -> int:
+    """Return how many items a query has, which are the same in both stores."""
+    pairs = [
+        (await view.items.load(query), await store.items.load(query)),
+        (await view.items.snapshot(query), await store.items.snapshot(query)),
+    ]
+    if not all(_same(*pair) for pair in pairs):
+        raise StoreError(f"query {query!r} is not the same in the copy. Run `ebrank check` on both")
+    there = pairs[0][0]
+    return 0 if there is None else len(there.ids)
+
+
+def _same(one: QueryState | None, two: QueryState | None) -> bool:
+    """Return whether two states are equal to the bit, whatever their versions."""
+    if one is None or two is None:
+        return one is two
+    names = [field.name for field in fields(QueryState) if field.name != "version"]
+    values = ((getattr(one, name), getattr(two, name)) for name in names)
+    return all(
+        here.shape == there.shape and here.tobytes() == there.tobytes()
+        if isinstance(here, np.ndarray)
+        else here == there
+        for here, there in values
+    )
+
+
+async def _compared_logs(view: StoreView, store: StoreView) -> int:
+    """Return how many entries the log has, which are the same in both stores."""
+    count, copied = 0, aiter(store.log.entries())
+    async for entry in view.log.entries():
+        if await anext(copied, None) != entry:
+            raise StoreError(f"entry {count + 1} of the log is not the same in the copy")
+        count += 1
+    if await anext(copied, None) is not None:
+        raise StoreError(f"the copy has more than the {count} entries of the log")
+    return count

@@ -1,0 +1,363 @@
+"""A PostgreSQL database: where it is, its connections, who uses which when, and how writes last.
+
+One connection writes, one caller after the other: what the server remembers follows the order of
+its own writes. It does not wait for the disk (`synchronous_commit = off`); `flush` does, once for
+all who wait. Some others read. A server keeps at most `MOST_CONNECTIONS` open.
+
+A database that crashes loses what was written and not flushed, and every connection. So each time
+the writing connection is made anew, an *epoch* begins: what was remembered before may be wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from ebrank.extras import import_extra
+from ebrank.service.store.base import Mode, StoreError
+from ebrank.service.store.postgresql import schema
+from ebrank.service.store.urls import without_password
+
+if TYPE_CHECKING:
+    import asyncpg
+else:
+    asyncpg = import_extra("asyncpg", extra="postgresql", purpose="for a store in PostgreSQL")
+
+SCHEMA = "ebrank"
+"""Where the tables are unless the URL says otherwise."""
+READERS = 4
+MOST_CONNECTIONS = READERS + 3
+"""Those that read, and one each to write, to flush and to be elected."""
+CONNECT_SECONDS, COMMAND_SECONDS = 10.0, 60.0
+MOST_SKEW_SECONDS = 60.0
+"""How far the clocks of a server and the database may be apart."""
+
+# Plans are made once, and must do when the tables have grown: never a walk through all of one.
+_PLANS = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
+_WRITER = f"{_PLANS}; SET synchronous_commit = off"
+# A commit in WAL, which is on disk when it returns; so is all WAL before it.
+_FLUSH = "SELECT pg_logical_emit_message(true, 'ebrank', '')"
+
+_ELECT = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
+# A machine that is gone is noticed within seconds.
+_KEEP_ALIVE = """SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2;
+    SET tcp_keepalives_count = 2"""
+
+
+class Address:
+    """Where a store is.
+
+    >>> place = Address("postgresql://ann:secret@db.example/shop?schema=ranking&sslmode=require")
+    >>> place.schema, place.name
+    ('ranking', 'postgresql://ann@db.example/shop?schema=ranking')
+    >>> place.dsn
+    'postgresql://ann:secret@db.example/shop?sslmode=require'
+
+    Attributes:
+        url: all of it.
+        dsn: what the driver understands.
+        schema: where the tables are.
+        name: for messages, without the password.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        self.url = url
+        self.schema = options.pop("schema", SCHEMA)
+        self.dsn = urlunsplit(parts._replace(query=urlencode(options, safe="/")))
+        self.name = without_password(urlunsplit(parts._replace(query=f"schema={self.schema}")))
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn errors of the driver and the database into ones that name both and the remedy."""
+        try:
+            yield
+        except asyncpg.PostgresError as problem:
+            raise StoreError(f"{self.name}: {_in_words(problem)}") from problem
+        except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
+            raise StoreError(
+                f"{self.name}: cannot be reached ({problem or type(problem).__name__}). Is the "
+                "database up, and the address right?"
+            ) from problem
+        except UnicodeEncodeError as problem:
+            raise StoreError(
+                f"{self.name}: {problem.object!r} is not valid Unicode text."
+            ) from problem
+
+    async def connected(self, settings: str = "") -> asyncpg.Connection:
+        """Return a connection whose tables are those of the schema."""
+        connection = await asyncpg.connect(
+            self.dsn, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS
+        )
+        try:
+            await self.set_up(connection)
+            if settings:
+                await connection.execute(settings)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def set_up(self, connection: asyncpg.Connection) -> None:
+        """Make a new connection find the schema."""
+        await connection.execute(f"SET search_path = {schema.quoted(self.schema)}")
+
+
+def _in_words(problem: asyncpg.PostgresError) -> str:
+    if isinstance(problem, asyncpg.InvalidAuthorizationSpecificationError):
+        return f"{problem}. Give the user and password in the URL, or as PGUSER and PGPASSWORD."
+    if isinstance(problem, asyncpg.InvalidCatalogNameError):
+        return f"{problem}. Create it, or name another one in the URL."
+    if isinstance(problem, asyncpg.InsufficientPrivilegeError):
+        return f"{problem}. See docs/scale.md for what the user must be allowed to do."
+    if isinstance(problem, asyncpg.ReadOnlySQLTransactionError):
+        return f"{problem}. Name the primary server of the database, not a copy."
+    return f"{problem} ({type(problem).__name__})."
+
+
+class Connections(Protocol):
+    """What the parts of a store ask for."""
+
+    address: Address
+    epoch: int
+
+    def reader(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
+        """Lend a connection to read with; each statement sees one moment."""
+        ...
+
+    def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
+        """Lend the connection that writes; a new one begins a new epoch."""
+        ...
+
+
+class Session:
+    """One connection in one transaction: to see one moment, or to write all or nothing.
+
+    To browse, every use of it is a transaction of its own.
+    """
+
+    def __init__(self, address: Address, connection: asyncpg.Connection, mode: Mode) -> None:
+        self.address = address
+        self.epoch = 0
+        self._connection = connection
+        self._whole: asyncpg.transaction.Transaction | None = None
+        self._mode = mode
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    async def open(cls, address: Address, mode: Mode) -> Session:
+        """Begin: the store must be there to be read, and must not be there if it is new."""
+        with address.explained():
+            session = cls(address, await address.connected(), mode)
+            try:
+                await session._begin()
+            except BaseException:
+                session._connection.terminate()
+                raise
+        return session
+
+    async def _begin(self) -> None:
+        connection, place, name = self._connection, self.address.schema, self.address.name
+        if self._mode != "browse":
+            self._whole = self._transaction(reads=self._mode == "read")
+            await self._whole.start()
+        there = await schema.check(connection, place, name)
+        if self._mode == "new":
+            if there:
+                raise StoreError(f"{name}: there is a store already. Name another schema.")
+            await schema.make(connection, place)
+        elif not there:
+            raise StoreError(f"{name}: there is no store. Name one that was served.")
+
+    def _transaction(self, *, reads: bool) -> asyncpg.transaction.Transaction:
+        if not reads:
+            return self._connection.transaction()
+        return self._connection.transaction(isolation="repeatable_read", readonly=True)
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[asyncpg.Connection]:
+        """Lend the connection; what fails leaves it as it was."""
+        with self.address.explained():
+            async with self._turn, self._transaction(reads=self._mode == "browse"):
+                yield self._connection
+
+    def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
+        """Lend the connection, unless it was opened to be read."""
+        if self._mode != "new":
+            raise StoreError(f"{self.address.name}: opened to be read, not to be written")
+        return self.reader()
+
+    async def flush(self) -> None:
+        """Do nothing: all of it is on disk when it is closed."""
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this one does a job: nobody else sees what it writes."""
+        return self._mode == "new"
+
+    async def close(self, *, discard: bool) -> None:
+        """Commit or forget what was written; closing twice is harmless."""
+        if self._connection.is_closed():
+            return
+        with self.address.explained():
+            if self._whole is not None:
+                await (self._whole.rollback() if discard else self._whole.commit())
+            await self._connection.close()
+
+
+class Database:
+    """The connections of a server."""
+
+    def __init__(self, address: Address, writer: asyncpg.Connection, started: datetime) -> None:
+        self.address = address
+        self.epoch = 0
+        self._writer = writer
+        self._started = started  # when the server began that the writer is connected to
+        self._turn = asyncio.Lock()
+        self._flusher: asyncpg.Connection | None = None
+        self._flushing = asyncio.Lock()
+        self._delegate: asyncpg.Connection | None = None  # whose locks say what it is elected for
+        self._jobs: set[str] = set()
+        self._electing = asyncio.Lock()
+        self._idle: list[asyncpg.Connection] = []
+        self._readers = asyncio.Semaphore(READERS)
+        self._closed = False
+
+    @classmethod
+    async def open(cls, address: Address) -> Database:
+        """Connect, and make the tables if there are none."""
+        with address.explained():
+            writer = await address.connected(_WRITER)
+            try:
+                await made(writer, address)
+                await _check_clock(writer, address)
+            except BaseException:
+                writer.terminate()
+                raise
+            return cls(address, writer, await _started(writer))
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[asyncpg.Connection]:
+        """Lend a connection, of which there are a few."""
+        with self.address.explained():
+            async with self._readers:
+                self._check_open()
+                while self._idle and self._idle[-1].is_closed():
+                    self._idle.pop()
+                lent = self._idle.pop() if self._idle else await self.address.connected(_PLANS)
+                try:
+                    yield lent
+                finally:
+                    if self._closed or lent.is_in_transaction():
+                        lent.terminate()
+                    else:
+                        self._idle.append(lent)
+
+    @asynccontextmanager
+    async def writer(self) -> AsyncIterator[asyncpg.Connection]:
+        """Lend the connection that writes, made anew if it was lost."""
+        with self.address.explained():
+            async with self._turn:
+                self._check_open()
+                if self._writer.is_closed():
+                    writer = await self.address.connected(_WRITER)
+                    self._started = await _started(writer)
+                    self._writer = writer
+                    self.epoch += 1
+                yield self._writer
+
+    async def flush(self) -> None:
+        """Return when all earlier writes are on disk."""
+        with self.address.explained():
+            async with self._flushing:
+                self._check_open()
+                epoch = self.epoch
+                if self._flusher is None or self._flusher.is_closed():
+                    self._flusher = await self.address.connected()
+                    # A machine that is gone tells nobody: another one may have taken its place.
+                    if await _started(self._flusher) != self._started:
+                        self._writer.terminate()
+                await self._flusher.execute(_FLUSH)
+        if self._writer.is_closed() or self.epoch != epoch:
+            raise StoreError(
+                f"{self.address.name}: the connection was lost before all was on disk. Send the "
+                "request again."
+            )
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this server holds the lock of a job, which a lost connection lets go."""
+        with self.address.explained():
+            async with self._electing:
+                self._check_open()
+                if self._delegate is None or self._delegate.is_closed():
+                    self._delegate, self._jobs = await self.address.connected(_KEEP_ALIVE), set()
+                elif job in self._jobs:
+                    await self._delegate.execute("SELECT 1")  # or it is somebody else's by now
+                if job not in self._jobs:
+                    key = f"{self.address.schema} {job}"
+                    if await self._delegate.fetchval(_ELECT, key):
+                        self._jobs.add(job)
+                return job in self._jobs
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.address.name}: the store is closed")
+
+    async def close(self, *, discard: bool) -> None:
+        """Flush and let go of all connections; closing twice is harmless."""
+        if self._closed:
+            return
+        try:
+            if not self._writer.is_closed():
+                await self.flush()
+        finally:
+            async with self._turn:
+                self._closed = True
+            for one in (self._writer, self._flusher, self._delegate, *self._idle):
+                if one is not None and not one.is_closed():
+                    one.terminate() if discard else await one.close()
+            self._idle = []
+
+
+async def made(connection: asyncpg.Connection, address: Address) -> bool:
+    """Return whether there was no store in a schema; then there is one now."""
+    if await schema.check(connection, address.schema, address.name):
+        return False
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtext($1))", address.schema)
+        if await schema.check(connection, address.schema, address.name):  # made meanwhile
+            return False
+        await schema.make(connection, address.schema)
+    return True
+
+
+async def _started(connection: asyncpg.Connection) -> datetime:
+    """Return when the server that a connection leads to began."""
+    started: datetime = await connection.fetchval("SELECT pg_postmaster_start_time()")
+    return started
+
+
+async def _check_clock(connection: asyncpg.Connection, address: Address) -> None:
+    """Refuse a clock that is far from the database's: the log's times come from all servers."""
+    theirs = float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
+    apart = time.time() - theirs
+    if abs(apart) > MOST_SKEW_SECONDS:
+        raise StoreError(
+            f"{address.name}: this machine's clock is {abs(apart):.0f} seconds "
+            f"{'ahead of' if apart > 0 else 'behind'} the database's. Set both right (NTP)."
+        )
+
+
+def encoded(text: str | None) -> bytes | None:
+    """Return a text as the tables have it."""
+    return None if text is None else text.encode()
+
+
+def decoded(data: bytes | None) -> str | None:
+    """Return a text that the tables had."""
+    return None if data is None else data.decode()

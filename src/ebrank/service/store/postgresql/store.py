@@ -1,0 +1,70 @@
+"""The store itself: its parts around one database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ebrank.service.store.base import Mode, Progress, StoreError
+from ebrank.service.store.postgresql.catalog import PostgresCatalog
+from ebrank.service.store.postgresql.database import Address, Database, Session
+from ebrank.service.store.postgresql.deletions import PostgresDeletions
+from ebrank.service.store.postgresql.faults import faults
+from ebrank.service.store.postgresql.items import PostgresItems
+from ebrank.service.store.postgresql.log import PostgresLog
+from ebrank.service.store.postgresql.meta import PostgresMeta
+from ebrank.service.store.postgresql.models import PostgresModels
+from ebrank.service.store.records import Fault
+
+
+class PostgresStore:
+    """A schema of a database, which many servers share; see `Store` for what the methods promise.
+
+    A store that is `new` is written in one transaction, and there is nothing before that ends.
+    """
+
+    def __init__(self, database: Database | Session) -> None:
+        """Take what `open` has opened."""
+        self._database = database
+        self.url: str | None = database.address.url
+        self.touched: float | None = None
+        self.flush = database.flush
+        self.elected = database.elected
+        self.items = PostgresItems(database)
+        self.catalog = PostgresCatalog(database)
+        self.log = PostgresLog(database)
+        self.models = PostgresModels(database)
+        self.meta = PostgresMeta(database)
+        self.deletions = PostgresDeletions(database)
+
+    @classmethod
+    async def open(cls, rest: str, mode: Mode = "serve") -> PostgresStore:
+        """Return the store at an address, given without its scheme.
+
+        Raises:
+            StoreError: if it cannot be reached, or it is not a store.
+        """
+        address = Address(f"postgresql:{rest}")
+        if mode == "serve":
+            return cls(await Database.open(address))
+        return cls(await Session.open(address, mode))
+
+    @property
+    def epoch(self) -> int:
+        """How often the connection that writes was lost."""
+        return self._database.epoch
+
+    async def faults(self) -> list[Fault]:
+        """Return what is wrong with the tables."""
+        async with self._database.reader() as connection:
+            return await faults(connection)
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> Path:
+        """Refuse: PostgreSQL has its own tools."""
+        raise StoreError(
+            f"{self._database.address.name}: has no files to copy. Use pg_dump, or what backs up "
+            "the database, or `ebrank store copy`."
+        )
+
+    async def close(self, *, discard: bool = False) -> None:
+        """Flush and let go of everything; closing twice is harmless."""
+        await self._database.close(discard=discard)

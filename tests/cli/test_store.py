@@ -1,0 +1,98 @@
+"""`ebrank store`, on a database of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from ebrank.cli import root
+from ebrank.service.store import open
+from ebrank.service.store.postgresql.database import Address
+from ebrank.service.store.records import Minute, ModelRecord
+from ebrank.testing.histories import contents, fill
+from tests.postgres import Postgres
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(root, arguments, prog_name="ebrank")
+    return done.exit_code, done.output
+
+
+async def filled(url: str) -> None:
+    async with open(url) as store:
+        await fill(store)
+
+
+async def aged(url: str, version: int) -> None:
+    address = Address(url)
+    connection = await address.connected()
+    await connection.execute("UPDATE state SET schema_version = $1", version)
+    await connection.close()
+
+
+def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
+    url = database.url("cli")
+    name = "postgresql://postgres@/postgres?schema=cli"
+    code, told = run("store", "migrate", url)
+    assert (code, told) == (2, f"error: {name}: there is no store. Run `ebrank store init`.\n")
+    code, told = run("store", "init", url)
+    assert code == 0
+    assert told.endswith("the store is there and is empty\n")
+    asyncio.run(filled(url))
+    assert run("store", "init", url)[1].endswith("the store is there and holds 2 queries\n")
+    assert run("store", "migrate", url) == (0, f"{name}: a store of version 1 already\n")
+    asyncio.run(aged(url, 0))
+    code, told = run("store", "init", url)
+    assert code == 2
+    assert "a store of version 0; this ebrank reads version 1. Run `ebrank store migrate`" in told
+    assert "too old to migrate" in run("store", "migrate", url)[1]
+    asyncio.run(aged(url, 2))
+    assert "Upgrade ebrank" in run("store", "migrate", url)[1]
+    asyncio.run(aged(url, 1))
+    code, told = run("replay", url)
+    assert (code, told) == (0, "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n")
+
+
+async def held(url: str) -> dict[str, Any]:
+    async with open(url, "read") as store:
+        return await contents(store)
+
+
+async def some_rolled_up(url: str) -> None:
+    async with open(url) as store:
+        await store.log.roll_up(30.5)
+        await store.models.add(ModelRecord(1, 5.0, 10, None, None, True), b"one")
+        await store.meta.set({"salt": "x"}, [Minute(60.0, {"clicks": 1.0})])
+
+
+def test_a_copy_there_and_back_is_equal_to_the_bit(database: Postgres, tmp_path: Path) -> None:
+    here, there, back = str(tmp_path / "store"), database.url("copied"), str(tmp_path / "back")
+    asyncio.run(filled(here))
+    asyncio.run(some_rolled_up(here))
+    line = "equal: 5 items of 2 queries and 5 entries of the log copied\n"
+    assert run("store", "copy", here, there) == (0, line)
+    assert run("store", "copy", there, back, "--json")[0] == 0
+    before = asyncio.run(held(here))
+    assert asyncio.run(held(there)) == before
+    assert asyncio.run(held(back)) == before
+    assert before["settings"]["salt"] == "x"
+    assert run("replay", there)[1].startswith("equal: 5 items")
+    code, told = run("store", "copy", here, there)
+    assert code == 2
+    assert "there is a store already" in told
+
+
+def test_a_copy_of_a_damaged_store_leaves_nothing(database: Postgres, tmp_path: Path) -> None:
+    here, there = str(tmp_path / "store"), database.url("never")
+    asyncio.run(filled(here))
+    with sqlite3.connect(tmp_path / "store" / "log.db") as damaged:
+        damaged.execute("UPDATE evidence SET count = count + 1 WHERE place = 0")
+    damaged.close()
+    code, told = run("store", "copy", here, there)
+    assert code == 2
+    assert "query 'q' is not the same in the copy" in told
+    assert "there is no store" in run("replay", there)[1]

@@ -1,0 +1,183 @@
+"""Servers on one database that are killed at random, and the proof that they kept their word.
+
+Clients ask for lists and click on them, through whichever server answers; each notes the clicks
+that were acknowledged. Meanwhile servers are killed and started again, and now and then the
+database is stopped at once. In the end every acknowledged click is in the log, none is there twice,
+and a replay of the log gives the counters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from ebrank.service.ops.replay import replay
+from ebrank.service.store import open
+from ebrank.service.store.records import EventEntry
+from tests.postgres import Postgres
+from tests.service.running import Running
+
+QUERIES = 5
+CLIENTS = 3
+QUIET = "[training]\nafter_events = 0\nevery_seconds = 0\n"
+
+
+@dataclass
+class Outcome:
+    """What clients were told, and how often they were told nothing.
+
+    Attributes:
+        acknowledged: names of clicks.
+        lists: how many were served.
+        failed: requests without a good answer, all of which were sent again.
+        kills: of servers, and of the database.
+    """
+
+    acknowledged: set[str] = field(default_factory=set)
+    lists: int = 0
+    failed: int = 0
+    kills: tuple[int, int] = (0, 0)
+
+
+def fleet(folder: Path, url: str, size: int) -> list[Running]:
+    """Return servers that run on one database."""
+    servers = []
+    for number in range(size):
+        (folder / str(number)).mkdir()
+        servers.append(Running(folder / str(number), QUIET, store=url))
+        servers[-1].start()
+    return servers
+
+
+def put_items(server: Running) -> None:
+    """Give each query some candidates."""
+    items = [{"id": f"i{place}", "features": [place / 10]} for place in range(8)]
+    for query in range(QUERIES):
+        answer = httpx.put(f"{server.url}/v1/queries/q{query}/items", json={"items": items})
+        assert answer.status_code == 200, answer.text
+
+
+def survive(
+    database: Postgres, servers: Sequence[Running], kills: int, seed: int = 1, pause: float = 0.5
+) -> Outcome:
+    """Kill servers, and at every fifth turn the database; return what clients were told."""
+    return asyncio.run(_survive(database, servers, kills, random.Random(seed), pause))
+
+
+async def _survive(
+    database: Postgres,
+    servers: Sequence[Running],
+    kills: int,
+    chance: random.Random,
+    pause: float,
+) -> Outcome:
+    outcome, done = Outcome(), asyncio.Event()
+    clients = [
+        asyncio.create_task(_client(name, servers, outcome, done, random.Random(name)))
+        for name in range(CLIENTS)
+    ]
+    crashes = 0
+    for turn in range(kills):
+        await asyncio.sleep(chance.uniform(0.0, pause))
+        if turn % 5 == 4:
+            await asyncio.to_thread(_crash, database)
+            crashes += 1
+        else:
+            await asyncio.to_thread(_restart, chance.choice(servers))
+    await asyncio.sleep(pause)
+    done.set()
+    await asyncio.gather(*clients)
+    outcome.kills = kills - crashes, crashes
+    return outcome
+
+
+def _crash(database: Postgres) -> None:
+    database.stop("immediate")
+    database.start()
+
+
+def _restart(server: Running) -> None:
+    server.kill()
+    server.start()
+
+
+async def _client(
+    name: int,
+    servers: Sequence[Running],
+    outcome: Outcome,
+    done: asyncio.Event,
+    chance: random.Random,
+) -> None:
+    """Ask for a list and click on it, again and again; what fails is sent again, elsewhere."""
+    async with httpx.AsyncClient(timeout=10.0) as http:
+        turn = 0
+        while not done.is_set():
+            turn += 1
+            query = {"query": f"q{chance.randrange(QUERIES)}", "k": 4}
+            served = await _sent(http, servers, "/v1/rank", query, outcome, chance)
+            if served is None or served.get("degraded"):
+                continue
+            outcome.lists += 1
+            event = {
+                "event_id": f"e{name}-{turn}",
+                "ranking_id": served["ranking_id"],
+                "item": chance.choice(served["items"])["id"],
+                "type": "click",
+            }
+            deadline = time.monotonic() + 60.0
+            while time.monotonic() < deadline:
+                answer = await _sent(
+                    http, servers, "/v1/feedback", {"events": [event]}, outcome, chance
+                )
+                if answer is not None:
+                    # A list that a crash took along is unknown, and its click does not count.
+                    if answer["results"][0]["status"] != "rejected":
+                        outcome.acknowledged.add(event["event_id"])
+                    break
+
+
+async def _sent(
+    http: httpx.AsyncClient,
+    servers: Sequence[Running],
+    path: str,
+    body: object,
+    outcome: Outcome,
+    chance: random.Random,
+) -> Any:  # noqa: ANN401 (JSON)
+    """Return the answer of some server, None if it gave none."""
+    try:
+        answer = await http.post(chance.choice(servers).url + path, json=body)
+    except httpx.TransportError:
+        answer = None
+    if answer is not None and answer.status_code == 200:
+        return answer.json()
+    assert answer is None or answer.status_code == 503, answer.text
+    outcome.failed += 1
+    await asyncio.sleep(0.02)
+    return None
+
+
+async def check(url: str, outcome: Outcome) -> int:
+    """Return how many clicks were counted; raise if one was lost or counted twice."""
+    async with open(url, "read") as store:
+        report = await replay(store)
+        assert report.equal, report.differences
+        entries = [entry async for entry in store.log.entries()]
+        clicks = [entry.event_id for entry in entries if isinstance(entry, EventEntry)]
+        assert len(set(clicks)) == len(clicks), "a click stands in the log twice"
+        missing = outcome.acknowledged - set(clicks)
+        assert not missing, f"acknowledged, and lost: {sorted(missing)[:3]}"
+        states = [await store.items.load(query) for query in await store.items.queries()]
+        counted = sum(int(state.counts[:, 1].sum()) for state in states if state is not None)
+        assert counted == len(clicks)
+        for state in states:
+            assert state is not None
+            assert (state.counts[:, 1] <= state.counts[:, 0]).all(), "more clicks than impressions"
+        return counted

@@ -1,0 +1,230 @@
+"""What only a store in PostgreSQL does: crashes, elections, privileges, addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from ebrank.service.store import StoreError, open
+from ebrank.service.store.postgresql.database import Address
+from ebrank.service.store.records import RolledUp
+from ebrank.testing.histories import contents, event, fill, new_items, ranking
+from tests.postgres import Postgres, postgres
+
+
+def run(scene: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(scene)
+
+
+async def execute(database: Postgres, *statements: str) -> None:
+    connection = await asyncpg.connect(Address(database.url()).dsn)
+    for statement in statements:
+        await connection.execute(statement)
+    await connection.close()
+
+
+def test_a_new_store_appears_when_it_is_complete(database: Postgres) -> None:
+    url = database.url("new")
+
+    async def scene() -> None:
+        async def broken() -> None:
+            async with open(url, "new") as store:
+                await fill(store)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await broken()
+        with pytest.raises(StoreError, match="there is no store"):
+            async with open(url, "read"):
+                pass
+        async with open(url, "new") as store:
+            await fill(store)
+            before = await contents(store)
+            with pytest.raises(StoreError, match="has no item"):
+                await store.log.write([ranking("r", "a", query="nothing")])
+        async with open(url, "read") as store:
+            assert await contents(store) == before
+            with pytest.raises(StoreError, match="opened to be read"):
+                await store.meta.set({"a": "b"})
+        with pytest.raises(StoreError, match="there is a store already"):
+            async with open(url, "new"):
+                pass
+
+    run(scene())
+
+
+def test_a_store_is_read_as_it_was_and_browsed_as_it_is(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("read")
+        async with open(url) as server:
+            async with open(url, "read") as reader, open(url, "browse") as browser:
+                await server.meta.set({"features": "2"})
+                assert await reader.meta.get("features") is None
+                assert await browser.meta.get("features") == "2"
+            async with open(url, "read") as reader:
+                assert await reader.meta.get("features") == "2"
+
+    run(scene())
+
+
+def test_servers_that_write_at_once_count_all_of_it_once(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("at once")
+        async with open(url) as one, open(url) as two, open(url) as three:
+            for query in "pq":
+                await one.items.put(query, new_items(*"abc"), 1.0)
+
+            async def work(worker: int) -> None:
+                store = (one, two, three)[worker % 3]
+                for number in range(15):
+                    names = "pq" if number % 2 else "qp"  # in any order
+                    lists = [
+                        ranking(f"r{worker}-{number}{query}", "abc", query=query) for query in names
+                    ]
+                    shared = ranking("r-shared", "abc", query="q")
+                    await store.log.write(
+                        [
+                            *lists,
+                            event(f"e{number}", shared, "abc"[number % 3], f"k{number}", time=10.0),
+                        ]
+                    )
+
+            await asyncio.gather(*(work(worker) for worker in range(6)))
+            assert await three.log.roll_up(15.0) == RolledUp(180, 15)
+            for query in "pq":
+                states = [await store.items.load(query) for store in (one, two)]
+                for state in states:
+                    assert state is not None
+                    assert state.counts[:, 0].sum() == 3 * 90
+            assert await two.log.length() == 0
+
+    run(scene())
+
+
+@pytest.fixture
+def own() -> Iterator[Postgres]:
+    """A database that a test may crash."""
+    with postgres() as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_a_crash_of_the_database_begins_an_epoch(own: Postgres) -> None:
+    async def scene() -> None:
+        async with open(own.url()) as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.log.write([ranking("r1", "ab")], epoch=0)
+            await store.flush()
+            own.stop("immediate")
+            with pytest.raises(StoreError):
+                await store.log.write([ranking("r2", "ab")], epoch=0)
+            with pytest.raises(StoreError):
+                await store.flush()
+            own.start()
+            with pytest.raises(StoreError, match="send the request again"):
+                await store.log.write([ranking("r3", "ab")], epoch=0)
+            assert store.epoch == 1
+            await store.log.write([ranking("r4", "ab")], epoch=1)
+            await store.flush()
+            log = [entry.id async for entry in store.log.entries()]  # type: ignore[union-attr]
+            assert log == ["r1", "r4"]
+
+    run(scene())
+
+
+@pytest.mark.slow
+def test_a_flush_after_a_crash_does_not_claim_what_was_lost(own: Postgres) -> None:
+    async def scene() -> None:
+        async with open(own.url()) as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.flush()
+            await store.log.write([ranking("r1", "ab")])
+            own.stop("immediate")
+            own.start()
+            with pytest.raises(StoreError):
+                await store.flush()
+            await asyncio.sleep(0.1)  # connections notice that they are lost
+            await store.log.write([ranking("r1", "ab")])  # as a client sends it again
+            await store.flush()
+            assert await store.log.length() == 1
+
+    run(scene())
+
+
+def test_one_server_is_elected_and_another_takes_over(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("elected")
+        async with open(url) as stays:
+            async with open(url) as leaves:
+                assert await leaves.elected("train")
+                assert await leaves.elected("train")
+                assert not await stays.elected("train")
+                assert await stays.elected("roll up")
+            assert await stays.elected("train")
+            async with open(database.url("elsewhere")) as other:
+                assert await other.elected("train")
+            await execute(
+                database,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid != pg_backend_pid() AND backend_type = 'client backend'",
+            )
+            async with open(url) as next_one:
+                assert await next_one.elected("train")
+                await asyncio.sleep(0)
+                assert not await stays.elected("train")  # it lost its connection
+
+    run(scene())
+
+
+def test_servers_need_no_more_than_the_documented_privileges(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("least")
+        with pytest.raises(StoreError, match=r'role "server" does not exist'):
+            async with open(database.url("least", user="server")):
+                pass
+        async with open(url):
+            pass
+        await execute(
+            database,
+            "CREATE ROLE server LOGIN",
+            "GRANT USAGE ON SCHEMA least TO server",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA least TO server",
+            "GRANT USAGE ON ALL SEQUENCES IN SCHEMA least TO server",
+        )
+        async with open(database.url("least", user="server")) as store:
+            await fill(store)
+            await store.log.roll_up(1000.0)
+            assert await store.elected("train")
+            assert await store.faults() == []
+        with pytest.raises(StoreError, match=r"permission denied.*docs/scale\.md"):
+            async with open(database.url("another", user="server")):
+                pass
+
+    run(scene())
+
+
+def test_an_address_that_leads_nowhere_is_told(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("nobody")
+
+    async def scene() -> None:
+        url = f"postgresql://ann:secret@/shop?host={folder}"
+        with pytest.raises(StoreError, match="cannot be reached") as told:
+            async with open(url):
+                pass
+        assert "secret" not in str(told.value)
+
+    run(scene())
+
+
+def test_a_missing_driver_is_told_with_the_command_that_installs_it() -> None:
+    code = "import sys; sys.modules['asyncpg'] = None; from ebrank.cli import main; main()"
+    command = [sys.executable, "-c", code, "store", "init", "postgresql://db.example/shop"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "run: pip install 'ebrank[postgresql]'" in done.stderr
