@@ -94,7 +94,7 @@ def test_what_is_wrong_is_said_in_a_line(typed: str, problem: str) -> None:
 
 
 def test_users_without_noise_are_not_given_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("mine.py").write_text(
+    Path("quiet_users.py").write_text(
         "from dataclasses import dataclass\n"
         "from ebrank.simulation.users.models import PBM, Users\n\n"
         "@dataclass(frozen=True)\n"
@@ -103,9 +103,11 @@ def test_users_without_noise_are_not_given_any(monkeypatch: pytest.MonkeyPatch) 
         "    browse = PBM().browse\n"
     )
     monkeypatch.syspath_prepend(".")
-    done = ebrank("simulate", "--ranker", "bm25", *TINY, "--users", "mine:Quiet", "--noise", "0.2")
+    done = ebrank(
+        "simulate", "--ranker", "bm25", *TINY, "--users", "quiet_users:Quiet", "--noise", "0.2"
+    )
     assert done.exit_code == 2
-    assert "users mine:Quiet have no noise; leave --noise out" in done.stderr
+    assert "users quiet_users:Quiet have no noise; leave --noise out" in done.stderr
 
 
 # --- a file of options ---------------------------------------------------------------------------

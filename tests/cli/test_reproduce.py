@@ -174,22 +174,22 @@ def test_json_for_scripts(golden: tuple[Path, Result]) -> None:
 
 
 def test_rankers_of_ones_own_have_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("mine.py").write_text(
+    Path("own_ranker.py").write_text(
         "from ebrank.rankers.random import Random\n\n"
         "class Mine(Random):\n    name, help = 'mine', 'As random as it gets.'\n"
     )
     monkeypatch.syspath_prepend(".")
-    own = ("--also", "mine:Mine", "--also", "auto", "--also", "bm25")
+    own = ("--also", "own_ranker:Mine", "--also", "auto", "--also", "bm25")
     done = run(
         *TINY, *GIVEN, "--given", "ucbrank:epsilon=1", "--only", "table2", *own, "--out", "a"
     )
     assert done.exit_code == 0, done.output
     [table] = [table for table in read_document(Path("a")).tables if table.name == "table2"]
     rows = [row.cells[0] for row in table.rows]
-    assert rows[-2:] == ["mine:Mine", "auto"]  # BM25 has a row anyway
+    assert rows[-2:] == ["own_ranker:Mine", "auto"]  # BM25 has a row anyway
     by_name = {row.cells[0]: row.cells[1:] for row in table.rows}
-    assert by_name["mine:Mine"] == by_name["Random"]
-    assert "--also mine:Mine --also auto" in read_document(Path("a")).command
+    assert by_name["own_ranker:Mine"] == by_name["Random"]
+    assert "--also own_ranker:Mine --also auto" in read_document(Path("a")).command
 
 
 def test_several_datasets_share_tables(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ formula on every state that an item may come to, so this is checked twice:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -237,7 +238,8 @@ def _telling_rows(model: ScoreModel) -> Ints:
 
 def _reason(problem: Exception) -> str:
     """Return in a line why something cannot be compiled; Numba's innermost reason comes last."""
-    said = str(problem).rpartition("(step: nopython frontend)")[2].strip()
+    plain = re.sub(r"\x1b\[[\d;]*m", "", str(problem))  # colored where colorama is installed
+    said = plain.rpartition("(step: nopython frontend)")[2].strip()
     return said.partition("\n")[0] or type(problem).__name__
 
 
