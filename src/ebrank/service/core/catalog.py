@@ -10,8 +10,7 @@ by the next write to the log, which says what version it found.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.settings import FeaturesSettings
-from ebrank.service.store.base import Store, StoreError, StoreView
+from ebrank.service.store.base import CatalogChanged, Store, StoreView
 from ebrank.service.store.records import CatalogCommit, NewItem
 from ebrank.settings import SettingsError
 from ebrank.typing import Features
@@ -81,15 +80,6 @@ class Catalog:
         known = self._stored and schema == self.schema
         return {} if known else {SCHEMA: schema.to_json()}
 
-    @contextmanager
-    def fenced(self) -> Iterator[None]:
-        """Follow the store anew if it refuses to write: another server may have come first."""
-        try:
-            yield
-        except StoreError:
-            self.found = UNKNOWN
-            raise
-
     def fix(self, schema: FeatureSchema) -> None:
         """Note that the store has kept a schema."""
         self._stored = True
@@ -149,8 +139,11 @@ class Catalog:
             NewItem(item.id, tuple(row)) for item, row in zip(items, features.tolist(), strict=True)
         ]
         meta = self.settings_with(schema)
-        with self.fenced():
+        try:
             commit = await self._store.catalog.put(rows, now, meta=meta, known=self.version)
+        except CatalogChanged:  # others had the first items: theirs decide
+            await self.follow()
+            return await self.put(items, now)
         self.fix(schema)
         self._wrote(commit)
         return commit.changed
@@ -200,8 +193,11 @@ class Catalog:
     async def change(self, schema: FeatureSchema, now: float) -> None:
         """Let items have other features; on disk after the next flush."""
         meta = {SCHEMA: schema.to_json()}
-        with self.fenced():
+        try:
             commit = await self._store.catalog.put([], now, meta=meta, known=self.version)
+        except CatalogChanged:  # the next request sees what they are now
+            self.found = UNKNOWN
+            raise
         self.fix(schema)
         self._wrote(commit)
 

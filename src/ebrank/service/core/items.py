@@ -14,7 +14,7 @@ from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem, listed
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.insight.activity import Activity
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import CatalogChanged, Store
 from ebrank.service.store.records import NewItem
 from ebrank.typing import Features
 
@@ -82,8 +82,11 @@ class Items:
         meta, known = self._catalog.settings_with(schema), self._catalog.version
         added = len(names) if live is None else live.rows_of(names).count(None)
         stored = _new_items(names, own)
-        with self._catalog.fenced():
+        try:
             version = await self._store.items.put(query, stored, now, meta=meta, known=known)
+        except CatalogChanged:  # others had the first items: theirs decide
+            await self._catalog.follow()
+            return await self.put(query, items, now, skip_known=skip_known)
         if meta:
             self._catalog.advanced(known)
         self._catalog.fix(schema)

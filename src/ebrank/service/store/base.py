@@ -69,10 +69,14 @@ class UnknownQuery(StoreError):
     """A write to a query that is not there, or not any more: another server may have deleted it."""
 
 
+class CatalogChanged(StoreError):
+    """Settings that were made of a catalog which another write has changed meanwhile."""
+
+
 def check_catalog(meta: Mapping[str, str] | None, known: int | None, now: int) -> None:
     """Refuse settings that were made of another version of the catalog."""
     if meta and known not in (None, now):
-        raise StoreError(
+        raise CatalogChanged(
             "another server changed the catalog or the features meanwhile. Nothing of this was "
             "stored; send the request again."
         )

@@ -11,6 +11,9 @@ from typing import Any
 import asyncpg
 import pytest
 
+from ebrank.service.api import ItemIn
+from ebrank.service.core.engine import Engine
+from ebrank.service.settings import Settings
 from ebrank.service.store import StoreError, open
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import RolledUp
@@ -103,6 +106,22 @@ def test_servers_that_write_at_once_count_all_of_it_once(database: Postgres) -> 
                     assert state is not None
                     assert state.counts[:, 0].sum() == 3 * 90
             assert await two.log.length() == 0
+
+    run(scene())
+
+
+def test_first_items_that_come_at_once_are_all_stored(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("first items")
+        async with open(url) as one, open(url) as two:
+            engines = [await Engine.open(store, Settings()) for store in (one, two)]
+            items = [ItemIn("a", {"price": 1.0}), ItemIn("b", {"price": 2.0})]
+            await asyncio.gather(*(engines[n % 2].put_items(f"q{n}", items) for n in range(8)))
+            shared = [ItemIn("a", {"age": 1.0}), ItemIn("b", {"age": 2.0})]
+            await asyncio.gather(*(engine.put_catalog(shared) for engine in engines))
+            assert len(await one.items.queries()) == 8
+            for engine in engines:
+                await engine.close()
 
     run(scene())
 
