@@ -31,7 +31,10 @@ def programs() -> Path:
     if "EBRANK_POSTGRES_BIN" in os.environ:
         return Path(os.environ["EBRANK_POSTGRES_BIN"])
     found = importlib.util.find_spec("pgserver")  # not imported: it warns of folders it lacks
-    assert found is not None, "pgserver is missing: pip install -e '.[dev]'"
+    assert found is not None, (
+        "pgserver is missing: pip install -e '.[dev]', or, on Python 3.13, name the folder of a "
+        "PostgreSQL's programs in EBRANK_POSTGRES_BIN"
+    )
     assert found.origin is not None
     return Path(found.origin).parent / "pginstall" / "bin"
 
