@@ -19,7 +19,7 @@ import pytest
 
 from ebrank.errors import DataError
 from ebrank.logs import UBI, aggregate
-from ebrank.logs.engines import EngineName
+from ebrank.logs.engines import EngineError, EngineName
 from tests.logs.replaying import (
     BEHAVIORS,
     ITEMS,
@@ -93,12 +93,12 @@ def in_many_forms(folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session that stays: starting one takes seconds."""
     from ebrank.logs.engines.spark import Spark
 
     running = Spark(memory=10**9, threads=2, spill=tmp_path_factory.mktemp("spark"))
-    yield
+    yield running
     running.close()
 
 
@@ -135,6 +135,17 @@ def test_both_engines_give_the_same_bytes(tmp_path: Path) -> None:
     for engine in ENGINES:
         with pytest.raises(DataError, match=r"a bad\.csv:99: 4 values, but 7 columns"):
             aggregate([bad], tmp_path / "no.parquet", engine=engine, behaviors=BEHAVIORS)
+
+
+def test_a_process_that_ends_is_told(spark: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    """Runs last: nothing can be computed after it."""
+    context = type(spark._session.sparkContext)
+    context._gateway.proc.kill()
+    context._gateway.proc.wait()
+    log = write(tmp_path / "log.csv", random_events(1, 80))
+    with pytest.raises(EngineError, match="its process ended"):
+        aggregate([log], tmp_path / "no.parquet", engine="spark", behaviors=BEHAVIORS)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
 def ubi(path: Path) -> Path:

@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,7 +59,8 @@ class Spark:
         self._functions = import_extra(
             "pyspark.sql.functions", extra="spark", purpose="to aggregate logs with Spark"
         )
-        self._own = sql.SparkSession.getActiveSession() is None
+        with _told():
+            self._own = sql.SparkSession.getActiveSession() is None
         builder = sql.SparkSession.builder.appName("ebrank aggregate")
         for name, value in (_SETTINGS | (_LOCAL if master is None else {})).items():
             builder = builder.config(name, value)
@@ -74,8 +75,8 @@ class Spark:
     def offer(self, view: str, source: Source) -> None:
         """Make files a view with a column for each field."""
         self._rows += sum(_rows(file, source.format) for file in source.files)
-        parts = max(self._session.sparkContext.defaultParallelism, self._rows // PART_ROWS)
         with _told():
+            parts = max(self._session.sparkContext.defaultParallelism, self._rows // PART_ROWS)
             self._session.conf.set("spark.sql.shuffle.partitions", str(parts))
             self._call(view, self._read(source))
 
@@ -144,12 +145,14 @@ class Spark:
         Another session in the same process would keep the memory and the folder of this one.
         """
         if not self._own:
-            for name in self._views:
-                self._session.catalog.dropTempView(name)
+            with suppress(EngineError), _told():
+                for name in self._views:
+                    self._session.catalog.dropTempView(name)
             return
         context = type(self._session.sparkContext)
         gateway = context._gateway
-        self._session.stop()
+        with suppress(EngineError), _told():  # the process may have ended before
+            self._session.stop()
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait()
@@ -161,11 +164,17 @@ class Spark:
 
     def _watched(self, work: Callable[[], T], progress: Progress) -> T:
         """Return what work gives; meanwhile a thread tells how many of its tasks are done."""
-        done, tracker = threading.Event(), self._session.sparkContext.statusTracker()
+        done = threading.Event()
+        with _told():
+            tracker = self._session.sparkContext.statusTracker()
 
         def watch() -> None:
             while not done.wait(LOOK_SECONDS):
-                stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
+                try:
+                    with _told():
+                        stages = [tracker.getStageInfo(at) for at in tracker.getActiveStageIds()]
+                except EngineError:
+                    return  # whoever waits for the work is told
                 active = [stage for stage in stages if stage is not None]
                 tasks = sum(stage.numTasks for stage in active)
                 if tasks:
@@ -187,6 +196,8 @@ def _told() -> Iterator[None]:
     protocol = import_extra("py4j.protocol", extra="spark", purpose="to aggregate logs with Spark")
     try:
         yield
+    except (protocol.Py4JNetworkError, ConnectionError) as problem:
+        raise EngineError("Spark: its process ended. It may need more --memory") from problem
     except (errors.PySparkException, protocol.Py4JError) as problem:
         raise EngineError(f"Spark: {in_words(problem)}") from problem
 
