@@ -51,6 +51,9 @@ keep = 5
 LONG_LIFE, LONG_SECONDS = 10, 6.0
 """Every tenth life lasts longer, so that some runs of the trainer come to their end."""
 WORKERS = 4
+QUERIES = [f"tea {number}" for number in range(30)]
+CLICKED = 0.5
+"""Which items are clicked does not matter, but that not all are: the prior learns from it."""
 ITEMS = {f"item {place}": [float(place), 1.0] for place in range(20)}
 SOAK_SECONDS = 600.0
 SHORT = QUIET + "[store]\nretention_seconds = 20\nroll_up_seconds = 5\n"
@@ -118,10 +121,12 @@ def use(address: str, sent: Sent) -> None:
     with ebrank.Client(address, retries=Retries(attempts=1)) as client:
         pending: list[EventIn] = []
         try:
-            client.put_items("tea", ITEMS)
+            for query in QUERIES:
+                client.put_items(query, ITEMS)
             while True:
-                served = client.rank("tea", k=5)
-                pending = [event(served, item.id, "click") for item in served.items]
+                served = client.rank(random.choice(QUERIES), k=5)
+                liked = [item.id for item in served.items if random.random() < CLICKED]
+                pending = [event(served, item, "click") for item in liked]
                 told = client.feedback(pending)
                 if told.accepted != len(pending):
                     raise AssertionError(f"refused: {told}")
@@ -151,7 +156,7 @@ def stored_clicks(address: str) -> tuple[int, int]:
     """Return how many clicks are in the counters, and the newest version of the prior."""
     with ebrank.Client(address, timeout=60) as client:
         newest = max((model.version for model in client.models().models), default=0)
-        return sum(item.clicks for item in client.query("tea").items), newest
+        return sum(item.clicks for name in QUERIES for item in client.query(name).items), newest
 
 
 def soak(seconds: float) -> Iterator[Figure]:
