@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # A bar for less than this would only flicker.
 _PATIENCE_SECONDS = 0.5
-# Whoever reads a log wants to know what takes minutes, not what takes a moment.
+# A log should name what takes minutes, not what takes a moment.
 _LOG_SECONDS = 5.0
 
 

@@ -115,7 +115,7 @@ def aggregate(
         threads: cores to use, all by default.
         spill: folder for what does not fit into memory; by default one beside `out`.
         master: the cluster, for Spark.
-        progress: is told how far it is.
+        progress: called with how far it is.
 
     Raises:
         DataError: if a file cannot be read, lacks a column, or has a bad row: names the place.

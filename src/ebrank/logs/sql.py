@@ -194,7 +194,7 @@ def _number(name: str, column: Column) -> str:
 
 
 def _time(column: Column) -> str:
-    """Return seconds since 1970; what is no time is NULL."""
+    """Return seconds since 1970; NULL where it is not a time."""
     if column.kind in ("whole", "float", "nanoseconds"):
         return _seconds(f"({_number('time', column)})")
     if column.kind == "time":

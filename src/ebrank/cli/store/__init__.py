@@ -1,4 +1,4 @@
-"""`ebrank store`: stores in a database, made by whoever may, and copies of stores."""
+"""`ebrank store`: make, migrate and copy stores in a database."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class Spark:
                     with _told():
                         stages = [tracker.getStageInfo(at) for at in tracker.getActiveStageIds()]
                 except EngineError:
-                    return  # whoever waits for the work is told
+                    return  # the caller that waits for the work gets the error
                 active = [stage for stage in stages if stage is not None]
                 tasks = sum(stage.numTasks for stage in active)
                 if tasks:
