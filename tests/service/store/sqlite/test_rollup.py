@@ -138,7 +138,7 @@ def test_many_old_minutes_are_dropped_a_few_at_a_time(tmp_path: Path) -> None:
         while not rolling_up.done():
             await asyncio.sleep(0)
             left.add(len(await store.meta.minutes(0.0)))
-        assert left == {35, 25, 15, 5}
+        assert {5, 35} < left <= {35, 25, 15, 5}  # a busy machine may miss a moment
         await store.close()
 
     run(session())
