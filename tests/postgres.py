@@ -39,6 +39,27 @@ def programs() -> Path:
     return Path(found.origin).parent / "pginstall" / "bin"
 
 
+def _may_run(program: Path, user: str) -> bool:
+    """Return whether a user can reach a program."""
+    try:
+        done = subprocess.run([program, "--version"], user=user, cwd="/", capture_output=True)
+    except PermissionError:
+        return False
+    return done.returncode == 0
+
+
+def _copied(programs: Path, folder: Path) -> Path:
+    """Return a copy of a wheel's programs, with the libraries that lie beside its package.
+
+    A clone may be in a folder that nobody else can enter.
+    """
+    package = programs.parents[1]
+    shutil.copytree(programs.parent, folder / package.name / programs.parent.name, symlinks=True)
+    libraries = f"{package.name}.libs"
+    shutil.copytree(package.parent / libraries, folder / libraries)
+    return folder / package.name / programs.parent.name / programs.name
+
+
 class Postgres:
     """A database server with its data in a folder, which tests may stop, kill and start again."""
 
@@ -47,8 +68,11 @@ class Postgres:
         self._log = folder / "log"
         self._socket = folder
         self._user = USER if os.geteuid() == 0 else None
+        self._programs = programs()
         if self._user is not None:
             shutil.chown(folder, self._user)
+            if not _may_run(self._programs / "initdb", self._user):
+                self._programs = _copied(self._programs, folder / "programs")
         self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "postgres", "-E", "UTF8")
         options = {**OPTIONS, "fsync": "on" if fsync else "off", "port": "5432"}
         options["unix_socket_directories"] = str(self._socket)
@@ -75,7 +99,7 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
-            [str(programs() / program), *arguments],
+            [str(self._programs / program), *arguments],
             user=self._user,
             cwd=self._socket,
             stdout=subprocess.DEVNULL,

@@ -186,9 +186,10 @@ def test_workers_are_for_one_dataset(dataset: Dataset, workers: Workers) -> None
 @pytest.mark.slow
 def test_progress_within_a_trial_is_told(dataset: Dataset, workers: Workers) -> None:
     calls: list[int] = []
-    run(dataset, RANKERS[:1], LONG, trials=1, pool=workers, progress=lambda n, _: calls.append(n))
+    longer = SimulationConfig(sessions=1_000_000, updates=200)
+    run(dataset, RANKERS[:1], longer, trials=1, pool=workers, progress=lambda n, _: calls.append(n))
     assert len(set(calls)) > 2  # not only its beginning and its end, however busy the machine is
-    assert calls[-1] == LONG.updates
+    assert calls[-1] == longer.updates
 
 
 @pytest.mark.slow
