@@ -297,8 +297,8 @@ def read_items(body: bytes) -> list[ItemIn] | Iterator[list[ItemIn]]:
     [ItemIn(id='a', features=[])]
 
     Raises:
-        msgspec.DecodeError: if the body is not what it should be; for many items, whoever takes the
-            portions gets some of these errors.
+        msgspec.DecodeError: if the body is not what it should be; for many items, some of these
+            errors come only when the portions are taken.
     """
     if len(body) <= SMALL_BODY:
         return _read_items(body).items

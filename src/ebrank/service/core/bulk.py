@@ -27,7 +27,7 @@ AT_ONCE = 100
 """Lines that are one transaction: two milliseconds, during which nobody else is served."""
 LONGEST_LINE = 2**20
 MOST_ERRORS = 100
-"""Errors that are told; all are counted."""
+"""Errors that the answer lists; all of them are counted."""
 
 Line: TypeAlias = tuple[int, bytes]
 """A line with its number, from 1."""

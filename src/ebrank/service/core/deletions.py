@@ -1,7 +1,7 @@
 """Deleting for good: an item everywhere, a query, a user's name; with a proof for each.
 
-A proof holds a digest of the name, by the store's salt: whoever knows the name can tell that it was
-deleted, and nobody else learns it.
+A proof holds a digest of the name, by the store's salt: those who know the name can tell that it
+was deleted, and nobody else learns it.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore

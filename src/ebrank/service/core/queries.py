@@ -56,7 +56,7 @@ ENTRY_BYTES = 136
 MOST_TOGETHER = 20_000
 """... and no more than this: a table that grows is copied, which takes a millisecond then."""
 DROPPED_AT_ONCE = 1000
-"""At most, when another is kept: more would hold up whoever keeps it."""
+"""At most, when another is kept: more would hold up the request that keeps it."""
 PACKED_AT_ONCE = 100
 """The same for packing."""
 MOST_UNPACKED = 500

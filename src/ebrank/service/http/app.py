@@ -127,7 +127,7 @@ class App:
         self.metrics.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
 
     def refusal(self, problem: HttpProblem, caller: str) -> Refusal:
-        """Return the answer to what is no request, and count it."""
+        """Return the answer to bytes that are not a request, and count it."""
         self.metrics.answered("", "", problem.status, 0.0, caller)
         answer = _error(problem)
         return answer.status, encoded(answer), answer.content

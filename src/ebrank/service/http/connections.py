@@ -4,7 +4,7 @@ A connection that waits for its caller is of no use to anybody else, so each kin
 time limit. When a new caller comes and there is no room, the connection that has waited longest
 leaves: first those whose last answer was sent, then those without a request, those between two
 requests, those that hold back a body, those that do not take their answer. A request that is being
-served is never cut off. So whoever floods the server with connections displaces its own, and
+served is never cut off. So a caller that floods the server with connections displaces its own, and
 `/healthz` goes on answering.
 
 Everything happens on the event loop; nothing here needs a lock.

@@ -42,7 +42,7 @@ async def check(
         store: to look at.
         now: what the clock says; a log that is ahead of it is a fault.
         own_parts: parts of policies that are not the library's and that models may have.
-        progress: is told how much of the log was read.
+        progress: called with how much of the log was read.
     """
     found = _Faults()
     found.all += await found.tried("file", store.faults()) or []

@@ -41,7 +41,7 @@ async def import_evidence(
         evidence: what `read_evidence` gives.
         url: where the store will be; there must be none.
         normalize: whether spellings of a query are one, as with `store.normalize_queries`.
-        progress: is told how many queries are done.
+        progress: called with how many queries are done.
         clock: dates what the log did not.
     """
     if normalize:
