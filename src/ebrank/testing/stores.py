@@ -699,7 +699,11 @@ async def long_log(stores: Stores) -> None:
         _equal("the log's entries", await _log(store) == log, True)
         rolled_up = await store.log.roll_up(10.0 + 700)
         _equal("what was rolled up", rolled_up, RolledUp(700, 700 + 234))
-        _equal("the rest of the log", await _log(store) == log[700 + 700 + 234 :], True)
+        rest = log[700 + 700 + 234 :]
+        _equal("the rest of the log", await _log(store) == rest, True)
+        for lists, entries in ((1, 2), (150, 350), (200, len(rest)), (201, len(rest))):
+            found = [entry async for entry in store.log.latest(lists)]
+            _equal(f"the log from the latest {lists} lists on", found == rest[-entries:], True)
 
 
 @_check

@@ -295,6 +295,10 @@ class StoredCatalog(CatalogView, Protocol):
 class StoredLog(LogView, Protocol):
     """Rankings and events, to add to."""
 
+    def latest(self, lists: int) -> AsyncIterator[Operation]:
+        """Yield the end of the log in its order: from the latest so many lists on."""
+        ...
+
     async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction.
 

@@ -400,6 +400,13 @@ class MemoryLog:
         for entry in tuple(self._entries):
             yield entry
 
+    async def latest(self, lists: int) -> AsyncIterator[Operation]:
+        """Yield the end of the log in its order: from the latest so many lists on."""
+        entries = tuple(self._entries)
+        begins = [at for at, entry in enumerate(entries) if isinstance(entry, RankingEntry)]
+        for entry in entries[begins[-lists] if lists <= len(begins) else 0 :]:
+            yield entry
+
     async def length(self) -> int:
         """Return how many entries the log holds."""
         return len(self._entries)

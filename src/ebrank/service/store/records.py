@@ -96,6 +96,7 @@ class RankingEntry:
         bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
         epoch: up to which counters are forgotten before it is added; never less than the entry
             before, and 0 where nothing is forgotten. See `ebrank.evidence.forgetting`.
+        contexts: numbers of the contexts it was asked for in, rising; see `ebrank.contexts`.
         hint: what the caller knows of its items; no part of the log.
     """
 
@@ -115,6 +116,7 @@ class RankingEntry:
     seen: tuple[int, ...] = ()
     bot: bool = False
     epoch: int = 0
+    contexts: tuple[int, ...] = ()
     hint: Hint | None = field(default=None, compare=False, repr=False)
 
 

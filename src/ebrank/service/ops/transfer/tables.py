@@ -33,7 +33,7 @@ _COLUMNS = {
     "snapshot": _COUNTS,
     "rankings": "position:int64 id:string query:string time:double model:int64 items:strings "
     "counted:bool explored:bools relevance:doubles cost:double user:string? would_rank:strings "
-    "offset:int64 continues:string? seen:ints bot:bool epoch:int64",
+    "offset:int64 continues:string? seen:ints bot:bool epoch:int64 contexts:ints",
     "events": "position:int64 event_id:string ranking_id:string query:string item:string "
     "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64 "
     "bot:bool value:double? epoch:int64",
@@ -122,7 +122,7 @@ def entry_row(position: int, entry: Operation) -> Row:
 def ranking_of(row: Row) -> tuple[int, Operation]:
     """Return the position and the entry of a row of `rankings`."""
     position = row.pop("position")
-    lists = ("items", "explored", "relevance", "would_rank", "seen")
+    lists = ("items", "explored", "relevance", "would_rank", "seen", "contexts")
     return position, RankingEntry(**row | {name: tuple(row[name]) for name in lists})
 
 

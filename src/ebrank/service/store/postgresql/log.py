@@ -47,6 +47,7 @@ _NAMES = """SELECT i.query, i.place, i.id
     FROM unnest($1::bigint[], $2::integer[]) AS g (query, place)
     JOIN items AS i ON i.query = g.query AND i.place = g.place"""
 _END = """SELECT greatest((SELECT max(seq) FROM rankings), (SELECT max(seq) FROM events))"""
+_NTH_LAST = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET $1"
 _LENGTH = "SELECT (SELECT count(*) FROM rankings) + (SELECT count(*) FROM events)"
 _LAST_TIME = """SELECT greatest(last_time, (SELECT max(last_time) FROM queries)) FROM state"""
 
@@ -90,7 +91,20 @@ class PostgresLog:
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in its order, up to what is its end now."""
         async with self._database.reader() as connection:
-            after, end = -1, await connection.fetchval(_END) or 0
+            end = await connection.fetchval(_END) or 0
+        async for entry in self._between(-1, end):
+            yield entry
+
+    async def latest(self, lists: int) -> AsyncIterator[Operation]:
+        """Yield the end of the log in its order: from the latest so many lists on."""
+        async with self._database.reader() as connection:
+            end = await connection.fetchval(_END) or 0
+            first = await connection.fetchval(_NTH_LAST, lists - 1)
+        async for entry in self._between(-1 if first is None else first - 1, end):
+            yield entry
+
+    async def _between(self, after: int, end: int) -> AsyncIterator[Operation]:
+        """Yield the entries with numbers after one and up to another."""
         while after < end:
             async with self._database.reader() as connection:
                 page, after = await _page(connection, after, end)

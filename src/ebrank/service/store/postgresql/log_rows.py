@@ -16,7 +16,7 @@ Names: TypeAlias = Mapping[int, str]
 """Of items, by their places."""
 
 RANKINGS = """SELECT r.query, seq, r.id, q.name, time, model, items, counted, explored, relevance,
-    cost, user_hash, would_rank, ranks_above, continues, seen, bot, epoch
+    cost, user_hash, would_rank, ranks_above, continues, seen, bot, epoch, contexts
     FROM rankings AS r JOIN queries AS q ON r.query = q.number"""
 EVENTS = """SELECT e.query, seq, event_id, ranking_id, q.name, place, type, rank, outcome, shows,
     time, received, replaces, bot, value, epoch
@@ -44,6 +44,7 @@ def ranking_row(seq: int, entry: RankingEntry, query: int, places: Sequence[int]
         _text(entry.seen) if entry.seen else None,
         entry.bot,
         entry.epoch,
+        _text(entry.contexts) if entry.contexts else None,
     )
 
 
@@ -73,7 +74,7 @@ def event_row(seq: int, entry: EventEntry, query: int, place: int, turn: int) ->
 def ranking(row: Row, names: Names) -> RankingEntry:
     """Return the list of a row of `RANKINGS`."""
     _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
-    cost, user, would_rank, offset, continues, seen, bot, epoch = rest
+    cost, user, would_rank, offset, continues, seen, bot, epoch, contexts = rest
     return RankingEntry(
         id=name.decode(),
         query=query.decode(),
@@ -91,6 +92,7 @@ def ranking(row: Row, names: Names) -> RankingEntry:
         seen=tuple(listed(seen)),
         bot=bot,
         epoch=epoch,
+        contexts=tuple(listed(contexts)),
     )
 
 

@@ -41,13 +41,13 @@ TABLES = (
     _COUNTS.format(name="evidence"),
     _COUNTS.format(name="snapshot"),  # what was rolled up adds up to this
     # Rankings and events share one sequence: the order of the log. Lists are JSON: of places, and
-    # in `seen` of ranks.
+    # in `seen` of ranks, and in `contexts` of numbers.
     """CREATE TABLE rankings (
         query bigint NOT NULL, seq bigint NOT NULL, id bytea NOT NULL, time float8 NOT NULL,
         model integer NOT NULL, items text NOT NULL, counted boolean NOT NULL,
         explored bytea NOT NULL, relevance bytea NOT NULL, cost float8 NOT NULL, user_hash bytea,
         would_rank text, ranks_above integer NOT NULL, continues bytea, seen text,
-        bot boolean NOT NULL, epoch integer NOT NULL, UNIQUE (id, query))""",
+        bot boolean NOT NULL, epoch integer NOT NULL, contexts text, UNIQUE (id, query))""",
     "CREATE INDEX rankings_order ON rankings (seq)",
     """CREATE TABLE events (
         query bigint NOT NULL, seq bigint NOT NULL, event_id bytea NOT NULL,
@@ -115,7 +115,8 @@ BEGIN
     IF cardinality(lists) > 0 THEN
         INSERT INTO rankings SELECT numbers[g.query], begin_seq + g.seq, g.id, g.time, g.model,
             g.items, g.counted, g.explored, g.relevance, g.cost, g.user_hash, g.would_rank,
-            g.ranks_above, g.continues, g.seen, g.bot, g.epoch FROM unnest(lists) AS g;
+            g.ranks_above, g.continues, g.seen, g.bot, g.epoch, g.contexts
+            FROM unnest(lists) AS g;
     END IF;
     IF cardinality(counts) > 0 THEN
         INSERT INTO evidence AS e

@@ -22,7 +22,8 @@ Placed: TypeAlias = tuple[int, Sequence[int], Operation]
 
 _RANKINGS = (
     "SELECT query, seq, id, name, time, model, items, counted, explored, relevance, cost, user, "
-    "would_rank, offset, continues, seen, bot, epoch FROM rankings JOIN queries ON query = number"
+    "would_rank, offset, continues, seen, bot, epoch, contexts FROM rankings "
+    "JOIN queries ON query = number"
 )
 _EVENTS = (
     "SELECT query, seq, event_id, ranking_id, name, place, type, rank, outcome, shows, time, "
@@ -76,7 +77,7 @@ def _typed(row: Row, types: tuple[type, ...]) -> None:
 def _ranking(row: Row, names: Names) -> RankingEntry:
     _typed(row, _RANKING_TYPES)
     _, _, name, query, time, model, items, counted, explored, relevance, *rest = row
-    cost, user, would_rank, offset, continues, seen, bot, epoch = rest
+    cost, user, would_rank, offset, continues, seen, bot, epoch, contexts = rest
     return RankingEntry(
         id=name,
         query=query,
@@ -94,6 +95,7 @@ def _ranking(row: Row, names: Names) -> RankingEntry:
         seen=tuple(_listed(seen)),
         bot=bool(bot),
         epoch=epoch,
+        contexts=tuple(_listed(contexts)),
     )
 
 

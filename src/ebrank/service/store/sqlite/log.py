@@ -35,7 +35,7 @@ _ADD = (
     "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
 )
-_RANKING = f"INSERT INTO rankings VALUES ({', '.join('?' * 17)})"
+_RANKING = f"INSERT INTO rankings VALUES ({', '.join('?' * 18)})"
 # An event counts if it is better than those before it, of which none was negative (-1), or if it is
 # the first that is; it shows its item if none of them did.
 # Scalar subqueries: a SELECT from the table it inserts into would be copied first.
@@ -52,6 +52,7 @@ _LAST_TIME = (
     "coalesce((SELECT time FROM rankings ORDER BY seq DESC LIMIT 1), 0.0), "
     "coalesce((SELECT received FROM events ORDER BY seq DESC LIMIT 1), 0.0)) FROM state"
 )
+_NTH_LAST = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?"
 
 ACCEPTED = Written("accepted")
 
@@ -82,6 +83,20 @@ class SqliteLog:
         """Yield the log in its order, up to what is its end now."""
         with self._database.read() as connection:
             begin, end = rolled_up(connection), last_number(connection)
+        async for entry in self._between(begin, end):
+            yield entry
+
+    async def latest(self, lists: int) -> AsyncIterator[Operation]:
+        """Yield the end of the log in its order: from the latest so many lists on."""
+        with self._database.read() as connection:
+            end = last_number(connection)
+            first = connection.execute(_NTH_LAST, (lists - 1,)).fetchone()
+            begin = rolled_up(connection) if first is None else first[0] - 1
+        async for entry in self._between(begin, end):
+            yield entry
+
+    async def _between(self, begin: int, end: int) -> AsyncIterator[Operation]:
+        """Yield the entries with numbers after one and up to another."""
         for after, last in pages(begin, end):
             read = partial(page, after=after, last=last)
             for entry in await self._database.read_long(read):
@@ -281,6 +296,7 @@ def ranking_row(seq: int, entry: RankingEntry, query: int, places: Sequence[int]
         _text(entry.seen) if entry.seen else None,
         entry.bot,
         entry.epoch,
+        _text(entry.contexts) if entry.contexts else None,
     )
 
 

@@ -40,13 +40,14 @@ TABLES = (
     # What was rolled up adds up to this.
     COUNTS.format(name="snapshot"),
     # Rankings and events share one sequence: the order of the log. Lists are JSON: of
-    # places, and in `seen` of ranks.
+    # places, in `seen` of ranks, and in `contexts` of numbers.
     """CREATE TABLE rankings (
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, query INTEGER NOT NULL,
         time REAL NOT NULL, model INTEGER NOT NULL, items TEXT NOT NULL,
         counted INTEGER NOT NULL, explored BLOB NOT NULL, relevance BLOB NOT NULL,
         cost REAL NOT NULL, user TEXT, would_rank TEXT, offset INTEGER NOT NULL,
-        continues TEXT, seen TEXT, bot INTEGER NOT NULL, epoch INTEGER NOT NULL)""",
+        continues TEXT, seen TEXT, bot INTEGER NOT NULL, epoch INTEGER NOT NULL,
+        contexts TEXT)""",
     """CREATE TABLE events (
         seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL, ranking_id TEXT NOT NULL,
         query INTEGER NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
