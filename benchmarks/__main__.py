@@ -18,6 +18,7 @@ NAMES = (
     "chaos",
     "fuzz",
     "logs",
+    "fleet",
 )
 
 

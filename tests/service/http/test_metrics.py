@@ -30,6 +30,8 @@ def test_every_metric_keeps_its_name_and_type() -> None:
         "ebrank_flush_waiting": "gauge",
         "ebrank_model_version": "gauge",
         "ebrank_clock_lag_seconds": "gauge",
+        "ebrank_lookups": "counter",
+        "ebrank_stale": "counter",
     }
     assert {"process_resident_memory_bytes", "process_cpu_seconds"} <= families.keys()
 

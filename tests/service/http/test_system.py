@@ -57,6 +57,9 @@ def test_metrics_count_what_happened(local: Local) -> None:
         'ebrank_http_request_seconds_count{route="/v1/feedback"} 1.0',
         "ebrank_model_version 0.0",
         "ebrank_flush_waiting 0.0",
+        'ebrank_lookups_total{found="memory"} 1.0',  # by the click
+        'ebrank_lookups_total{found="store"} 2.0',  # the first items make a schema: all is read anew
+        "ebrank_stale_total 0.0",
     ):
         assert line + "\n" in page
     assert "ebrank_flush_seconds_count 2.0\n" in page  # the items, and the click

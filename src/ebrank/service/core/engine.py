@@ -37,7 +37,7 @@ from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
 from ebrank.service.core.items import FIRST_ITEM, Items, check_distinct
 from ebrank.service.core.memory import Memory
-from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.queries import LiveQuery, Lookups, Queries
 from ebrank.service.core.query_names import naming, normalized
 from ebrank.service.core.ranking_ids import RankingIds
 from ebrank.service.insight import overview
@@ -192,6 +192,11 @@ class Engine:
     def version(self) -> int:
         """The version of the prior in use."""
         return self._versions.model.version
+
+    @property
+    def lookups(self) -> Lookups:
+        """How often queries were found in memory."""
+        return self._queries.lookups
 
     @property
     def clock_lag(self) -> float:

@@ -19,7 +19,7 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Generic, TypeVar, overload
 
@@ -348,11 +348,28 @@ class LiveQuery:
         self._candidates = self._prior = self._arrivals = None
 
 
+@dataclass(slots=True)
+class Lookups:
+    """How often a query was found in memory, or read from the store, or was found out of date.
+
+    Attributes:
+        memory: it was there.
+        store: it was read.
+        stale: a write told that another server had written since; what was made of it before, such
+            as a list, was made without.
+    """
+
+    memory: int = 0
+    store: int = 0
+    stale: int = 0
+
+
 class Queries:
     """The queries in memory: those used last as they are, others packed, as many as fit.
 
     Attributes:
         room: bytes they may take together; one is always kept.
+        lookups: where queries were found; metrics watch it.
     """
 
     def __init__(
@@ -372,6 +389,7 @@ class Queries:
         self._behaviors = behaviors
         self._seed = seed
         self.room = room
+        self.lookups = Lookups()
         self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
         self._sizes: dict[str, int] = {}
         self._unpacked = 0  # bytes
@@ -401,6 +419,7 @@ class Queries:
             self.clear()
         live = self.in_memory(query)
         if live is not None:
+            self.lookups.memory += 1
             if live.catalog != catalog.version:
                 await self._share(live)
             if query in self._live:  # it may have been packed meanwhile
@@ -409,6 +428,7 @@ class Queries:
             return live
         loading = self._loading.get(query)
         if loading is None:
+            self.lookups.store += 1
             # A task of its own: a caller that goes away must not take the others along.
             loading = asyncio.create_task(self._load(query, now))
             self._loading[query] = loading
@@ -506,6 +526,7 @@ class Queries:
         """
         live = self.in_memory(query)
         if live is not None and not live.follows(version):
+            self.lookups.stale += 1
             self._forget(query)
             return None
         return live

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,10 +21,13 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Metric,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from ebrank.service import api, logs
 
@@ -113,6 +116,7 @@ class Metrics:
             ),
         ):
             Gauge(f"ebrank_{name}", meaning, registry=own).set_function(value)
+        own.register(QueriesFound(engine))
         ProcessCollector(registry=own)
 
     def closed(self, reason: str) -> None:
@@ -145,6 +149,28 @@ class Metrics:
         elif isinstance(answer, api.FeedbackResponse):
             for status in ("accepted", "duplicate", "rejected"):
                 self._events.labels(status).inc(getattr(answer, status))
+
+
+class QueriesFound(Collector):
+    """Where the engine found queries, which it counts by itself."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the counters as they are now."""
+        counts = self._engine.lookups
+        found = CounterMetricFamily(
+            "ebrank_lookups_total", "Queries found in memory, or in the store.", labels=("found",)
+        )
+        found.add_metric(("memory",), counts.memory)
+        found.add_metric(("store",), counts.store)
+        yield found
+        yield CounterMetricFamily(
+            "ebrank_stale_total",
+            "Writes to queries to which another server had written since.",
+            value=counts.stale,
+        )
 
 
 @dataclass(frozen=True, slots=True)
