@@ -58,7 +58,7 @@ def test_metrics_count_what_happened(local: Local) -> None:
         "ebrank_model_version 0.0",
         "ebrank_flush_waiting 0.0",
         'ebrank_lookups_total{found="memory"} 1.0',  # by the click
-        'ebrank_lookups_total{found="store"} 2.0',  # the first items make a schema: all is read anew
+        'ebrank_lookups_total{found="store"} 2.0',  # again once there is a schema
         "ebrank_stale_total 0.0",
     ):
         assert line + "\n" in page
