@@ -45,7 +45,7 @@ class Connection(asyncio.Protocol):
     """One connection, one request at a time."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()
         self._length = -1
         self._answer: asyncio.Future[bytes] | None = None
 
@@ -64,7 +64,7 @@ class Connection(asyncio.Protocol):
             head = self._buffer[:end].lower()
             self._length = end + 4 + int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
         if len(self._buffer) >= self._length and self._answer is not None:
-            answer, self._buffer, self._length = self._buffer, b"", -1
+            answer, self._buffer, self._length = bytes(self._buffer), bytearray(), -1
             self._answer.set_result(answer)
 
     def connection_lost(self, problem: Exception | None) -> None:

@@ -13,6 +13,7 @@ are the usual ones; `million` lets a million queries pass through a server with 
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import os
 import socket
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -116,22 +118,40 @@ class Beside:
         return self.beside.percentile(0.99) / self.alone.percentile(0.99)
 
 
-def beside(server: Server, work: Callable[[threading.Event], None], tries: int = TRIES) -> Beside:
-    """Return the calmest of a few pairs: lists alone, and beside work that ends when told to."""
+def beside(server: Server, work: Callable[[], object], tries: int = TRIES) -> Beside:
+    """Return the calmest of a few pairs: lists alone, and beside work done again and again."""
     return min((_pair(server, work) for _ in range(tries)), key=lambda pair: pair.worst)
 
 
-def _pair(server: Server, work: Callable[[threading.Event], None]) -> Beside:
+def _pair(server: Server, work: Callable[[], object]) -> Beside:
     with probing(server.port) as calm:
         alone = open_loop(server.port, rank, RATE, SECONDS)
-    stop = threading.Event()
-    thread = threading.Thread(target=work, args=(stop,))
-    with probing(server.port) as waits:
-        thread.start()
+    with probing(server.port) as waits, repeating(work):
         load = open_loop(server.port, rank, RATE, SECONDS)
-        stop.set()
-        thread.join()
     return Beside(alone, load, calm.worst, waits.worst)
+
+
+@contextmanager
+def repeating(work: Callable[[], object]) -> Iterator[None]:
+    """Do something again and again in a process that yields to others, as if on another machine."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_repeat, args=(work, there))
+    process.start()
+    here.recv()
+    try:
+        yield
+    finally:
+        here.send(None)
+        process.join()
+    if process.exitcode:
+        raise RuntimeError("what was to be done beside lists failed")
+
+
+def _repeat(work: Callable[[], object], parent: Connection) -> None:
+    os.nice(19)
+    parent.send(None)
+    while not parent.poll():
+        work()
 
 
 def figure(what: str, found: Beside, most_ms: float = 20.0) -> Figure:
@@ -155,26 +175,17 @@ def large_body(seed: int = 1) -> bytes:
     return request("PUT", "/v1/queries/large/items", {"items": items})
 
 
-def asking(server: Server, messages: Sequence[bytes], connections: int = 1) -> Callable[..., None]:
-    """Return work that sends requests again and again."""
-
-    def work(stop: threading.Event) -> None:
-        while not stop.is_set():
-            ask_all(server.port, messages, connections)
-
-    return work
+def train(port: int) -> None:
+    """Train once, and wait for the end."""
+    ask_all(port, [request("POST", "/v1/train")])
+    while json.loads(ask_all(port, [request("GET", "/v1/models")])[0])["training"]["running"]:
+        time.sleep(0.1)
 
 
-def running(*arguments: str) -> Callable[[threading.Event], None]:
-    """Return work that runs a command again and again; `{n}` in an argument is a new number."""
-
-    def work(stop: threading.Event) -> None:
-        while not stop.is_set():
-            filled = [argument.format(n=time.time_ns()) for argument in arguments]
-            command = ["nice", sys.executable, "-m", "ebrank", *filled]
-            subprocess.run(command, check=True, capture_output=True)
-
-    return work
+def run(*arguments: str) -> None:
+    """Run a command; `{n}` in an argument is a new number."""
+    filled = [argument.format(n=time.time_ns()) for argument in arguments]
+    subprocess.run([sys.executable, "-m", "ebrank", *filled], check=True, capture_output=True)
 
 
 def large_calls(folder: Path) -> Iterator[Figure]:
@@ -183,9 +194,10 @@ def large_calls(folder: Path) -> Iterator[Figure]:
         put(server, candidates=100)
         bodies = [large_body(seed) for seed in range(2)]
         ask_all(server.port, bodies[:1])
-        yield figure("PUT of 10,000 items", beside(server, asking(server, bodies)))
+        ask = partial(ask_all, server.port, connections=1)
+        yield figure("PUT of 10,000 items", beside(server, partial(ask, bodies)))
         read = request("GET", "/v1/queries/large")
-        yield figure("GET of 10,000 items", beside(server, asking(server, [read])))
+        yield figure("GET of 10,000 items", beside(server, partial(ask, [read])))
         with probing(server.port) as waits:
             ask_all(server.port, [read] * 100, connections=100)
         yield Figure(
@@ -241,9 +253,9 @@ def readers(folder: Path) -> Iterator[Figure]:
     with serving(folder / "store", config=QUIET) as server:
         copies = str(server.folder), str(folder / "copy-{n}")
         kinds = {
-            "training on 100,000 items": asking(server, [request("POST", "/v1/train")]),
-            "export of 110,000 entries": running("export", *copies),
-            "backup of the same": running("backup", *copies),
+            "training on 100,000 items": partial(train, server.port),
+            "export of 110,000 entries": partial(run, "export", *copies),
+            "backup of the same": partial(run, "backup", *copies),
         }
         with watching(lambda: size(server.folder / "log.db-wal")) as sizes:
             for what, work in kinds.items():

@@ -34,8 +34,8 @@ UNCOUNTED = "uncounted"
 
 SMALL_BODY = 2**15
 """Bytes that are read at once, in less than a millisecond."""
-ITEMS_AT_ONCE = 100
-"""Of larger ones: as many as are read, or stored, in a millisecond or two."""
+ITEMS_AT_ONCE = 40
+"""Of larger ones: as many as are read, or stored, in about a millisecond."""
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Query: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]

@@ -102,7 +102,7 @@ class Turns:
     >>> async def count(turns: Turns) -> None:
     ...     async with turns:  # other long calls wait here
     ...         for number in range(3):
-    ...             print(number)  # what takes a millisecond or two
+    ...             print(number)  # what takes a millisecond
     ...             await turns.next()
     >>> asyncio.run(count(Turns()))
     0
@@ -123,8 +123,8 @@ class Turns:
         self._lock.release()
 
     async def next(self) -> None:
-        """Let others run for as long as the last step took, or longer if they need it."""
-        await asyncio.sleep(time.perf_counter() - self._began)
+        """Let others run for twice as long as the last step took, or longer if they need it."""
+        await asyncio.sleep(2.0 * (time.perf_counter() - self._began))
         self._began = time.perf_counter()
 
 

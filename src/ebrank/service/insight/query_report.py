@@ -16,7 +16,7 @@ from ebrank.service.learning.models import Model
 from ebrank.typing import Floats, Ints
 
 MOST = 10
-AT_ONCE = 100
+AT_ONCE = 50
 """Candidates looked at in one turn."""
 
 
