@@ -61,7 +61,7 @@ def test_run_times_are_not_needed(tmp_path: Path) -> None:
         ("{", "not the results of a reproduction"),
         ('{"kind": "ebrank simulate"}', "not the results of a reproduction"),
         ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99"),
-        ('{"kind": "ebrank reproduce", "format": 2}', "not a Document"),
+        ('{"kind": "ebrank reproduce", "format": 3}', "not a Document"),
     ],
 )
 def test_mistakes_name_the_file_and_the_remedy(

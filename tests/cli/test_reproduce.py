@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.experiments.document import Document, read_document
-from ebrank.report.findings import themes
+from ebrank.report.findings import tally, themes
 
 PATIENCE = 240  # seconds, should everything have to be compiled first
 TINY = ("--scale", "0.01", "--sessions", "120", "--updates", "4", "--seed", "5")
@@ -120,16 +120,15 @@ def test_people_see_table_2_the_findings_by_theme_and_where_the_report_lies(
     rows = [line for line in lines if re.match(r" *(EBRank|BM25|Oracle)\b.*  \.\d{3} ± ", line)]
     assert len(rows) == 2 * 4  # in eighty columns, Run-NDCG stands below the others
     (data,) = document(golden).datasets
-    held = sum(finding.holds for finding in data.findings)
-    assert f"mq2007-like×0.01: {held} of {len(data.findings)} findings hold" in lines
+    assert f"mq2007-like×0.01: {tally(data.findings)}" in lines
     by_title = {theme.title: theme for theme in themes(data.findings)}
     assert len(by_title) > 3
     flat = " ".join(done.stdout.split())
     for title, theme in by_title.items():
-        assert f" {theme.count} {title}" in flat
-    assert "outweighs every other; not for " in flat
+        assert f" {title}: {tally(theme.findings)}" in flat
+    assert " undecided: " in flat
     assert data.test_queries is not None
-    assert f"{data.test_queries} test queries, 2 trials: too few for significance" in flat
+    assert f"{data.test_queries} test queries, 2 trials: a small run" in flat
     assert lines[-1] == f"Report: {folder / 'report.html'}"
     assert max(map(len, lines[:-1])) <= 80
     assert "\x1b" not in done.stdout
@@ -169,7 +168,7 @@ def test_json_for_scripts(golden: tuple[Path, Result]) -> None:
     entry = next(one for one in data["runs"] if one["key"] == "ebrank")
     (record,) = [one for one in document(golden).datasets[0].runs if one.key == "ebrank"]
     assert tuple(entry["warm"]) == record.warm
-    keys = {"name", "claim", "holds", "detail", "theme", "subject", "ours"}
+    keys = {"name", "claim", "verdict", "detail", "theme", "subject", "ours", "effect"}
     assert keys == set(data["findings"][0])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
+from ebrank.typing import Floats
 
 QUERIES = 40
 CONFIG = SimulationConfig(updates=2)
@@ -27,7 +28,7 @@ def trial(
         sessions=np.array([50, 100]),
         cold_ndcg=np.array([[cold / 2], [cold]]),
         warm_ndcg=np.array([[warm / 2], [warm]]),
-        cum_ndcg=np.array([served * 10, served * 20]),
+        cum_ndcg=np.array([served * 10, _discounted(test_ndcg)]),
         run_ndcg=np.array([served / 2, test_ndcg.mean()]),
         cold_by_query=cold_by_query,
         warm_by_query=warm_by_query,
@@ -46,6 +47,11 @@ def trial(
         serving_seconds=0.5,
         learning_seconds=0.5,
     )
+
+
+def _discounted(served: Floats) -> float:
+    ages = np.arange(len(served) - 1, -1, -1)
+    return float((CONFIG.discount**ages * served).sum())
 
 
 def result(

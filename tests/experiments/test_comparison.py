@@ -16,6 +16,7 @@ from ebrank.experiments.comparison import Comparison, compared, figure, plain, t
 from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.rankers import registry
+from ebrank.report.figures.palette import LOOKS, looks
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
@@ -92,6 +93,16 @@ def test_the_figure_has_a_line_for_each_ranker_in_its_own_colors(found: Comparis
         assert styles == ["random", "oracle", "bm25", "ebrank-exposure", "ebrank"]
         assert all(len(line.x) == len(line.y) == len(line.error) == 3 for line in panel.series)
     assert panels[2].series[2].y[-1] == pytest.approx(found.results[2].cum_ndcg.mean())
+
+
+def test_two_ebranks_have_two_colors(found: Comparison) -> None:
+    texts = ("ebrank:epsilon=5", "ebrank:beta=2", "ucbrank", "ebrank:beta=3")
+    results = [replace(each, ranker=text) for each, text in zip(found.results, texts, strict=False)]
+    (panel, *_) = figure(compared(results)).panels
+    drawn = looks([line.style for line in panel.series])
+    assert len({look.light for look in drawn}) == len(texts)
+    assert drawn[0] == LOOKS["ebrank"]
+    assert drawn[2] == LOOKS["ucbrank"]
 
 
 def test_captions_of_one_trial_speak_of_no_spread(found: Comparison) -> None:

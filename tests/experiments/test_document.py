@@ -28,7 +28,7 @@ def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> Non
     path = write_document(document, tmp_path)
     assert read_document(tmp_path) == document
     plain = json.loads(path.read_text())
-    assert (plain["kind"], plain["format"]) == ("ebrank reproduce", 2)
+    assert (plain["kind"], plain["format"]) == ("ebrank reproduce", 3)
     assert write_document(read_document(tmp_path), tmp_path).read_text() == path.read_text()
 
 
@@ -39,8 +39,8 @@ def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> Non
         ("", "not the results of a reproduction"),
         ("[]", "not the results of a reproduction"),
         ('{"kind": "ebrank simulate"}', "not the results of a reproduction"),
-        ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99, not 2"),
-        ('{"kind": "ebrank reproduce", "format": 2, "seed": "x"}', "not a Document"),
+        ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99, not 3"),
+        ('{"kind": "ebrank reproduce", "format": 3, "seed": "x"}', "not a Document"),
     ],
 )
 def test_what_is_none_is_refused(tmp_path: Path, content: str | None, message: str) -> None:

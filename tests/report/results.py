@@ -38,8 +38,8 @@ MARKS = {("ebrank", 2): "*†", ("ucbrank", 1): "*"}
 MEDIANS = {"ebrank": (0.0, 2.0), "ucbrank": (0.0, 1.0), "cftopk:features=concate": (None, None)}
 BIAS = "Clicks as a feature cost Cold-NDCG"
 FINDINGS = (
-    Finding("exploitation-bias-cftopk", "CFTopK is worse", True, "−.200", BIAS, "CFTopK"),
-    Finding("exploitation-bias-pdgd", "PDGD is worse", False, "−.020", BIAS, "PDGD"),
+    Finding("exploitation-bias-cftopk", "CFTopK is worse", "confirmed", "−.200", BIAS, "CFTopK"),
+    Finding("exploitation-bias-pdgd", "PDGD is worse", "undecided", "−.020", BIAS, "PDGD"),
 )
 
 

@@ -9,6 +9,7 @@ from ebrank.experiments.framework.entrants import FIGURES
 from ebrank.experiments.framework.outcome import (
     Cell,
     Column,
+    Effect,
     Figure,
     Finding,
     Panel,
@@ -90,12 +91,18 @@ OTHERS = Figure(
     (over_time("steps"), bars(tuple("ABC")), bars(("a long name", "b")), POINTS, GRID),
 )
 FINDINGS = (
-    Finding("one", "EBRank is first", True, "+.1", "Someone is first", "EBRank"),
-    Finding("two", f"{NASTY} is last", False, "p = <.0001", NASTY, NASTY),
-    Finding("three", "UCBRank is first", False, "−.1", "Someone is first", "UCBRank"),
+    Finding(
+        *("one", "EBRank is first", "confirmed", "p = .01", "Someone is first", "EBRank"),
+        effect=Effect(0.1, 0.05, 0.15, "Warm-NDCG", whole=0.5),
+    ),
+    Finding("two", f"{NASTY} is last", "contradicted", "p = <.0001", NASTY, NASTY),
+    Finding(
+        *("three", "UCBRank is first", "undecided", "p = .3", "Someone is first", "UCBRank"),
+        effect=Effect(-0.1, -0.25, 0.05, NASTY, border=-0.02, whole=0.5),
+    ),
 )
 LEDGER = (
-    LedgerSection("What the paper finds", "1 of 3 hold.", findings=FINDINGS),
+    LedgerSection("What the paper finds", "", findings=FINDINGS),
     LedgerSection(
         "Table 2",
         "Reference: the paper.",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.framework.outcome import Finding
-from ebrank.report.findings import OTHER, themes
+from ebrank.experiments.framework.outcome import VERDICTS, Finding
+from ebrank.report.findings import OTHER, tally, themes
 
 WORDS = st.sampled_from(["", "a", "b", "c"])
-FINDINGS = st.lists(st.builds(Finding, WORDS, st.just("claim"), st.booleans(), WORDS, WORDS, WORDS))
+FINDINGS = st.lists(
+    st.builds(Finding, WORDS, st.just("claim"), st.sampled_from(VERDICTS), WORDS, WORDS, WORDS)
+)
 
 
 @given(FINDINGS)
@@ -22,9 +24,10 @@ def test_every_finding_appears_once_and_in_order(findings: list[Finding]) -> Non
     for theme in by_theme:
         places = [next(i for i, f in enumerate(findings) if f is one) for one in theme.findings]
         assert places == sorted(places)
-        assert len(theme.holds_for) + len(theme.not_for) == len(theme.findings)
+        assert sum(len(theme.subjects(verdict)) for verdict in VERDICTS) == len(theme.findings)
 
 
 def test_a_finding_without_theme_or_subject_speaks_for_itself() -> None:
-    (theme,) = themes([Finding("x", "it holds", False, "")])
-    assert (theme.title, theme.count, theme.not_for) == (OTHER, "0 of 1", ["it holds"])
+    (theme,) = themes([Finding("x", "it holds", "contradicted", "")])
+    assert (theme.title, theme.subjects("contradicted")) == (OTHER, ["it holds"])
+    assert tally(theme.findings) == "1 contradicted"

@@ -57,13 +57,14 @@ def test_the_file_tells_all() -> None:
 
 def test_findings_stand_under_their_themes() -> None:
     lines = ledger_markdown(document()).split("\n")
-    start = lines.index("- Someone is first: 1 of 2. Holds for EBRank. **Not for** UCBRank.")
+    assert any(line.startswith("**1 confirmed, 1 undecided, 1 contradicted.**") for line in lines)
+    start = lines.index("| **Someone is first: 1 confirmed, 1 undecided** | | | | |")
     assert lines[start + 1 : start + 3] == [
-        "  - holds: EBRank is first (+.1)",
-        "  - **does not hold**: UCBRank is first (−.1)",
+        r"| EBRank is first | ✓ confirmed | +.100 \[+.050, +.150\] | Warm-NDCG | p = .01 |",
+        rf"| UCBRank is first | ○ undecided | −.100 \[−.250, +.050\] | {escaped(NASTY)} | p = .3 |",
     ]
-    assert lines[start + 3].endswith(f": 0 of 1. **Not for** {escaped(NASTY)}.")
-    assert lines[start + 4].startswith("  - **does not hold**: ")
+    assert lines[start + 3] == f"| **{escaped(NASTY)}: 1 contradicted** | | | | |"
+    assert "| ✗ contradicted | – | |" in lines[start + 4]
 
 
 def test_names_are_no_markup() -> None:

@@ -304,15 +304,21 @@ def print_summary(document: Document, folder: Path) -> None:
 
 
 def print_findings(data: DatasetRecord, trials: int, width: int) -> None:
-    """Print how many findings hold, theme by theme, and for whom they do not."""
-    from ebrank.report.page.chapters import verdict
+    """Print how many findings are confirmed, theme by theme, and for whom they are not."""
+    from ebrank.experiments.framework.outcome import VERDICTS
+    from ebrank.experiments.framework.significance import caution
+    from ebrank.report.findings import tally, themes
 
-    summary = verdict(data, trials)
-    click.echo(f"{summary.name}: {summary.count} findings hold")
-    if summary.caution:
-        click.echo(textwrap.fill(summary.caution, width))
-    for theme in summary.themes:
-        line = f"{theme.count:>8}  {theme.title}"
-        if theme.holds_for and theme.not_for:
-            line += f"; not for {'; '.join(theme.not_for)}"
-        click.echo(textwrap.fill(line, width, subsequent_indent=" " * 10, break_on_hyphens=False))
+    def say(text: str, indent: str = "") -> None:
+        click.echo(textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False))
+
+    click.echo(f"{data.name}: {tally(data.findings)}")
+    careful = caution(data.test_queries, trials)
+    if careful:
+        say(careful)
+    for theme in themes(data.findings):
+        say(f"  {theme.title}: {tally(theme.findings)}", " " * 4)
+        for verdict in VERDICTS[1:]:
+            subjects = theme.subjects(verdict)
+            if subjects and len(subjects) < len(theme.findings):
+                say(f"    {verdict}: {'; '.join(subjects)}", " " * 6)

@@ -130,9 +130,11 @@ def table(comparison: Comparison) -> Table:
 def figure(comparison: Comparison) -> Figure:
     """Return the measures over time, a line for each ranker."""
     results = comparison.results
+    entrants = _as_entrants([result.ranker for result in results])
 
     def lines(measure: Measure) -> tuple[Series, ...]:
-        return tuple(over_time(_as_entrant(result.ranker), result, measure) for result in results)
+        pairs = zip(entrants, results, strict=True)
+        return tuple(over_time(entrant, result, measure) for entrant, result in pairs)
 
     return Figure(
         "compare",
@@ -142,14 +144,30 @@ def figure(comparison: Comparison) -> Figure:
     )
 
 
-def _as_entrant(ranker: str) -> Entrant:
-    """Return how a ranker is drawn: like the entrant that differs by parameters only, if any."""
+def _as_entrants(rankers: Sequence[str]) -> list[Entrant]:
+    """Return how rankers are drawn, each in a color of its own.
+
+    The first is drawn like the entrant that differs by parameters only, if there is one.
+    """
+    taken: set[str] = set()
+    entrants = []
+    for ranker in rankers:
+        style = _style(ranker)
+        if style in taken:
+            style = ranker
+        taken.add(style)
+        entrants.append(Entrant(ranker, ranker, "", style))
+    return entrants
+
+
+def _style(ranker: str) -> str:
+    """Return whose look a ranker has; its own if it is nobody's relative."""
     name = ranker.partition(":")[0]
     if name == EBRANK and "estimator=exposure" in ranker:
-        return replace(entrant_of(EXPOSURE), label=ranker)
+        return entrant_of(EXPOSURE).style
     known = (*ENTRANTS, *CONTENDERS)
     styles = {entrant.key.partition(":")[0]: entrant.style for entrant in reversed(known)}
-    return Entrant(ranker, ranker, "", styles.get(name, ranker))
+    return styles.get(name, ranker)
 
 
 def plain(comparison: Comparison) -> dict[str, Any]:

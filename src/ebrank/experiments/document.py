@@ -24,7 +24,7 @@ from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.files import write_whole
 
 KIND = "ebrank reproduce"
-FORMAT = 2
+FORMAT = 3
 RESULTS = "results.json"
 TIMES = "times.json"
 

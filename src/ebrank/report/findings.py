@@ -1,9 +1,9 @@
-"""Findings by theme: what the paper claims, and for whom it holds.
+"""Findings by theme: what the paper claims, and of how much of it the test is sure.
 
->>> theme, = themes([Finding("a", "A is first", True, "+.1", "First", "A"),
-...                Finding("b", "B is first", False, "−.1", "First", "B")])
->>> theme.title, theme.count, theme.holds_for, theme.not_for
-('First', '1 of 2', ['A'], ['B'])
+>>> theme, = themes([Finding("a", "A leads", "confirmed", "", "Leads", "A"),
+...                Finding("b", "B leads", "undecided", "", "Leads", "B")])
+>>> theme.title, tally(theme.findings), theme.subjects("undecided")
+('Leads', '1 confirmed, 1 undecided', ['B'])
 """
 
 from __future__ import annotations
@@ -11,10 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ebrank.experiments.framework.outcome import Finding
+from ebrank.experiments.framework.outcome import VERDICTS, Effect, Finding, Verdict
 
 OTHER = "Other claims"
 """The theme of findings that have none."""
+SYMBOLS: dict[Verdict, str] = {"confirmed": "✓", "undecided": "○", "contradicted": "✗"}
+HOW = (
+    "A claim is confirmed or contradicted where Fisher's randomization test over test queries "
+    "decides it (Holm-adjusted p < .05), else undecided. Brackets are the interval of the effect, "
+    "over test queries, at the level of that test: 95 % where a claim is tested alone."
+)
+"""How to read findings."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +31,20 @@ class Theme:
     title: str
     findings: Sequence[Finding]
 
-    @property
-    def holds_for(self) -> list[str]:
-        """For whom it holds."""
-        return [_subject(finding) for finding in self.findings if finding.holds]
+    def subjects(self, verdict: Verdict) -> list[str]:
+        """Return for whom or what the verdict is this one."""
+        return [
+            finding.subject or finding.claim
+            for finding in self.findings
+            if finding.verdict == verdict
+        ]
 
     @property
-    def not_for(self) -> list[str]:
-        """For whom it does not."""
-        return [_subject(finding) for finding in self.findings if not finding.holds]
-
-    @property
-    def count(self) -> str:
-        """How many hold of how many."""
-        return f"{len(self.holds_for)} of {len(self.findings)}"
+    def range(self) -> tuple[float, float]:
+        """The shares that the theme's intervals span, 0 among them."""
+        effects = [finding.effect for finding in self.findings if finding.effect is not None]
+        ends = [0.0, *(end for effect in effects for end in _ends(effect))]
+        return min(ends), max(ends)
 
 
 def themes(findings: Sequence[Finding]) -> list[Theme]:
@@ -49,5 +56,13 @@ def themes(findings: Sequence[Finding]) -> list[Theme]:
     ]
 
 
-def _subject(finding: Finding) -> str:
-    return finding.subject or finding.claim
+def tally(findings: Sequence[Finding]) -> str:
+    """Return how many are confirmed, undecided and contradicted."""
+    verdicts = [finding.verdict for finding in findings]
+    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+
+
+def _ends(effect: Effect) -> list[float]:
+    values = (effect.value, effect.low, effect.high, effect.border)
+    return [effect.relative(value) for value in values if value is not None]

@@ -13,7 +13,7 @@ from ebrank.experiments.document import Document
 from ebrank.experiments.framework.numbers import counted
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
 from ebrank.experiments.ledger.entries import RULE, LedgerEntry, LedgerSection
-from ebrank.report.findings import Theme, themes
+from ebrank.report.findings import HOW, SYMBOLS, tally, themes
 from ebrank.report.tables.markdown import code, escaped, grid, prose
 
 COMPARED = ("reference", "ours", "difference")
@@ -90,18 +90,20 @@ def _sections(sections: Sequence[LedgerSection]) -> list[str]:
             letters = remarks(section).items()
             lines += ["", *(f"- {letter}: {escaped(remark)}" for remark, letter in letters)]
         if section.findings:
-            lines.append("")
-            for theme in themes(section.findings):
-                lines += [_theme(theme), *map(_finding, theme.findings)]
+            lines += ["", f"**{tally(section.findings)}.** {escaped(HOW)}"]
+            lines += ["", grid(findings_table(section.findings))]
     return lines
 
 
-def _theme(theme: Theme) -> str:
-    holds = f" Holds for {escaped('; '.join(theme.holds_for))}." if theme.holds_for else ""
-    fails = f" **Not for** {escaped('; '.join(theme.not_for))}." if theme.not_for else ""
-    return f"- {escaped(theme.title)}: {theme.count}.{holds}{fails}"
-
-
-def _finding(finding: Finding) -> str:
-    verdict = "holds" if finding.holds else "**does not hold**"
-    return f"  - {verdict}: {escaped(finding.claim)} ({escaped(finding.detail)})"
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Return findings as a table: a row for each claim, theme by theme."""
+    columns = tuple(map(Column, ("claim", "verdict", "effect", "in", "decided by")))
+    rows = []
+    for theme in themes(findings):
+        heading = f"{theme.title}: {tally(theme.findings)}"
+        for finding in theme.findings:
+            effect = finding.effect
+            shown = ("–", "") if effect is None else (str(effect), effect.unit)
+            verdict = f"{SYMBOLS[finding.verdict]} {finding.verdict}"
+            rows.append(Row((finding.claim, verdict, *shown, finding.detail), heading))
+    return Table("findings", "Findings", HOW, columns, tuple(rows))

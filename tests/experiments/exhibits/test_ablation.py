@@ -11,29 +11,30 @@ from tests.experiments.made import result
 FIGURES = {"full": 0.9, "w/o exploration": 0.8, "only prior": 0.6, "only behavior": 0.7}
 
 
-def failing(changes: dict[str, float]) -> set[str]:
+def not_confirmed(changes: dict[str, float]) -> dict[str, str]:
     parts = {}
     for number, part in enumerate((ablation.FULL, *ablation.PARTS)):
         level = (FIGURES | changes)[part.label]
         parts[part] = result("ebrank", [(0.5, level, level)] * 2, noise=0.01, seed=10 * number)
     findings = list(ablation.findings(entrant_of(EBRANK), parts))
-    assert len(findings) == 3
-    return {finding.name for finding in findings if not finding.holds}
+    assert len(findings) == len(ablation.PARTS) * 2
+    return {each.name: each.verdict for each in findings if each.verdict != "confirmed"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "fails"),
+    ("changes", "part", "verdict"),
     [
-        ({}, set[str]()),
-        ({"w/o exploration": 0.8999}, {"ebrank-needs-exploration"}),
-        ({"only prior": 0.95}, {"ebrank-needs-behavior"}),
-        ({"only behavior": 0.95}, {"ebrank-needs-prior"}),
+        ({"w/o exploration": 0.8999}, "exploration", "undecided"),
+        ({"only prior": 0.95}, "behavior", "contradicted"),
+        ({"only behavior": 0.95}, "prior", "contradicted"),
     ],
 )
 def test_a_part_is_needed_if_all_is_surely_worse_without(
-    changes: dict[str, float], fails: set[str]
+    changes: dict[str, float], part: str, verdict: str
 ) -> None:
-    assert failing(changes) == fails
+    assert not_confirmed({}) == {}
+    names = [f"ebrank-needs-{part}-{measure}" for measure in ("warm", "cum")]
+    assert not_confirmed(changes) == dict.fromkeys(names, verdict)
 
 
 def test_without_exploration_to_lose_it_is_compared_with_itself() -> None:
@@ -42,9 +43,9 @@ def test_without_exploration_to_lose_it_is_compared_with_itself() -> None:
     parts = {part: full if part.lacks == "exploration" else less for part in ablation.PARTS}
     parts = {ablation.FULL: full, **parts}
     by_name = {finding.name: finding for finding in ablation.findings(entrant_of(EBRANK), parts)}
-    assert by_name["ebrank-needs-exploration"].detail == ablation.ITSELF
-    assert not by_name["ebrank-needs-exploration"].holds
-    assert "Warm-NDCG" in by_name["ebrank-needs-prior"].detail
+    assert by_name["ebrank-needs-exploration-warm"].detail == ablation.ITSELF
+    assert by_name["ebrank-needs-exploration-warm"].verdict == "undecided"
+    assert by_name["ebrank-needs-prior-warm"].detail.startswith("adjusted p")
     assert ablation.table({entrant_of(EBRANK): parts}).caption.endswith("compared with itself.")
 
 

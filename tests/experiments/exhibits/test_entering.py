@@ -36,31 +36,29 @@ def made(setup: Setup, changes: dict[tuple[str, float], float]) -> dict[Run, Res
 
 
 @pytest.mark.parametrize(
-    ("changes", "fails"),
+    ("changes", "verdict"),
     [
-        ({}, set[str]()),
-        ({(UCBRANK, 0.2): 0.8999}, {"warm-every-eta-significantly", "cum-every-eta-significantly"}),
-        (
-            {("prior", 0.7): 0.95},
-            {
-                f"{measure}-every-eta{surely}"
-                for measure in ("warm", "cum")
-                for surely in ("", "-significantly")
-            },
-        ),
+        ({}, "confirmed"),
+        ({(UCBRANK, 0.2): 0.8999}, "undecided"),
+        ({("prior", 0.7): 0.95}, "contradicted"),
+        ({("prior", 0.7): 0.95, (UCBRANK, 0.2): 0.8999}, "contradicted"),
     ],
 )
 def test_first_under_every_eta(
-    finished: FinishedDataset, changes: dict[tuple[str, float], float], fails: set[str]
+    finished: FinishedDataset, changes: dict[tuple[str, float], float], verdict: str
 ) -> None:
     findings = list(entering.findings(finished.setup, made(finished.setup, changes)))
-    assert len(findings) == 2 * 2 * 2
-    failed = {finding.name for finding in findings if not finding.holds}
     styles = [entrant_of(key).style for key in (EBRANK, EXPOSURE)]
-    assert failed == {f"{style}-first-{fail}" for style in styles for fail in fails}
+    assert [finding.name for finding in findings] == [
+        f"{style}-first-{measure}-every-eta" for style in styles for measure in ("warm", "cum")
+    ]
+    assert {finding.verdict for finding in findings} == {verdict}
 
 
-def test_a_finding_names_the_strongest_rival(finished: FinishedDataset) -> None:
+def test_a_finding_shows_the_hardest_eta_and_names_the_rival(finished: FinishedDataset) -> None:
     results = made(finished.setup, {(UCBRANK, 0.2): 0.8})
-    detail = next(entering.findings(finished.setup, results)).detail
-    assert "η = 0.2: +.100 against UCBRank, p < .0001; η = 0.4: +.400 against" in detail
+    finding = next(entering.findings(finished.setup, results))
+    assert finding.detail.startswith("shown at η = 0.2, the hardest; η = 0.1: +.400 against ")
+    assert "η = 0.2: +.100 against UCBRank, adjusted p < .0001; η = 0.4: +.400" in finding.detail
+    assert finding.effect is not None
+    assert finding.effect.value == pytest.approx(0.1)

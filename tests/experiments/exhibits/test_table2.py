@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ebrank.experiments.exhibits import table2
 from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, EXPOSURE, PAPER, UCBRANK
 from ebrank.experiments.framework.measures import COLD, CUM, WARM
-from ebrank.experiments.framework.outcome import Cell, Finding
+from ebrank.experiments.framework.outcome import Cell
 from ebrank.experiments.framework.runner import FinishedDataset
 from ebrank.experiments.ledger.variants import variants
 from ebrank.simulation.result import Result
@@ -39,8 +37,8 @@ def made(changes: dict[str, tuple[float, float, float]] | None = None) -> dict[s
     return found
 
 
-def holding(results: dict[str, Result]) -> dict[str, bool]:
-    return {finding.name: finding.holds for finding in table2.findings(results)}
+def verdicts(results: dict[str, Result]) -> dict[str, str]:
+    return {finding.name: finding.verdict for finding in table2.findings(results)}
 
 
 def test_the_best_of_each_group_is_marked_if_it_is_surely_better() -> None:
@@ -66,38 +64,39 @@ def test_rows_set_apart_change_nothing() -> None:
 
 
 def test_the_papers_findings_hold_on_results_like_the_papers() -> None:
-    held = holding(made({EXPOSURE: (0.6, 0.95, 0.95)}))
-    assert len(held) == 6 + 4 + 4 + 8
-    assert all(held.values()), held
+    found = verdicts(made({EXPOSURE: (0.6, 0.95, 0.95)}))
+    assert len(found) == 6 + 2 + 4 + 4
+    assert set(found.values()) == {"confirmed"}, found
 
 
 @pytest.mark.parametrize(
-    ("change", "fails"),
+    ("change", "name", "verdict"),
     [
-        ({"mgd:features=concate": (0.7, 0.5, 0.5)}, {"exploitation-bias-mgd"}),
+        ({"mgd:features=concate": (0.7, 0.5, 0.5)}, "exploitation-bias-mgd", "contradicted"),
+        ({"mgd:features=concate": (0.5999, 0.5, 0.5)}, "exploitation-bias-mgd", "undecided"),
         (
             {"cftopk:features=concate": (0.4, 0.7, 0.5)},
-            {"cftopk-degenerates-warm", "cftopk-degenerates-warm-significantly"},
+            "cftopk-degenerates-warm",
+            "contradicted",
         ),
-        (
-            {"cftopk:features=concate": (0.4, 0.5, 0.7)},
-            {"cftopk-degenerates-cum", "cftopk-degenerates-cum-significantly"},
-        ),
+        ({"cftopk:features=concate": (0.4, 0.5, 0.7)}, "cftopk-degenerates-cum", "contradicted"),
         (
             {"cftopk:features=concate": (0.4, 0.5999, 0.5)},
-            {"cftopk-degenerates-warm-significantly"},
+            "cftopk-degenerates-warm",
+            "undecided",
         ),
-        ({"prior": (0.5, 0.7, 0.7)}, {"cold-kept-prior"}),
-        ({EBRANK: (0.6, 0.7, 0.9)}, {"ebrank-first-warm", "ebrank-first-warm-significantly"}),
-        ({UCBRANK: (0.6, 0.8999, 0.8)}, {"ebrank-first-warm-significantly"}),
-        ({EXPOSURE: (0.6, 0.95, 0.8001)}, {"ebrank-exposure-first-cum-significantly"}),
+        ({"prior": (0.5, 0.7, 0.7)}, "cold-kept-prior", "contradicted"),
+        ({"prior": (0.57, 0.7, 0.7)}, "cold-kept-prior", "undecided"),
+        ({EBRANK: (0.6, 0.7, 0.9)}, "ebrank-first-warm", "contradicted"),
+        ({UCBRANK: (0.6, 0.8999, 0.8)}, "ebrank-first-warm", "undecided"),
+        ({EXPOSURE: (0.6, 0.95, 0.8001)}, "ebrank-exposure-first-cum", "undecided"),
     ],
 )
-def test_each_finding_can_fail(
-    change: dict[str, tuple[float, float, float]], fails: set[str]
+def test_each_finding_can_be_undecided_or_contradicted(
+    change: dict[str, tuple[float, float, float]], name: str, verdict: str
 ) -> None:
-    held = holding(made({EXPOSURE: (0.6, 0.95, 0.95)} | change))
-    assert {name for name, holds in held.items() if not holds} == fails
+    found = verdicts(made({EXPOSURE: (0.6, 0.95, 0.95)} | change))
+    assert {name: each for name, each in found.items() if each != "confirmed"} == {name: verdict}
 
 
 def test_the_table_of_a_real_run(finished: FinishedDataset) -> None:
@@ -140,15 +139,18 @@ def test_the_variants_of_the_ledger_are_run(finished: FinishedDataset) -> None:
 
 def test_findings_tell_their_figures() -> None:
     found = {finding.name: finding for finding in table2.findings(made())}
-    assert found["exploitation-bias-cftopk"] == Finding(
-        "exploitation-bias-cftopk",
-        "CFTopK with x^b concatenated is significantly worse in Cold-NDCG than without",
-        True,
-        "−.200 in Cold-NDCG, adjusted p < .0001",
-        table2.BIAS,
-        "CFTopK",
-    )
-    assert replace(found["cold-kept-prior"], claim="").detail == ".000 in Cold-NDCG"
+    bias = found["exploitation-bias-cftopk"]
+    assert bias.claim == "CFTopK has a lower Cold-NDCG with clicks as a feature than without"
+    assert (bias.theme, bias.subject) == (table2.BIAS, "CFTopK")
+    assert bias.detail == "adjusted p < .0001"
+    assert bias.effect is not None
+    assert bias.effect.unit == "Cold-NDCG lost"
+    assert bias.effect.relative(bias.effect.value) == pytest.approx(0.2 / 0.6)
+    kept = found["cold-kept-prior"].effect
+    assert kept is not None
+    assert kept.value == pytest.approx(0.0, abs=1e-9)
+    assert kept.border == -0.03
+    assert found["ebrank-first-warm"].detail == "against UCBRank, adjusted p = .0001"
 
 
 def test_findings_of_a_theme_differ_in_their_subjects() -> None:

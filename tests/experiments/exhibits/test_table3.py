@@ -13,8 +13,8 @@ from ebrank.simulation.result import Result
 from tests.experiments.made import result
 
 
-def weighted(finished: FinishedDataset, weights: list[list[float]]) -> dict[str, bool]:
-    """Return which findings hold if every ranker had these weights, a list a trial."""
+def weighted(finished: FinishedDataset, weights: list[list[float]]) -> set[str]:
+    """Return the verdicts if every ranker had these weights, a list a trial."""
     setup: Setup = finished.setup
     results = {}
     for run in table3.runs(setup):
@@ -24,7 +24,9 @@ def weighted(finished: FinishedDataset, weights: list[list[float]]) -> dict[str,
             for trial, each in zip(made.trials, weights, strict=True)
         )
         results[run] = replace(made, trials=trials)
-    return {finding.name: finding.holds for finding in table3.outcome(setup, results).findings}
+    findings = table3.outcome(setup, results).findings
+    assert len(findings) == 7
+    return {finding.verdict for finding in findings}
 
 
 def test_ratios_of_a_real_run(finished: FinishedDataset) -> None:
@@ -45,7 +47,7 @@ def test_ratios_of_a_real_run(finished: FinishedDataset) -> None:
 
 
 def test_the_behavior_feature_dominates_or_does_not(finished: FinishedDataset) -> None:
-    held = weighted(finished, [[1.0, -2.0, 3.0], [1.0, 2.0, -3.0]])
-    assert len(held) == 7
-    assert all(held.values())
-    assert not any(weighted(finished, [[1.0, -4.0, 3.0], [1.0, 2.0, -2.5]]).values())
+    assert weighted(finished, [[1.0, -2.0, 3.0], [1.0, 2.0, -3.0]]) == {"confirmed"}
+    assert weighted(finished, [[1.0, -4.0, 3.0], [1.0, 4.0, -3.0]]) == {"contradicted"}
+    assert weighted(finished, [[1.0, -4.0, 3.0], [1.0, 2.0, -2.5]]) == {"undecided"}
+    assert weighted(finished, [[1.0, -2.0, 3.0]]) == {"undecided"}, "one trial has no spread"

@@ -95,14 +95,17 @@ def test_the_picture(setup: Setup) -> None:
 def test_the_model_that_leans_on_clicks_buries_the_new_item(setup: Setup) -> None:
     found = toy.outcome(setup, {})
     (finding,) = found.findings
-    assert finding.holds
+    assert finding.verdict == "confirmed"
+    assert finding.effect is not None
+    assert finding.effect.value > 2
     biased, ours = found.figures[0].panels[1].series
     assert biased.y[0] > setup.config.list_length > ours.y[0]
 
 
 def test_the_finding_can_fail() -> None:
-    fair = toy.Fate(np.full(7, 0.5), np.array([2.0, 2.0]), np.ones(4) / 4, 1.0)
-    assert not toy.buried({toy.BIASED: fair, toy.OURS: fair}).holds
-    buried = replace(fair, estimates=np.array([0.9, *[0.5] * 5, 0.1]), ranks=np.array([7.0, 7.0]))
-    assert toy.buried({toy.BIASED: buried, toy.OURS: fair}).holds
-    assert not toy.buried({toy.BIASED: fair, toy.OURS: buried}).holds
+    ranks = np.tile([2.0, 3.0], 10)
+    fair = toy.Fate(np.full(7, 0.5), np.array([2.5, 2.5]), ranks, np.ones(4) / 4, 1.0)
+    buried = replace(fair, first_ranks=ranks[::-1] + 4)
+    assert toy.buried({toy.BIASED: fair, toy.OURS: fair}).verdict == "undecided"
+    assert toy.buried({toy.BIASED: buried, toy.OURS: fair}).verdict == "confirmed"
+    assert toy.buried({toy.BIASED: fair, toy.OURS: buried}).verdict == "contradicted"

@@ -15,17 +15,19 @@ from ebrank.experiments.framework.measures import (
     cells,
     over_time,
 )
-from tests.experiments.made import result
+from tests.experiments.made import CONFIG, QUERIES, result
 
 FIGURES = [(0.5, 0.75, 0.25), (0.25, 0.5, 0.75), (0.75, 0.5, 0.5)]
 RESULT = result("bm25", FIGURES)
 BM25 = entrant_of("bm25")
+SERVED = sum(CONFIG.discount**age for age in range(QUERIES))
+"""The Cum-NDCG of lists with an NDCG of 1."""
 
 
 def test_a_cell_is_the_mean_and_the_sample_deviation_over_trials() -> None:
     cold, warm, served = zip(*FIGURES, strict=True)
     for cell, column in zip(cells(RESULT), (cold, warm, served, served), strict=True):
-        scale = 20 if cell.digits == 1 else 1
+        scale = SERVED if cell.digits == 1 else 1
         assert cell.value == pytest.approx(scale * statistics.mean(column))
         assert cell.sd == pytest.approx(scale * statistics.stdev(column))
 
@@ -41,7 +43,7 @@ def test_a_line_over_time_goes_through_the_means_at_each_checkpoint() -> None:
     assert line.x == (50.0, 100.0)
     assert line.y == (0.25, 0.5)
     assert line.error == pytest.approx((0.125, 0.25))
-    assert over_time(BM25, RESULT, CUM).y == (5.0, 10.0)
+    assert over_time(BM25, RESULT, CUM).y == pytest.approx((5.0, SERVED / 2))
 
 
 def test_a_line_against_something_takes_the_last_checkpoint() -> None:

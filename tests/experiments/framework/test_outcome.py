@@ -11,7 +11,9 @@ from tests.report.sample import PERFORMANCE, over_time
 FIGURE = Figure("f", "Over time", "", (over_time(),))
 
 
-@pytest.mark.parametrize("value", [PERFORMANCE, FIGURE, Finding("x", "it holds", True, "by 3")])
+@pytest.mark.parametrize(
+    "value", [PERFORMANCE, FIGURE, Finding("x", "it holds", "confirmed", "by 3")]
+)
 def test_what_is_written_is_read_back(value: object) -> None:
     assert from_plain(type(value), json.loads(json.dumps(to_plain(value)))) == value
 

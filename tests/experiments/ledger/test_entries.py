@@ -55,6 +55,6 @@ def test_the_difference_is_ours_less_theirs() -> None:
 def test_what_is_written_is_read_back() -> None:
     entry = LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.852, 0.004, group="W/-Behav", remark="why")
     section = LedgerSection(
-        "Table 2", "a note", (entry,), (Finding("x", "it holds", True, "by 3"),)
+        "Table 2", "a note", (entry,), (Finding("x", "it holds", "confirmed", "by 3"),)
     )
     assert from_plain(LedgerSection, json.loads(json.dumps(to_plain(section)))) == section

@@ -12,7 +12,16 @@ from ebrank.experiments.framework.entrants import (
     UCBRANK,
     entrant_of,
 )
-from ebrank.report.figures.palette import INK, LOOKS, OTHERS, Look, every_look, looks
+from ebrank.report.figures.palette import (
+    FAR,
+    INK,
+    LOOKS,
+    OTHERS,
+    Look,
+    _distance,
+    every_look,
+    looks,
+)
 
 DARK_PAGE = "#14171c"
 
@@ -70,3 +79,18 @@ def test_strangers_look_different_from_each_other_and_keep_their_look() -> None:
 
 def test_more_series_than_looks_are_drawn_all_the_same() -> None:
     assert len(looks([str(number) for number in range(40)])) == 40
+
+
+def test_a_stranger_is_not_taken_for_one_who_is_there() -> None:
+    """The first spare color is nearly UCBRank's."""
+    rivals = ["ucbrank", "prior", "cftopk", "ebrank"]
+    *known, mine, yours = looks([*rivals, "mine", "yours"])
+    assert known == [LOOKS[style] for style in rivals]
+    drawn = [*known, mine, yours]
+    for place, look in enumerate(drawn):
+        assert all(_distance(look, other) >= FAR for other in drawn[:place])
+    assert not mine.emphasized
+
+
+def test_a_dozen_strangers_have_a_dozen_colors() -> None:
+    assert len({look.light for look in looks([str(number) for number in range(12)])}) == 12

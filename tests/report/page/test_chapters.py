@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.experiments.framework.outcome import Figure
-from ebrank.report.page.chapters import chapters, identifier, ledger_chapters, verdict
-from tests.report.sample import NASTY, PERFORMANCE, dataset, document
+from ebrank.report.page.chapters import chapters, identifier, ledger_chapters
+from tests.report.sample import PERFORMANCE, dataset, document
 
 
 def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> None:
@@ -32,21 +32,6 @@ def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> Non
     time = own.exhibits[1]
     assert time.figure is not None
     assert [table.name for table in time.tables] == ["time"]
-
-
-def test_findings_are_counted_by_theme() -> None:
-    findings = verdict(dataset(), 5)
-    assert findings.count == "1 of 3"
-    assert [(theme.title, theme.count) for theme in findings.themes] == [
-        ("Someone is first", "1 of 2"),
-        (NASTY, "0 of 1"),
-    ]
-
-
-def test_a_small_run_is_called_small() -> None:
-    data = dataset()
-    assert verdict(data, 5).caution == verdict(replace(data, test_queries=300), 5).caution == ""
-    assert verdict(replace(data, test_queries=30), 5).caution.startswith("30 test queries, 5 tri")
 
 
 def test_the_ledger_does_not_repeat_the_findings() -> None:

@@ -39,9 +39,9 @@ def test_what_concatenation_costs() -> None:
     )
     one, other = FINDINGS
     for findings, verdict in (
-        ((one, other), " The loss is significant for CFTopK, not for PDGD."),
-        ((one,), " The loss is significant for CFTopK."),
-        ((other,), " The loss is significant for none of them."),
+        ((one, other), " A loss is confirmed for CFTopK. It is undecided for PDGD."),
+        ((one,), " A loss is confirmed for CFTopK."),
+        ((other,), " It is undecided for PDGD."),
         ((), ""),
     ):
         assert list(concatenation(found, findings)) == [f"{start}{verdict} {HINGES}."]
@@ -50,8 +50,8 @@ def test_what_concatenation_costs() -> None:
 def test_who_waits_how_long() -> None:
     assert list(waits(waiting())) == [
         "The median new relevant item waits for its first impression, in sessions of its query: "
-        "0 with EBRank and UCBRank. CFTopK with behavior shows fewer than half of these items "
-        "before the end."
+        "0 with EBRank and UCBRank. CFTopK with clicks as a feature shows fewer than "
+        "half of these items before the end."
     ]
     assert list(waits(replace(waiting(), rows=()))) == []
 

@@ -31,8 +31,8 @@ def test_of_the_others_the_best_with_behavior_is_shown() -> None:
     chosen = [one.name for one in headline(standings(table2(), NAME))]
     assert chosen == [
         "BM25",
-        "PDGD with behavior",
-        "CFTopK with behavior",
+        "PDGD with clicks as a feature",
+        "CFTopK with clicks as a feature",
         "UCBRank",
         "EBRank",
         "EBRank (exposure)",

@@ -29,7 +29,7 @@ from ebrank.experiments.framework.outcome import (
     Series,
     Table,
 )
-from ebrank.experiments.framework.significance import LEVEL, pairwise
+from ebrank.experiments.framework.significance import Contrast, pairwise
 from ebrank.simulation.result import Result
 
 
@@ -38,13 +38,15 @@ class Part:
     """EBRank without something.
 
     Attributes:
-        lacks: the part that is missing, as findings call it.
+        lacks: the part that is missing.
+        needed: what the whole has and the rest has not, as findings say it.
         label: what the paper calls the rest.
         style: the line's look.
         changes: the parameters that take the part away.
     """
 
     lacks: str
+    needed: str
     label: str
     style: str
     changes: dict[str, Any] = field(default_factory=dict)
@@ -54,12 +56,24 @@ ITSELF = (
     "the chosen ε is 0: there is no exploration to take away, and EBRank is compared with itself"
 )
 NEEDED = "EBRank needs each of its parts"
-FULL = Part("nothing", "full", "ebrank")
-EXPLORATION = Part("exploration", "w/o exploration", "without-exploration", {"epsilon": 0.0})
+FULL = Part("nothing", "", "full", "ebrank")
+EXPLORATION = Part(
+    *("exploration", "with exploration than without"),
+    *("w/o exploration", "without-exploration"),
+    {"epsilon": 0.0},
+)
 PARTS = (
     EXPLORATION,
-    Part("behavior", "only prior", "only-prior", {"part": "prior"}),
-    Part("prior", "only behavior", "only-behavior", {"part": "behavior"}),
+    Part(
+        *("behavior", "with clicks than by its prior alone"),
+        *("only prior", "only-prior"),
+        {"part": "prior"},
+    ),
+    Part(
+        *("prior", "with its prior than by clicks alone"),
+        *("only behavior", "only-behavior"),
+        {"part": "behavior"},
+    ),
 )
 
 
@@ -118,7 +132,7 @@ def table(results_by_entrant: dict[Entrant, dict[Part, Result]]) -> Table:
         compared = {measure: _against_full(parts, measure) for measure in (WARM, CUM)}
         for part, result in parts.items():
             p_values = [
-                _bare(compared[measure][part.label][1]) if part is not FULL else ""
+                _bare(compared[measure][part.label].p_value) if part is not FULL else ""
                 for measure in (WARM, CUM)
             ]
             rows.append(Row((part.label, *cells(result), *p_values), group=entrant.label))
@@ -147,23 +161,21 @@ def _bare(p_value: float) -> str:
 
 
 def findings(entrant: Entrant, parts: dict[Part, Result]) -> Iterator[Finding]:
-    """Yield whether the full model is significantly better than without each part."""
+    """Yield whether the full model is better than without each part."""
     compared = {measure: _against_full(parts, measure) for measure in (WARM, CUM)}
     for part in PARTS:
-        leads = {measure: compared[measure][part.label] for measure in (WARM, CUM)}
-        detail = ", ".join(
-            f"{measure.text(gain, signed=True)} in {measure.title} ({p_text(p_value)})"
-            for measure, (gain, p_value) in leads.items()
-        )
-        yield Finding(
-            f"{entrant.style}-needs-{part.lacks}",
-            f"{entrant.label} needs its {part.lacks}: it is significantly better in Warm- and "
-            f"Cum-NDCG than {part.label}",
-            all(gain > 0 and p_value < LEVEL for gain, p_value in leads.values()),
-            ITSELF if part is EXPLORATION and _explores_nothing(parts) else detail,
-            NEEDED,
-            f"{part.lacks} of {entrant.label}",
-        )
+        for measure in (WARM, CUM):
+            gain = compared[measure][part.label]
+            itself = part is EXPLORATION and _explores_nothing(parts)
+            yield Finding(
+                f"{entrant.style}-needs-{part.lacks}-{measure.name}",
+                f"{entrant.label} has a higher {measure.title} {part.needed}",
+                gain.verdict,
+                ITSELF if itself else f"adjusted {p_text(gain.p_value)}",
+                NEEDED,
+                f"{part.lacks} of {entrant.label}, {measure.title}",
+                effect=gain.effect(measure),
+            )
 
 
 def _explores_nothing(parts: dict[Part, Result]) -> bool:
@@ -171,7 +183,7 @@ def _explores_nothing(parts: dict[Part, Result]) -> bool:
     return parts[FULL] is parts[EXPLORATION]
 
 
-def _against_full(parts: dict[Part, Result], measure: Measure) -> dict[str, tuple[float, float]]:
+def _against_full(parts: dict[Part, Result], measure: Measure) -> dict[str, Contrast]:
     pairs = {part.label: (parts[FULL], parts[part]) for part in PARTS}
     return pairwise(pairs, measure)
 

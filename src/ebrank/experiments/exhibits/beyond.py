@@ -43,6 +43,7 @@ from ebrank.experiments.framework.measures import (
 )
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import (
+    VERDICTS,
     Cell,
     Column,
     Figure,
@@ -53,7 +54,7 @@ from ebrank.experiments.framework.outcome import (
     Series,
     Table,
 )
-from ebrank.experiments.framework.significance import LEVEL, pairwise
+from ebrank.experiments.framework.significance import Contrast, contrast, pairwise, shares
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 from ebrank.simulation.users import parse
@@ -203,8 +204,8 @@ def _marks(by_world: dict[str, ByKey], measure: Measure) -> dict[str, str]:
         for world, results in by_world.items()
     }
     return {
-        world: "" if p_value >= LEVEL else AHEAD if difference > 0 else BEHIND
-        for world, (difference, p_value) in pairwise(pairs, measure).items()
+        world: {"confirmed": AHEAD, "contradicted": BEHIND}.get(gain.verdict, "")
+        for world, gain in pairwise(pairs, measure).items()
     }
 
 
@@ -300,59 +301,67 @@ def _not_below(
     margin: float = 0.0,
 ) -> Finding:
     """Return whether auto is not below the best of some rivals, or by no more than a margin."""
-    gain, detail = _gain(results, rivals, measure)
+    gain, rival = _gain(results, rivals, measure, -margin)
     behind = f"at most {measure.text(margin)} below" if margin else "not below"
-    whose = "EBRank (exposure)" if rivals == (EXPOSURE,) else "EBRank by its better estimator"
+    whose = "EBRank (exposure)" if rivals == (EXPOSURE,) else "the better of both EBRanks"
     return Finding(
         _name("not-below", measure, world),
         f"auto is {behind} {whose}, tuned, in {measure.title}: {world}",
-        gain >= -margin,
-        detail,
+        gain.verdict,
+        f"against {rival}; {p_text(gain.p_value)}",
         theme,
         f"{measure.title}, {world}",
         ours=True,
+        effect=gain.effect(measure),
     )
 
 
 def _ahead(results: ByKey, measure: Measure) -> Finding:
     """Return whether auto is ahead of EBRank left alone where clicks are rare."""
-    gain, detail = _gain(results, LEFT_ALONE, measure)
+    gain, rival = _gain(results, LEFT_ALONE, measure)
     return Finding(
         _name("ahead", measure, "rare clicks"),
-        f"auto is ahead of EBRank left at its defaults, by either estimator, in {measure.title}: "
-        f"{RARE}",
-        gain > 0,
-        detail,
+        f"auto is ahead of the better of both untuned EBRanks in {measure.title}: {RARE}",
+        gain.verdict,
+        f"against {rival}; {p_text(gain.p_value)}",
         RARE_THEME,
         measure.title,
         ours=True,
+        effect=gain.effect(measure),
     )
 
 
 def _loses_less(usual: ByKey, wrong: ByKey, world: str) -> Finding:
-    """Return whether a wrong curve costs auto less than half of what it costs EBRank."""
-    loss, theirs = (CUM.mean(usual[key]) - CUM.mean(wrong[key]) for key in (AUTO, EXPOSURE))
-    ours_text, theirs_text = (CUM.text(-each, signed=True) for each in (loss, theirs))
+    """Return whether a wrong curve costs auto less than half of what it costs EBRank.
+
+    A loss within the margin counts as none, whatever EBRank loses.
+    """
+    ours, theirs = (shares(usual[key], wrong[key], CUM) for key in (AUTO, EXPOSURE))
     margin = LEVEL_WITH[CUM]
+    allowed = (theirs / 2, np.full(len(ours), margin / len(ours)))
+    saved = [contrast(each - ours) for each in allowed]
+    decided = min(saved, key=lambda each: (VERDICTS.index(each.verdict), -each.difference))
+    losses = [CUM.text(float(each.sum())) for each in (ours, theirs)]
     return Finding(
         _name("loses-less", CUM, world),
         "auto loses less than half of the Cum-NDCG that EBRank (exposure), tuned, loses, or less "
         f"than {CUM.text(margin)}: {world}",
-        loss < max(theirs / 2, margin),
-        f"{ours_text} for auto, {theirs_text} for EBRank (exposure)",
+        decided.verdict,
+        f"auto loses {losses[0]}, EBRank (exposure) {losses[1]}; {p_text(decided.p_value)}",
         CURVE_THEME,
         f"loss, {world}",
         ours=True,
+        effect=replace(decided, whole=CUM.mean(usual[AUTO])).effect(CUM, "Cum-NDCG spared"),
     )
 
 
-def _gain(results: ByKey, rivals: tuple[str, ...], measure: Measure) -> tuple[float, str]:
-    """Return auto's gain over the best of some rivals, and the same in words."""
+def _gain(
+    results: ByKey, rivals: tuple[str, ...], measure: Measure, border: float = 0.0
+) -> tuple[Contrast, str]:
+    """Return auto's gain over the best of some rivals, and who that is."""
     rival = _best(results, rivals, measure)
-    _, p_value = pairwise({"": (results[AUTO], results[rival])}, measure)[""]
-    gain = measure.mean(results[AUTO]) - measure.mean(results[rival])
-    text = f"{measure.text(gain, signed=True)} against {entrant_of(rival).label}, {p_text(p_value)}"
-    return gain, text
+    gain = pairwise({"": (results[AUTO], results[rival])}, measure, border)[""]
+    return gain, entrant_of(rival).label
 
 
 def _name(what: str, measure: Measure, world: str) -> str:

@@ -22,11 +22,17 @@ from ebrank.experiments.framework.measures import (
     averaged,
     panels,
 )
-from ebrank.experiments.framework.numbers import p_text
-from ebrank.experiments.framework.outcome import Figure, Finding, Outcome, Series
+from ebrank.experiments.framework.outcome import (
+    VERDICTS,
+    Figure,
+    Finding,
+    Outcome,
+    Series,
+    Verdict,
+)
 from ebrank.experiments.framework.significance import Lead, lead
 
-FIRST = "EBRank is first under every entering probability"
+FIRST = "EBRank leads under every entering probability"
 RIVALS = tuple(entrant for entrant in FIGURES if entrant.key not in (EBRANK, EXPOSURE))
 """Other methods that use behavior, and BM25; those without behavior are run at η = 1 only."""
 ETAS = (0.1, 0.2, 0.4, 0.7, 1.0)
@@ -63,36 +69,40 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 
 def findings(setup: Setup, results: Results) -> Iterator[Finding]:
-    """Yield whether EBRank is ahead of all that are drawn under every η, and significantly so."""
+    """Yield whether EBRank leads all that are drawn under every η; the hardest η decides."""
     for entrant in map(entrant_of, (EBRANK, EXPOSURE)):
         for measure in (WARM, CUM):
             leads = {eta: _lead(setup, results, entrant, eta, measure) for eta in ETAS}
-            claim = (
-                f"ahead of BM25 and all other methods with behavior in {measure.title} under every "
-                "entering probability"
-            )
-            name = f"{entrant.style}-first-{measure.name}-every-eta"
-            ahead = all(each.difference > 0 for each in leads.values())
-            significant = all(each.significant for each in leads.values())
-            subject = f"{entrant.label}, {measure.name.capitalize()}"
+            verdict, eta = _decided(leads)
             yield Finding(
-                name, f"{entrant.label} is {claim}", ahead, _detail(leads), FIRST, subject
-            )
-            yield Finding(
-                f"{name}-significantly",
-                f"{entrant.label} is significantly {claim}",
-                significant,
-                _detail(leads),
+                f"{entrant.style}-first-{measure.name}-every-eta",
+                f"{entrant.label} leads BM25 and all other methods with behavior in "
+                f"{measure.title} under every entering probability",
+                verdict,
+                f"shown at η = {eta:g}, the hardest; {_by_eta(leads)}",
                 FIRST,
-                f"{subject}, significantly",
+                f"{entrant.label}, {measure.title}",
+                effect=leads[eta].effect,
             )
 
 
-def _detail(leads: dict[float, Lead]) -> str:
-    """Return the distance to the strongest rival under each η."""
+def _decided(leads: dict[float, Lead]) -> tuple[Verdict, float]:
+    """Return the verdict over all η, and the η that it comes from."""
+    verdicts = [each.verdict for each in leads.values()]
+    verdict = max(verdicts, key=VERDICTS.index)
+    own = [eta for eta, each in leads.items() if each.verdict == verdict]
+    return verdict, min(own, key=lambda eta: _share(leads[eta]))
+
+
+def _share(lead: Lead) -> float:
+    """Return by which share it leads; below 0 if it is behind."""
+    return lead.effect.relative(lead.effect.value)
+
+
+def _by_eta(leads: dict[float, Lead]) -> str:
+    """Return the distance to the rival that decides under each η."""
     return "; ".join(
-        f"η = {eta:g}: {each.measure.text(each.difference, signed=True)} against {each.rival}, "
-        f"{p_text(each.p_value)}"
+        f"η = {eta:g}: {each.measure.text(each.effect.value, signed=True)} {each}"
         for eta, each in leads.items()
     )
 

@@ -27,16 +27,16 @@ from ebrank.experiments.framework.experiment import Experiment, Results, Run, Se
 from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, Measure, cells
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
-from ebrank.experiments.framework.significance import LEVEL, lead, pairwise
+from ebrank.experiments.framework.significance import lead, pairwise
 from ebrank.experiments.ledger.variants import variants
 from ebrank.simulation.result import Result
 
 ByKey: TypeAlias = Mapping[str, Result]
 
-BIAS = "Behavior concatenated as a feature costs Cold-NDCG"
-DEGENERATION = "CFTopK gets worse by behavior"
+BIAS = "Clicks as a feature cost Cold-NDCG"
+DEGENERATION = "Clicks as a feature make CFTopK worse"
 COLD_KEPT = "Rankers made for new items keep their Cold-NDCG"
-FIRST = "EBRank is first"
+FIRST = "EBRank leads"
 KEPT = 0.03
 """A Cold-NDCG no further than this below that of CFTopK without behavior counts as kept."""
 HINGES = (
@@ -111,12 +111,8 @@ def _best(results: ByKey, members: list[Entrant] | tuple[Entrant, ...], by: Meas
 def _labeled(
     results: ByKey, members: list[Entrant] | tuple[Entrant, ...], but: Entrant
 ) -> dict[str, Result]:
-    """Return the results of all but one, by label and setting."""
-    return {
-        f"{entrant.label}, {entrant.setting}": results[entrant.key]
-        for entrant in members
-        if entrant is not but
-    }
+    """Return the results of all but one, by name."""
+    return {entrant.name: results[entrant.key] for entrant in members if entrant is not but}
 
 
 def findings(results: ByKey) -> Iterator[Finding]:
@@ -126,84 +122,77 @@ def findings(results: ByKey) -> Iterator[Finding]:
     yield from kept_cold(results)
     for key in (EBRANK, EXPOSURE):
         for measure in (WARM, CUM):
-            yield from first(results, key, measure)
+            yield first(results, key, measure)
 
 
 def exploitation_bias(results: ByKey) -> Iterator[Finding]:
-    """Yield whether each ranker, x^b concatenated, is worse at cold items than without it."""
+    """Yield whether each ranker is worse at cold items with clicks as a feature than without."""
     twins = {entrant: other for entrant in CONCATENATING if (other := twin(entrant)) is not None}
     pairs = {
         entrant.key: (results[other.key], results[entrant.key]) for entrant, other in twins.items()
     }
     compared = pairwise(pairs, COLD)
-    for entrant in twins:
-        loss, p_value = compared[entrant.key]
+    for entrant, other in twins.items():
+        loss = replace(compared[entrant.key], whole=COLD.mean(results[other.key]))
         yield Finding(
             f"exploitation-bias-{entrant.style}",
-            f"{entrant.label} with x^b concatenated is significantly worse in Cold-NDCG than "
-            "without",
-            loss > 0 and p_value < LEVEL,
-            f"{COLD.text(-loss, signed=True)} in Cold-NDCG, adjusted {p_text(p_value)}",
+            f"{entrant.label} has a lower Cold-NDCG with clicks as a feature than without",
+            loss.verdict,
+            f"adjusted {p_text(loss.p_value)}",
             BIAS,
             entrant.label,
+            effect=loss.effect(COLD, f"{COLD.title} lost"),
         )
 
 
 def degeneration(results: ByKey) -> Iterator[Finding]:
-    """Yield whether CFTopK gets worse by behavior features, even where there is behavior."""
-    without, with_behavior = (results[f"cftopk:features={which}"] for which in ("none", "concate"))
+    """Yield whether CFTopK gets worse by clicks as a feature, even where there are clicks."""
+    without, with_clicks = (results[f"cftopk:features={which}"] for which in ("none", "concate"))
     for measure in (WARM, CUM):
-        gain, p_value = pairwise({"": (with_behavior, without)}, measure)[""]
-        detail = f"{measure.text(gain, signed=True)} in {measure.title}, {p_text(p_value)}"
-        worse = gain < 0
-        for surely, holds in (("", worse), ("significantly", worse and p_value < LEVEL)):
-            yield Finding(
-                "-".join(filter(None, ("cftopk-degenerates", measure.name, surely))),
-                f"CFTopK with x^b concatenated is {f'{surely} worse'.strip()} in {measure.title} "
-                "than without",
-                holds,
-                detail,
-                DEGENERATION,
-                ", ".join(filter(None, (measure.title, surely))),
-            )
-
-
-def kept_cold(results: ByKey) -> Iterator[Finding]:
-    """Yield whether rankers made for new items rank them as well as CFTopK without behavior."""
-    without = COLD.mean(results["cftopk:features=none"])
-    for key in ("prior", UCBRANK, EBRANK, EXPOSURE):
-        gap = COLD.mean(results[key]) - without
-        entrant = entrant_of(key)
+        loss = pairwise({"": (without, with_clicks)}, measure)[""]
+        loss = replace(loss, whole=measure.mean(without))
         yield Finding(
-            f"cold-kept-{entrant.style}",
-            f"{entrant.label} keeps its Cold-NDCG: no more than {COLD.text(KEPT)} below that of "
-            "CFTopK without behavior",
-            gap >= -KEPT,
-            f"{COLD.text(gap, signed=True)} in Cold-NDCG",
-            COLD_KEPT,
-            entrant.label,
+            f"cftopk-degenerates-{measure.name}",
+            f"CFTopK has a lower {measure.title} with clicks as a feature than without",
+            loss.verdict,
+            p_text(loss.p_value),
+            DEGENERATION,
+            measure.title,
+            effect=loss.effect(measure, f"{measure.title} lost"),
         )
 
 
-def first(results: ByKey, key: str, measure: Measure) -> Iterator[Finding]:
-    """Yield whether EBRank, by one of its estimators, is ahead, and whether significantly.
+def kept_cold(results: ByKey) -> Iterator[Finding]:
+    """Yield whether rankers made for new items rank them as well as CFTopK without clicks."""
+    without = results["cftopk:features=none"]
+    pairs = {key: (results[key], without) for key in ("prior", UCBRANK, EBRANK, EXPOSURE)}
+    for key, gap in pairwise(pairs, COLD, border=-KEPT).items():
+        entrant = entrant_of(key)
+        yield Finding(
+            f"cold-kept-{entrant.style}",
+            f"{entrant.label} keeps its Cold-NDCG: at most {COLD.text(KEPT)} below CFTopK without "
+            "clicks as a feature",
+            gap.verdict,
+            f"adjusted {p_text(gap.p_value)}",
+            COLD_KEPT,
+            entrant.label,
+            effect=gap.effect(COLD),
+        )
 
-    Its other estimator is not a rival.
-    """
+
+def first(results: ByKey, key: str, measure: Measure) -> Finding:
+    """Return whether EBRank, by one of its estimators, leads; its other one is not a rival."""
     entrant = entrant_of(key)
     rivals = [other for other in PAPER if other.key != EBRANK]
     ahead = lead(results[key], _labeled(results, rivals, entrant), measure)
-    claim = f"{entrant.label} is ahead of all other methods in {measure.title}"
-    name = f"{entrant.style}-first-{measure.name}"
-    subject = f"{entrant.label}, {measure.name.capitalize()}"
-    yield Finding(name, claim, ahead.difference > 0, str(ahead), FIRST, subject)
-    yield Finding(
-        f"{name}-significantly",
-        f"{entrant.label} is significantly ahead of all other methods in {measure.title}",
-        ahead.significant,
+    return Finding(
+        f"{entrant.style}-first-{measure.name}",
+        f"{entrant.label} leads all other methods in {measure.title}",
+        ahead.verdict,
         str(ahead),
         FIRST,
-        f"{subject}, significantly",
+        f"{entrant.label}, {measure.title}",
+        effect=ahead.effect,
     )
 
 

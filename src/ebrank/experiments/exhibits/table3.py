@@ -6,10 +6,18 @@ from ebrank.experiments.framework.entrants import CONCATENATING, Entrant
 from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
 from ebrank.experiments.framework.measures import behavior_ratios, cell
 from ebrank.experiments.framework.numbers import number
-from ebrank.experiments.framework.outcome import Column, Finding, Outcome, Row, Table
+from ebrank.experiments.framework.outcome import (
+    Column,
+    Effect,
+    Finding,
+    Outcome,
+    Row,
+    Table,
+)
+from ebrank.experiments.framework.significance import over_trials
 from ebrank.typing import Floats
 
-DOMINANCE = "The behavior feature outweighs every other"
+DOMINANCE = "Clicks outweigh every other feature"
 ORDER = sorted(CONCATENATING, key=lambda entrant: entrant.label)
 """As the paper lists them."""
 
@@ -39,13 +47,16 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 def _finding(entrant: Entrant, values: Floats) -> Finding:
     behavior, other = values.mean(axis=0)
+    more = over_trials(values[:, 0] - values[:, 1])
     return Finding(
         f"behavior-dominates-{entrant.style}",
-        f"{entrant.label} gives x^b a larger weight than any other feature",
-        bool(behavior > other),
-        f"ratio {number(behavior, 3)} of x^b, {number(other, 3)} of the largest other",
+        f"{entrant.label} gives clicks a larger weight than any other feature",
+        more.verdict,
+        f"{number(behavior, 3)} for clicks, {number(other, 3)} for the largest other; "
+        "Student's test over trials",
         DOMINANCE,
         entrant.label,
+        effect=Effect(more.difference, more.low, more.high, "share of the weights"),
     )
 
 

@@ -57,6 +57,17 @@ class Entrant:
         return "without" if self.setting == WITHOUT else "with"
 
     @property
+    def name(self) -> str:
+        """Its label, with the setting where the label alone is ambiguous.
+
+        >>> ENTRANTS[1].name
+        'DBGD without clicks as a feature'
+        """
+        if self.style not in NAMES:
+            return self.label
+        return f"{self.label} {self.group} clicks as a feature"
+
+    @property
     def heading(self) -> str:
         """The heading of its row in a table: its setting, or that the paper has no such row."""
         return APART if self.apart and self.key != EXPOSURE else self.setting

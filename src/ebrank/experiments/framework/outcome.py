@@ -12,11 +12,12 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
 from ebrank.errors import DataError
+from ebrank.experiments.framework.numbers import number
 
 T = TypeVar("T")
 
@@ -141,6 +142,48 @@ class Figure:
     panels: tuple[Panel, ...]
 
 
+Verdict: TypeAlias = Literal["confirmed", "undecided", "contradicted"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How large what a claim is about is, so that more of it speaks for the claim.
+
+    Attributes:
+        value: the estimate.
+        low, high: the ends of its interval; None where there is too little to estimate one.
+        unit: what is counted, such as "Warm-NDCG".
+        digits: after the point.
+        border: what the value must exceed for the claim to be true.
+        whole: what 100 % is, for a scale that measures can share; None of what is a share already.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    unit: str
+    digits: int = 3
+    border: float = 0.0
+    whole: float | None = None
+
+    def relative(self, value: float) -> float:
+        """Return a value as a share of the whole."""
+        return value / self.whole if self.whole else value
+
+    def __str__(self) -> str:
+        """Return `+.008 [−.002, +.018]`.
+
+        >>> str(Effect(0.0081, -0.002, 0.0183, "Warm-NDCG")), str(Effect(2.0, None, None, "ranks"))
+        ('+.008 [−.002, +.018]', '+2.000')
+        """
+        value = number(self.value, self.digits, signed=True)
+        if self.low is None or self.high is None:
+            return value
+        low, high = (number(end, self.digits, signed=True) for end in (self.low, self.high))
+        return f"{value} [{low}, {high}]"
+
+
 @dataclass(frozen=True)
 class Finding:
     """A claim of the paper, or one of our own, checked.
@@ -148,20 +191,22 @@ class Finding:
     Attributes:
         name: short and stable, such as `ebrank-first-warm`.
         claim: what is claimed, in words.
-        holds: whether it holds here.
-        detail: the figures that decided it.
+        verdict: "confirmed" or "contradicted" where the test decides, else "undecided".
+        detail: what else decided it, such as the rival and the p-value.
         theme: what the paper says in general; findings of one theme are shown together.
         subject: for whom or what this finding checks it, in a word or two.
         ours: whether the claim is not the paper's.
+        effect: how much speaks for it.
     """
 
     name: str
     claim: str
-    holds: bool
+    verdict: Verdict
     detail: str
     theme: str = ""
     subject: str = ""
     ours: bool = False
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True)

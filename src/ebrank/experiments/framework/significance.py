@@ -1,26 +1,80 @@
-"""Is one ranker ahead of all others, or was it luck? And is the run large enough to tell?
+"""Is one ranker ahead of all others, or was it luck? And by how much?
 
 The test is Fisher's randomization test over test queries (`evaluation.significance`), adjusted by
 Holm's method over the comparisons made: those of one ranker, by one measure, with all its rivals.
+It decides; the interval says how large a difference may be. A claim is
+
+- *confirmed* where the difference is on the claim's side and the test rejects the border,
+- *contradicted* where it is on the other side and the test rejects the border,
+- *undecided* otherwise.
+
+The border is 0, or a margin: "no more than .03 below" is tested against −.03. The interval is
+Student's over test queries, at the level at which Holm's method tested this very comparison, 95 %
+of a single one. So it excludes the border where the test does, but for a hair's breadth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ebrank.evaluation.significance import compare, holm
+from ebrank.evaluation.significance import (
+    BY_QUERY,
+    Measured,
+    fisher_randomization,
+    holm,
+    query_differences,
+)
 from ebrank.experiments.framework.measures import Measure
 from ebrank.experiments.framework.numbers import counted, p_text
-from ebrank.experiments.framework.outcome import Finding
+from ebrank.experiments.framework.outcome import Effect, Verdict
 from ebrank.simulation.result import Result
+from ebrank.typing import Floats
 
 LEVEL = 0.05
 ENOUGH_QUERIES = 100
 ENOUGH_TRIALS = 5
-LUCK = "The claims about auto compare means: one that holds here may also be luck."
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference, how sure it is, and its interval.
+
+    Attributes:
+        difference: the estimate.
+        low, high: the ends of its interval; None if a single number is all there is.
+        p_value: of the difference being at the border, adjusted where there were several.
+        border: 0, or the margin that the difference is tested against.
+        whole: the mean of what is compared with.
+    """
+
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float
+    border: float = 0.0
+    whole: float | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the test says of the claim that the difference is above the border."""
+        if self.p_value >= LEVEL or self.difference == self.border:
+            return "undecided"
+        return "confirmed" if self.difference > self.border else "contradicted"
+
+    def effect(self, measure: Measure, unit: str = "") -> Effect:
+        """Return it as findings show it."""
+        return Effect(
+            self.difference,
+            self.low,
+            self.high,
+            unit or measure.title,
+            measure.digits,
+            self.border,
+            self.whole,
+        )
 
 
 @dataclass(frozen=True)
@@ -28,60 +82,135 @@ class Lead:
     """How far one ranker is ahead of its rivals.
 
     Attributes:
-        rival: the strongest of them.
-        difference: to the strongest; below 0 if that is ahead.
-        p_value: the largest of all comparisons, adjusted.
+        rivals: the difference to each, by label.
+        rival: the strongest of them, by its mean.
     """
 
     measure: Measure
+    rivals: Mapping[str, Contrast]
     rival: str
-    difference: float
-    p_value: float
+
+    @property
+    def difference(self) -> float:
+        """To the strongest; below 0 if that is ahead."""
+        return self.rivals[self.rival].difference
+
+    @property
+    def p_value(self) -> float:
+        """The largest of all comparisons, adjusted."""
+        return max(contrast.p_value for contrast in self.rivals.values())
 
     @property
     def significant(self) -> bool:
         """Whether it is significantly ahead of every rival."""
-        return self.difference > 0 and self.p_value < LEVEL
+        return self.verdict == "confirmed"
+
+    @property
+    def verdict(self) -> Verdict:
+        """Confirmed if it is ahead of every rival, contradicted if one is ahead of it."""
+        verdicts = {contrast.verdict for contrast in self.rivals.values()}
+        if "contradicted" in verdicts:
+            return "contradicted"
+        return "undecided" if "undecided" in verdicts else "confirmed"
+
+    @property
+    def deciding(self) -> str:
+        """The rival that the verdict comes from: the strongest, unless another one decides."""
+        if self.rivals[self.rival].verdict == self.verdict:
+            return self.rival
+        own = (label for label, each in self.rivals.items() if each.verdict == self.verdict)
+        return min(own, key=lambda label: self.rivals[label].difference)
+
+    @property
+    def effect(self) -> Effect:
+        """The difference to the rival that decides."""
+        return self.rivals[self.deciding].effect(self.measure)
 
     def __str__(self) -> str:
-        return (
-            f"{self.measure.text(self.difference, signed=True)} in {self.measure.title} against "
-            f"{self.rival}, largest adjusted {p_text(self.p_value)}"
-        )
+        return f"against {self.deciding}, adjusted {p_text(self.rivals[self.deciding].p_value)}"
 
 
 def lead(first: Result, rivals: Mapping[str, Result], measure: Measure) -> Lead:
     """Return how far one ranker is ahead of its rivals, given by label."""
-    comparisons = [compare(first, rival, measure.metric) for rival in rivals.values()]
-    largest = float(np.max(holm([comparison.p_value for comparison in comparisons])))
+    pairs = {label: (first, rival) for label, rival in rivals.items()}
     means = {label: measure.mean(result) for label, result in rivals.items()}
     strongest = max(means, key=lambda label: means[label])
-    return Lead(measure, strongest, measure.mean(first) - means[strongest], largest)
+    return Lead(measure, pairwise(pairs, measure), strongest)
 
 
 def pairwise(
-    pairs: Mapping[str, tuple[Result, Result]], measure: Measure
-) -> dict[str, tuple[float, float]]:
-    """Return the difference of each pair and its p-value, adjusted over all pairs."""
-    comparisons = [compare(a, b, measure.metric) for a, b in pairs.values()]
-    adjusted = holm([comparison.p_value for comparison in comparisons])
+    pairs: Mapping[str, tuple[Result, Result]], measure: Measure, border: float = 0.0
+) -> dict[str, Contrast]:
+    """Return by how much the first of each pair exceeds the second, adjusted over all pairs."""
+    by_pair = {name: shares(*pair, measure) for name, pair in pairs.items()}
+    p_values = [_p_value(own, border) for own in by_pair.values()]
     return {
-        name: (comparison.difference, float(p))
-        for name, comparison, p in zip(pairs, comparisons, adjusted, strict=True)
+        name: replace(
+            contrast(own, border, p_value=p, level=LEVEL * p / adjusted),
+            p_value=float(adjusted),
+            whole=measure.mean(pairs[name][1]),
+        )
+        for (name, own), p, adjusted in zip(by_pair.items(), p_values, holm(p_values), strict=True)
     }
 
 
-def caution(test_queries: int | None, trials: int, findings: Sequence[Finding] = ()) -> str:
+def shares(a: Measured, b: Measured, measure: Measure) -> Floats:
+    """Return what each test query adds to the difference of two rankers, shape (queries,)."""
+    differences = query_differences(a, b, measure.metric)
+    queries = len(a.trials[0].cold_by_query)
+    if measure.metric != "cum_ndcg":
+        assert measure.metric in BY_QUERY
+        return differences if measure.metric == "run_ndcg" else differences / queries
+    served = np.unique(np.concatenate([trial.test_queries for trial in a.trials]))
+    added = np.zeros(max(queries, len(served)))  # a query that was never served has no share
+    added[: len(served)] = differences[served]
+    return added
+
+
+def contrast(
+    added: Floats, border: float = 0.0, *, p_value: float | None = None, level: float = LEVEL
+) -> Contrast:
+    """Return a difference that is a sum over queries, with its interval."""
+    total, count = float(added.sum()), len(added)
+    if p_value is None:
+        p_value = _p_value(added, border)
+    if count < 2:
+        return Contrast(total, None, None, p_value, border)
+    from scipy.special import stdtrit  # SciPy takes a while to import
+
+    error = float(np.sqrt(count) * added.std(ddof=1))
+    reach = float(stdtrit(count - 1, 1 - level / 2)) * error
+    return Contrast(total, total - reach, total + reach, p_value, border)
+
+
+def over_trials(values: Floats) -> Contrast:
+    """Return the mean of one number a trial; five are too few for any but Student's test."""
+    mean, count = float(values.mean()), len(values)
+    if count < 2:
+        return Contrast(mean, None, None, 1.0)
+    from scipy.special import stdtr, stdtrit
+
+    error = float(values.std(ddof=1) / np.sqrt(count))
+    reach = float(stdtrit(count - 1, 1 - LEVEL / 2)) * error
+    p_value = 2 * float(stdtr(count - 1, -abs(mean) / error)) if error else float(mean == 0)
+    return Contrast(mean, mean - reach, mean + reach, p_value)
+
+
+def _p_value(added: Floats, border: float) -> float:
+    """Return how likely a sum as far from the border is where the border is the truth."""
+    return fisher_randomization(added - border / len(added))
+
+
+def caution(test_queries: int | None, trials: int) -> str:
     """Return a warning about the findings of a small run; "" if the run is large enough.
 
     The test is over test queries, so few of them leave even large differences undecided; few trials
     leave each query's figure to luck. A run is small below the protocol's five trials, or below 100
-    test queries: MQ2008, the smallest test set with published figures, has 105. Results written
-    before test queries were counted have None of them.
+    test queries: MQ2008, the smallest test set with published figures, has 105.
 
     >>> print(caution(6, 1))
-    6 test queries, 1 trial: too few for significance tests to decide. A claim that does not hold \
-here may hold in a run with at least 100 test queries and 5 trials.
+    6 test queries, 1 trial: a small run, which leaves much undecided. Run at least 100 test \
+queries and 5 trials.
     >>> caution(105, 5)
     ''
     """
@@ -91,9 +220,7 @@ here may hold in a run with at least 100 test queries and 5 trials.
     size = [counted(trials, "trial")]
     if test_queries is not None:
         size.insert(0, counted(test_queries, "test query", "test queries"))
-    luck = f" {LUCK}" if any(finding.ours for finding in findings) else ""
     return (
-        f"{', '.join(size)}: too few for significance tests to decide. A claim that does not hold "
-        f"here may hold in a run with at least {ENOUGH_QUERIES} test queries and {ENOUGH_TRIALS} "
-        f"trials.{luck}"
+        f"{', '.join(size)}: a small run, which leaves much undecided. Run at least "
+        f"{ENOUGH_QUERIES} test queries and {ENOUGH_TRIALS} trials."
     )

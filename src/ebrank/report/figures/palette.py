@@ -9,9 +9,9 @@ True
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle
 from typing import TypeAlias
 
 Dash: TypeAlias = tuple[float, ...]
@@ -86,6 +86,10 @@ OTHERS = (
 """For series other than the paper's rankers, in the order they appear."""
 
 
+FAR = 70.0
+"""From this distance on, two colors are told apart at a glance."""
+
+
 def looks(styles: Sequence[str]) -> list[Look]:
     """Return the looks of a panel's series.
 
@@ -95,18 +99,36 @@ def looks(styles: Sequence[str]) -> list[Look]:
     >>> first.light == second.light, first.marker == second.marker
     (True, False)
     """
-    strangers = cycle(OTHERS)
-    known = dict(LOOKS)
+    known = {style: LOOKS[style] for style in styles if style in LOOKS}
     drawn: list[Look] = []
     for style in styles:
         if style not in known:
-            known[style] = next(strangers)
+            known[style] = _stranger(known.values())
         look = known[style]
         taken = {other.marker for other in drawn}
         if look.marker in taken:
             look = _another(look, taken)
         drawn.append(look)
     return drawn
+
+
+def _stranger(present: Iterable[Look]) -> Look:
+    """Return the first look that nobody present comes near, or the one furthest from all."""
+    present = list(present)
+    spare = (*OTHERS, *(replace(look, weight=1.5) for look in LOOKS.values()))
+    apart = [min((_distance(look, other) for other in present), default=FAR) for look in spare]
+    first = next((place for place, distance in enumerate(apart) if distance >= FAR), None)
+    return spare[apart.index(max(apart)) if first is None else first]
+
+
+def _distance(look: Look, other: Look) -> float:
+    """Return how far apart two colors are, from 0 to 442.
+
+    >>> _distance(LOOKS["ebrank"], LOOKS["ebrank"]), _distance(LOOKS["ucbrank"], OTHERS[0]) < 5
+    (0.0, True)
+    """
+    pairs = zip(bytes.fromhex(look.light[1:]), bytes.fromhex(other.light[1:]), strict=True)
+    return math.sqrt(sum((a - b) ** 2 for a, b in pairs))
 
 
 def _another(look: Look, taken: Iterable[str]) -> Look:

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.outcome import Figure, Table
-from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
-from ebrank.report.findings import Theme, themes
 
 
 @dataclass(frozen=True)
@@ -36,30 +34,12 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The findings on one dataset, theme by theme."""
-
-    name: str
-    count: str
-    themes: Sequence[Theme]
-    caution: str = ""
-
-
-@dataclass(frozen=True)
 class LedgerChapter:
     """The ledger of one dataset."""
 
     id: str
     title: str
     sections: Sequence[LedgerSection]
-
-
-def verdict(data: DatasetRecord, trials: int) -> Verdict:
-    """Return the findings on a dataset, and whether the run is large enough to decide them."""
-    held = sum(finding.holds for finding in data.findings)
-    count = f"{held} of {len(data.findings)}"
-    careful = caution(data.test_queries, trials, data.findings)
-    return Verdict(data.name, count, themes(data.findings), careful)
 
 
 def chapters(document: Document) -> list[Chapter]:

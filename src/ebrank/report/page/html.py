@@ -17,9 +17,11 @@ from ebrank.experiments.ledger.entries import RULE
 from ebrank.extras import import_extra
 from ebrank.report.figures.bands import caption
 from ebrank.report.figures.svg import variables
+from ebrank.report.findings import HOW
 from ebrank.report.ledger import ledger_table, remarks
 from ebrank.report.page import run_tables
-from ebrank.report.page.chapters import chapters, identifier, ledger_chapters, size, verdict
+from ebrank.report.page.chapters import chapters, identifier, ledger_chapters, size
+from ebrank.report.page.forest import forest
 from ebrank.report.page.summary import MEASURES, simulated, summaries
 from ebrank.report.tables import TABLE_FILES, layout
 
@@ -42,7 +44,8 @@ def page(document: Document, times: Mapping[str, Any] | None) -> str:
         light=variables(dark=False),
         dark=variables(dark=True),
         document=document,
-        verdicts=[verdict(data, document.trials) for data in document.datasets if data.findings],
+        forests=[forest(data, document.trials) for data in document.datasets if data.findings],
+        how=HOW,
         ours=any(finding.ours for data in document.datasets for finding in data.findings),
         chapters=chapters(document),
         ledger=ledger_chapters(document),

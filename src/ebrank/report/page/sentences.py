@@ -20,6 +20,11 @@ from ebrank.experiments.framework.numbers import number
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Table
 from ebrank.report.page.standings import CLICKS_AS_FEATURE, COLD, CUM, WARM, Standing
 
+VERDICT_OF_LOSS = {
+    "confirmed": "A loss is confirmed for",
+    "undecided": "It is undecided for",
+    "contradicted": "It is contradicted for",
+}
 WAITING = (EBRANK, EXPOSURE, UCBRANK, CLICKS_AS_FEATURE)
 """The rankers whose waits are mentioned."""
 MEDIAN = Column("median wait", SHOWN)
@@ -76,14 +81,10 @@ def concatenation(standings: Mapping[str, Standing], findings: Sequence[Finding]
         f"({worst.entrant.label})."
     )
     checked = [finding for finding in findings if finding.name.startswith("exploitation-bias-")]
-    significant, others = (
-        [finding.subject for finding in checked if finding.holds is holds]
-        for holds in (True, False)
-    )
-    if checked:
-        who = listed(significant) if significant else "none of them"
-        text += f" The loss is significant for {who}"
-        text += f", not for {listed(others)}." if significant and others else "."
+    for verdict, words in VERDICT_OF_LOSS.items():
+        who = [finding.subject for finding in checked if finding.verdict == verdict]
+        if who:
+            text += f" {words} {listed(who)}."
     yield f"{text} {HINGES}."
 
 

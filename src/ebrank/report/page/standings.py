@@ -9,7 +9,6 @@ from ebrank.experiments.framework.entrants import (
     EBRANK,
     ENTRANTS,
     EXPOSURE,
-    NAMES,
     PAPER,
     UCBRANK,
     Entrant,
@@ -34,14 +33,8 @@ class Standing:
 
     @property
     def name(self) -> str:
-        """Its label, with the setting where the label alone is ambiguous.
-
-        >>> Standing(ENTRANTS[1], {}).name
-        'DBGD without behavior'
-        """
-        if self.entrant.style not in NAMES:
-            return self.entrant.label
-        return f"{self.entrant.label} {self.entrant.group} behavior"
+        """Its label, with the setting where the label alone is ambiguous."""
+        return self.entrant.name
 
     def value(self, measure: str) -> float:
         """Return the mean over trials."""

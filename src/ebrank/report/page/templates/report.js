@@ -27,13 +27,5 @@
   });
   document.querySelector(".controls").hidden = false;
 
-  // Paper cannot be opened: claims stand there in full.
-  const themes = [...document.querySelectorAll("details.theme")];
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = themes.filter((theme) => !theme.open);
-    for (const theme of opened) theme.open = true;
-  });
-  addEventListener("afterprint", () => { for (const theme of opened) theme.open = false; });
   if (innerWidth < 1152) document.querySelector("nav details").open = false;
 })();
