@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -34,6 +35,13 @@ class Server:
         self.process.send_signal(sent)
         _, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode, errors
+
+
+def free_port() -> int:
+    """Return a port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -1,16 +1,19 @@
-"""What the documentation site needs beyond its pages: two generated ones, and links that hold.
+"""What the documentation site needs beyond its pages: generated ones, and links that hold.
 
 The command line's page is what `--help` prints, the HTTP page what OpenAPI says, so neither can be
-out of date. Links to files beside `docs/`, which the site does not have, become plain text.
+out of date. Notebooks become pages, with what they printed. Links to files beside `docs/`, which
+the site does not have, become plain text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
+import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -29,9 +32,31 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/command-line.md": command_line_page(),
         "reference/http.md": http_page(),
     }
+    for notebook in sorted(Path(config.docs_dir, "notebooks").glob("*.ipynb")):
+        pages |= notebook_page(notebook)
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def notebook_page(path: Path) -> dict[str, str]:
+    """Return a notebook as a page, and its pictures, by their places in the site."""
+    files, lines = dict[str, str](), list[str]()
+    for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
+        if cell.cell_type == "markdown":
+            lines += [cell.source.replace(".ipynb)", ".md)"), ""]
+            continue
+        lines += ["```python", cell.source, "```", ""]
+        for shown in cell.outputs:
+            data = shown.get("data", {})
+            if "image/svg+xml" in data:
+                picture = f"{path.stem}-{number}.svg"
+                files[f"notebooks/{picture}"] = data["image/svg+xml"]
+                lines += [f"![What the code above draws]({picture})", ""]
+            else:
+                lines += ["```text", (shown.get("text") or data["text/plain"]).rstrip(), "```", ""]
+    lines += [f"[Download the notebook]({path.name})."]
+    return {**files, f"notebooks/{path.stem}.md": "\n".join(lines)}
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

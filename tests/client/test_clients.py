@@ -17,7 +17,7 @@ import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.client.calls import Features, event
 from ebrank.service.http.admission import new_token
-from tests.serving import Server, serving
+from tests.serving import Server, free_port, serving
 
 SECRET, TOKEN = new_token("all", ["rank", "feedback", "admin"])
 CONFIG = f'[tokens.all]\nsha256 = "{TOKEN.sha256}"\nscopes = ["rank", "feedback", "admin"]\n'
@@ -108,12 +108,6 @@ def test_a_wrong_token_is_an_error(server: Server, token: str | None, status: in
     ):
         client.models()
     assert refused.value.status == status
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_a_server_that_is_not_there_is_told_after_some_tries() -> None:
