@@ -23,12 +23,15 @@ import numpy as np
 
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.slots import SLOTS, slot_of
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.core.queries import LiveQuery
+from ebrank.service.store.base import Store, StoreError, UnknownQuery
 from ebrank.service.store.counting import items_of
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
+    LIFE,
     Deletion,
     EventEntry,
+    Hint,
     Minute,
     ModelRecord,
     NewItem,
@@ -156,7 +159,7 @@ async def empty(stores: Stores) -> None:
         _equal("meta.get('features')", await store.meta.get("features"), None)
         _equal("meta.all()", await store.meta.all(), {})
         _equal("meta.minutes(0.0)", await store.meta.minutes(0.0), [])
-        _equal("log.write([])", (await store.log.write([])), ([], {}, 0, 0))
+        _equal("log.write([])", (await store.log.write([]))[:4], ([], {}, 0, 0))
         _equal("items.tally()", await store.items.tally(), (0, []))
         _equal("catalog.version()", await store.catalog.version(), 0)
         _equal("catalog.read(['a'])", await store.catalog.read(["a"]), {})
@@ -655,6 +658,44 @@ async def versions(stores: Stores) -> None:
 
 
 @_check
+async def news(stores: Stores) -> None:
+    """A write may say what others have counted since a version; that, and no more, is new."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abcd"), 1.0)
+        await store.items.put("p", new_items("a"), 1.0)
+        ours = await _state(store)
+        alone = await store.log.write([ranking("r0", "d")], known=lambda _: ours.version)
+        _equal("news of nobody", alone.news, {})
+        ours = await _state(store)
+        one = ranking("r1", "ab")
+        await store.log.write([one, event("e1", one, "b")])
+        last = ranking("r2", "ca")
+        commit = await store.log.write([last], known=lambda _: ours.version)
+        now = await _state(store)
+        _equal("the version", commit.versions, {"q": now.version})
+        for query, found in commit.news.items():
+            _equal("whose news", query, "q")
+            caught_up = LiveQuery(ours, seed=0, since=0.0)
+            _equal("since when", found.since, ours.version)
+            caught_up.catch_up(now.version - 1, found)
+            caught_up.add(last, [2, 0])
+            _equal("the counts", caught_up.stats.counts.tolist(), now.counts.tolist())
+            _equal("first_shown", first_shown(caught_up.state), first_shown(now))
+        for change in (
+            lambda: store.items.put("q", new_items("e"), 9.0),
+            lambda: store.items.withdraw("q", "e", 9.0),
+            lambda: store.deletions.item("e", "gone", "digest", 9.0),
+        ):
+            before = (await _state(store)).version
+            await change()
+            await store.log.write([replace(one, id=f"r{before}a")])
+            later = [replace(one, id=f"r{before}b"), ranking(f"r{before}c", "a", query="p")]
+            known = {"q": before, "p": None}
+            commit = await store.log.write(later, known=known.__getitem__)
+            _equal("news where items have changed", commit.news, {})
+
+
+@_check
 async def active_model_found(stores: Stores) -> None:
     """A write says which model it found active."""
     async with stores.new() as store:
@@ -1104,7 +1145,7 @@ async def deleted_queries(stores: Stores) -> None:
     """A deleted query is gone with its history, and another of its name begins anew."""
     async with stores.new() as store:
         await fill(store)
-        others = await _log(store)
+        others, before = await _log(store), (await _state(store)).version
         kept = [entry for entry in others if entry.query != "q"]
         await store.log.roll_up(25.0)
         gone = await store.deletions.query("q", "digest", 90.0)
@@ -1118,9 +1159,21 @@ async def deleted_queries(stores: Stores) -> None:
         _equal("faults()", await store.faults(), [])
         assert await store.log.last_time() >= 90.0, "times never go back"
         _equal("again", await store.deletions.query("q", "digest", 91.0), None)
-        _equal("its version", await store.items.put("q", new_items("z"), 95.0), 1)
+        version = await store.items.put("q", new_items("z"), 95.0)
+        assert version > before, f"the version {version} was there before, or may have been"
+        _equal("its version", version % LIFE, 1)
         _equal("its counts", await _counts(store), {"z": {}})
         await _refused(store.log.write([ranking("r9", "a", time=96.0)]), "no item")
+        place = Hint((0,), (True,), before // LIFE)
+        try:
+            await store.log.write([ranking("r9", "a", time=96.0, hint=place)])
+        except UnknownQuery:
+            pass
+        else:
+            raise AssertionError("a list of another life was logged")
+        place = Hint((0,), (True,), version // LIFE)
+        await store.log.write([ranking("r9", "z", time=96.0, hint=place)])
+        _equal("its counts", await _counts(store), {"z": {(0, 1): 1}})
 
 
 @_check

@@ -7,6 +7,7 @@ the other's back must make it read again, and never may anything be counted twic
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ebrank.service.api import ItemIn, QueryResponse, RankRequest
+from ebrank.service.api import DeletionRequest, ItemIn, QueryResponse, RankRequest
 from ebrank.service.core.engine import Engine
+from ebrank.service.core.problems import NotFound
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
@@ -66,8 +68,57 @@ def test_a_list_by_another_server_is_noticed_by_the_next_write() -> None:
         assert fed.duplicate == 1
         for engine in (one, two):
             assert (await counted(engine))["i0"] == (4, 1)
-            assert await in_memory(engine, store)
             await engine.close()
+        assert await in_memory(two, store)  # the last to write
+
+    run(scene())
+
+
+def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again() -> None:
+    async def scene() -> None:
+        store = MemoryStore()
+        one, two = await pair(store)
+        await one.put_items("q", items(3))
+        await one.rank(RankRequest("q"))
+        served = await two.rank(RankRequest("q"))
+        await two.feedback([click("e1", served.ranking_id, "i1")])
+        before = replace(one.lookups)
+        await one.rank(RankRequest("q"))
+        assert one.lookups.stale == before.stale + 1
+        assert await in_memory(one, store)
+        assert (await counted(one))["i1"] == (3, 1)
+        assert one.lookups.store == before.store
+        await two.put_items("q", [ItemIn("new", [0.1, 0.2])])
+        await one.rank(RankRequest("q"))  # whose write says just that it is behind
+        assert "new" in ids(await one.rank(RankRequest("q")))
+        assert one.lookups.store == before.store + 1
+
+    run(scene())
+
+
+def test_a_query_that_another_server_deleted_and_gave_again_is_another() -> None:
+    async def scene() -> None:
+        store = MemoryStore()
+        one, two = await pair(store)
+        await one.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
+        old = await two.rank(RankRequest("q"))
+        await one.delete(DeletionRequest("query", "q"))
+        await one.put_items("q", [ItemIn("b", [1.0]), ItemIn("a", [0.0])])
+        await one.rank(RankRequest("q"))  # as many writes as before
+        fed = await two.feedback([click("e1", old.ranking_id, "a")])
+        assert fed.results[0].reason is not None
+        assert fed.results[0].reason.startswith("unknown_ranking")
+        assert await counted(two) == {"b": (1, 0), "a": (1, 0)}
+        again = await two.rank(RankRequest("q"))
+        assert sorted(ids(again)) == ["a", "b"]
+        assert await in_memory(two, store)
+        await one.delete(DeletionRequest("query", "q"))
+        await one.put_items("q", [ItemIn("c", [1.0])])
+        assert ids(await two.rank(RankRequest("q"))) == ["c"]
+        assert await in_memory(two, store)
+        await one.delete(DeletionRequest("query", "q"))
+        with pytest.raises(NotFound):
+            await two.rank(RankRequest("q"))
 
     run(scene())
 

@@ -23,7 +23,8 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import UNSET, structs
 
@@ -49,7 +50,7 @@ from ebrank.service.learning.training import Training
 from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.logs import about
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Store, StoreError
+from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Store, StoreError, UnknownQuery
 from ebrank.service.store.records import RankingEntry
 
 SAVE_SECONDS = 5.0
@@ -70,6 +71,7 @@ MOST_SHOWN = 20
 """Versions of the prior that the dashboard asks for, again and again."""
 
 log = logging.getLogger("ebrank.service")
+T = TypeVar("T")
 
 
 class Engine:
@@ -281,7 +283,7 @@ class Engine:
     async def rank(self, request: api.RankRequest) -> api.RankResponse:
         """Return a list; it is logged when this returns, or `degraded`."""
         try:
-            return await self._logged_list(request)
+            return await _twice(lambda: self._logged_list(request))
         except StoreError as problem:
             answer = self._list_from_memory(request)
             if answer is None:
@@ -388,17 +390,18 @@ class Engine:
         # As it was known when the list was made, not as this list changes it.
         items = lists.ranked_items(names, served, explain=explain)
         with self._queries.following([entry.query]):
-            commit = await self._store.log.write([entry], epoch=epoch)
+            commit = await self._store.log.write([entry], epoch=epoch, known=self._queries.version)
         self._versions.found(commit.model)
         self._catalog.found = commit.catalog
         self._activity.ranking(live, served, entry)
         if would is not None:
             self._activity.shadow(live, served, would, entry)
-        changed = self._queries.wrote(entry.query, commit.versions[entry.query])
+        query = entry.query
+        changed = self._queries.wrote(query, commit.versions[query], commit.news.get(query))
         if changed is not None:
             changed.add(entry, rows)
         self._chooser.remember(choice, None if bot else entry.id, self._timer())
-        self._recent.add(entry.id, Served.of(entry, rows, visitor))
+        self._recent.add(entry.id, Served.of(entry, rows, live.life, visitor))
         if bot:
             self.bots.on_bot("list")
         shadow = UNSET if would is None else would_rank
@@ -407,7 +410,7 @@ class Engine:
     async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
         """Count events; those accepted are on disk when this returns."""
         epoch = self._begin()
-        results = await self._feedback.take(events, epoch)
+        results = await _twice(lambda: self._feedback.take(events, epoch))
         counts = Counter(result.status for result in results)
         if counts["accepted"] or counts["duplicate"]:
             await self._flushed(epoch)  # a duplicate too: its first copy may be on its way
@@ -529,6 +532,17 @@ class Engine:
             rolled.events,
             extra=about("chore", rankings=rolled.rankings, events=rolled.events),
         )
+
+
+async def _twice(call: Callable[[], Awaitable[T]]) -> T:
+    """Return what a call returns, again if another server has deleted a query meanwhile.
+
+    That is not remembered any more then: it is read as it is now, if it was given again.
+    """
+    try:
+        return await call()
+    except UnknownQuery:
+        return await call()
 
 
 class MonotoneClock:

@@ -28,7 +28,7 @@ from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
 from ebrank.typing import SmallInts
 
-_HEAD = struct.Struct("<d???HHHH")
+_HEAD = struct.Struct("<dI???HHHH")
 
 _NAMED = ("event_id", "ranking_id", "item", "type")
 
@@ -41,6 +41,7 @@ class Served(NamedTuple):
         time: when; that of the first list of its window, since its events count for that one.
         counted: whether showing counted.
         rows: of its items.
+        life: of its query: in another one there are other items in these rows.
         offset: how many ranks stand above it.
         continues: the list for which its events count, if it is another.
         seen: at which ranks impressions counted before, 0 for others; None if none did.
@@ -52,6 +53,7 @@ class Served(NamedTuple):
     time: float
     counted: bool
     rows: SmallInts
+    life: int
     offset: int = 0
     continues: str | None = None
     seen: SmallInts | None = None
@@ -59,9 +61,12 @@ class Served(NamedTuple):
     visitor: str | None = None
 
     @classmethod
-    def of(cls, entry: RankingEntry, rows: Sequence[int], visitor: str | None = None) -> Served:
-        """Return what has to be known of a list, given the rows of its items."""
-        plain = cls(entry.query, entry.time, entry.counted, np.array(rows, np.int32), entry.offset)
+    def of(
+        cls, entry: RankingEntry, rows: Sequence[int], life: int, visitor: str | None = None
+    ) -> Served:
+        """Return what has to be known of a list, given the rows of its items in its query."""
+        placed = np.array(rows, np.int32), life, entry.offset
+        plain = cls(entry.query, entry.time, entry.counted, *placed)
         if entry.continues is None and visitor is None and not entry.bot:
             return plain
         first = ranking_ids.time_of(entry.continues) if entry.continues else None
@@ -86,13 +91,13 @@ class Served(NamedTuple):
         flags = self.counted, self.bot, self.seen is not None
         sizes = self.offset, len(self.rows), len(continues), len(visitor)
         seen = b"" if self.seen is None else self.seen.tobytes()
-        head = _HEAD.pack(self.time, *flags, *sizes)
+        head = _HEAD.pack(self.time, self.life, *flags, *sizes)
         return b"".join([head, self.rows.tobytes(), seen, continues, visitor, encode(self.query)])
 
     @classmethod
     def unpacked(cls, data: bytes) -> Served:
         """Return the list that was packed."""
-        time, counted, bot, repeats, offset, count, *lengths = _HEAD.unpack_from(data)
+        time, life, counted, bot, repeats, offset, count, *lengths = _HEAD.unpack_from(data)
         rows, at = np.frombuffer(data, np.int32, count, _HEAD.size), _HEAD.size + 4 * count
         seen = None
         if repeats:
@@ -103,6 +108,7 @@ class Served(NamedTuple):
             time=time,
             counted=counted,
             rows=rows,
+            life=life,
             offset=offset,
             continues=decode(data[at:continues]) or None,
             seen=seen,
@@ -124,21 +130,28 @@ class RecentLists:
         self.cache.put(ranking_id, served.packed())
 
     async def get(
-        self, ranking_id: str, live: Callable[[str], Awaitable[LiveQuery | None]]
-    ) -> Served | None:
-        """Return a list that is still in the log; `live` finds its query."""
+        self, ranking_id: str, find: Callable[[str], Awaitable[LiveQuery | None]]
+    ) -> tuple[Served, LiveQuery] | None:
+        """Return a list that is still in the log, and its query, which `find` finds."""
         packed = self.cache.get(ranking_id)
-        served = None if packed is None else Served.unpacked(packed)
-        if served is None and ranking_ids.number_of(ranking_id) is not None:
-            entry = await self._store.log.ranking(ranking_id)
-            if entry is not None:
-                query = await live(entry.query)
-                rows = [] if query is None else query.rows_of(entry.items)
-                known = [row for row in rows if row is not None]
-                if len(known) == len(entry.items):  # else it was deleted meanwhile
-                    served = Served.of(entry, known, self._bots.visitor_of(entry))
-                    self.add(ranking_id, served)
-        return served
+        if packed is not None:
+            served = Served.unpacked(packed)
+            live = await find(served.query)
+            if live is not None and live.life == served.life:
+                return served, live
+            self.cache.pop(ranking_id)  # its query was deleted, and maybe given again
+        if ranking_ids.number_of(ranking_id) is None:
+            return None
+        entry = await self._store.log.ranking(ranking_id)
+        live = None if entry is None else await find(entry.query)
+        if entry is None or live is None:
+            return None
+        rows = [row for row in live.rows_of(entry.items) if row is not None]
+        if len(rows) < len(entry.items):  # it was deleted meanwhile
+            return None
+        served = Served.of(entry, rows, live.life, self._bots.visitor_of(entry))
+        self.add(ranking_id, served)
+        return served, live
 
 
 class Cited(NamedTuple):
@@ -233,7 +246,7 @@ class FeedbackRules:
             bot=bot,
             value=event.value,
             epoch=0 if self._half_life is None else self._half_life.epoch(now),
-            hint=Hint((row,), (unseen,)),
+            hint=Hint((row,), (unseen,), cited.served.life),
         )
         return Counted(logged, cited.live, row)
 
@@ -312,11 +325,9 @@ class Feedback:
         """Return the lists that events cite, as far as they are still there."""
         found = {}
         for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
-            served = await self._lists.get(name, self._live)
-            if served is not None:
-                live = await self._live(served.query)
-                if live is None:
-                    continue  # it was deleted
+            cited = await self._lists.get(name, self._live)
+            if cited is not None:
+                served, live = cited
                 rows = served.rows.tolist()
                 places = zip(served.ranks(), rows, strict=True)
                 found[name] = Cited(served, live, dict(zip(live.ids.at(rows), places, strict=True)))
@@ -330,9 +341,12 @@ class Feedback:
         if not batch:
             return []
         with self._queries.following([one.entry.query for one in batch]):
-            commit = await self._store.log.write([one.entry for one in batch], epoch=epoch)
+            commit = await self._store.log.write(
+                [one.entry for one in batch], epoch=epoch, known=self._queries.version
+            )
         changed = {
-            query: self._queries.wrote(query, version) for query, version in commit.versions.items()
+            query: self._queries.wrote(query, version, commit.news.get(query))
+            for query, version in commit.versions.items()
         }
         for (event, known, row), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":

@@ -15,7 +15,7 @@ from ebrank.service.core.problems import NotFound, Problem, listed
 from ebrank.service.core.queries import LiveQuery, Queries
 from ebrank.service.insight.activity import Activity
 from ebrank.service.store.base import CatalogChanged, Store
-from ebrank.service.store.records import NewItem
+from ebrank.service.store.records import LIFE, NewItem
 from ebrank.typing import Features
 
 FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
@@ -91,9 +91,8 @@ class Items:
             self._catalog.advanced(known)
         self._catalog.fix(schema)
         changed = self._queries.wrote(query, version)
-        if version == 1:
-            changed = self._queries.empty(query, keys, now)
-            changed.follows(version)
+        if version % LIFE == 1:
+            changed = self._queries.empty(query, keys, now, version)
         if changed is not None and changed.keys != keys:  # features were changed meanwhile
             self._queries.forget(query)
             changed = None

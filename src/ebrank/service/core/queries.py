@@ -6,7 +6,8 @@ at hand as they are; others are packed, one of a single item into some 200 bytes
 
 Other servers may write to the same store. Each write returns the query's version: one more than the
 version in memory means that no other server wrote, and memory takes the same step. Any other means
-that memory is out of date; it is dropped, and read again before the query's next list.
+that memory is out of date. Mostly the write also says what others have counted since; if not, the
+query is dropped, and read again before its next list.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from ebrank.service.core.feature_schema import filled
 from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError, UnknownQuery
-from ebrank.service.store.records import Hint, NewItem, Operation, QueryState
+from ebrank.service.store.records import LIFE, Hint, NewItem, News, Operation, QueryState
 from ebrank.typing import Features, Ints, SmallInts
 
 KNOWN = 10.0
@@ -216,6 +217,23 @@ class LiveQuery:
         self.state.version = version
         return True
 
+    def catch_up(self, version: int, news: News) -> None:
+        """Take the steps of other servers, up to a version."""
+        slots = 1 + max((slot for _, _, slot, _ in news.steps), default=0)
+        if slots > self.stats.counts.shape[2]:
+            self.stats = self.stats.widened(slots)
+        counts = self.stats.counts
+        for place, outcome, slot, amount in news.steps:
+            counts[place, outcome, slot] += amount
+        for place, time in news.first_shown:
+            self.state.first_shown[place] = time
+        self.state.version = version
+
+    @property
+    def life(self) -> int:
+        """Which of the queries it is that had its name, one after the other."""
+        return self.state.version // LIFE
+
     @property
     def candidates(self) -> Ints:
         """Rows of the items that are candidates now, rising."""
@@ -325,7 +343,7 @@ class LiveQuery:
 
     def hint(self, rows: Sequence[int]) -> Hint:
         """Return what is known of the items in these rows, for an entry that names them."""
-        return Hint(rows, np.isnan(self.state.first_shown[rows]).tolist())
+        return Hint(rows, np.isnan(self.state.first_shown[rows]).tolist(), self.life)
 
     def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
         state, count = self.state, len(ids)
@@ -517,18 +535,27 @@ class Queries:
                 self.forget(query)
             raise
 
-    def wrote(self, query: str, version: int) -> LiveQuery | None:
+    def version(self, query: str) -> int | None:
+        """Return the version of a query that is in memory, None if it is not there."""
+        live = self.in_memory(query)
+        return None if live is None else live.state.version
+
+    def wrote(self, query: str, version: int, news: News | None = None) -> LiveQuery | None:
         """Return the query that must take the step of a write, which made this version.
 
         It must take it before the next call of `get` or `admit`, which may pack it. None if it is
-        not in memory, or was dropped because another server wrote in between: it is read with the
-        step in it when it is needed.
+        not in memory, or was dropped because another server wrote in between, and there are no
+        news of it: it is read with the step in it when it is needed.
         """
         live = self.in_memory(query)
-        if live is not None and not live.follows(version):
-            self.lookups.stale += 1
+        if live is None or live.follows(version):
+            return live
+        self.lookups.stale += 1
+        if news is None or news.since != live.state.version:
             self._forget(query)
             return None
+        live.catch_up(version - 1, news)
+        live.follows(version)
         return live
 
     def forget(self, query: str) -> None:
@@ -543,8 +570,8 @@ class Queries:
             await asyncio.wait([loading])
         self.forget(query)
 
-    def empty(self, query: str, keys: Sequence[str], now: float) -> LiveQuery:
-        """Return a query without items, not yet kept."""
+    def empty(self, query: str, keys: Sequence[str], now: float, version: int = 0) -> LiveQuery:
+        """Return a query without items, not yet kept, of the version of its first."""
         state = QueryState(
             query,
             [],
@@ -553,6 +580,7 @@ class Queries:
             np.zeros(0),
             np.zeros(0),
             np.zeros(0, np.bool_),
+            version,
         )
         return self._made(state, now, keys, self._catalog.version)
 

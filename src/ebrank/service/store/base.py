@@ -10,7 +10,8 @@ end of the process when it returns, and a power cut when the next `flush` return
 
 Every query has a version, which each write to it advances by one. A server that keeps queries in
 memory compares: the version it remembers plus one means that nobody else has written. So has the
-catalog, which holds what all queries share.
+catalog, which holds what all queries share. No version comes twice, even if a query is deleted and
+given again.
 
 Where many servers share a store, one of them is elected for each job that one does for all; a
 store that only one server can open elects that one.
@@ -48,6 +49,9 @@ and is not changed. `browse`: the same, but each call sees a moment of its own: 
 long that a server would have to work around. `new`: to write; there must be none, and none appears
 before it is closed.
 """
+
+Remembered: TypeAlias = Callable[[str], int | None]
+"""Says which version of a query a server has in memory now, None if it has none."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Takes how much is done, and of how much."""
@@ -299,7 +303,13 @@ class StoredLog(LogView, Protocol):
         """Yield the end of the log in its order: from the latest so many lists on."""
         ...
 
-    async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
+    async def write(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction.
 
         An event is a duplicate if its id was seen before for its query, or if an event of its type
@@ -311,7 +321,10 @@ class StoredLog(LogView, Protocol):
         rolled up. Each query named is advanced by one version.
 
         Operations may be made of what was remembered in an `epoch` of the store: in another one
-        they are refused.
+        they are refused. Their hints are of one life of their query: in another one it is unknown.
+
+        `known` is asked when it is this write's turn. If others have written to a query since that
+        version, a store may return the news; it need not.
         """
         ...
 

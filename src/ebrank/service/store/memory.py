@@ -30,12 +30,22 @@ from ebrank.service.store.base import (
     ANOTHER_EPOCH,
     Mode,
     Progress,
+    Remembered,
     StoreError,
     UnknownQuery,
     check_catalog,
 )
-from ebrank.service.store.counting import Fold, ItemCounts, as_written, items_of, shown, time_of
+from ebrank.service.store.counting import (
+    Fold,
+    ItemCounts,
+    as_written,
+    items_of,
+    shown,
+    steps,
+    time_of,
+)
 from ebrank.service.store.records import (
+    LIFE,
     CatalogCommit,
     Commit,
     Deletion,
@@ -44,6 +54,7 @@ from ebrank.service.store.records import (
     Minute,
     ModelRecord,
     NewItem,
+    News,
     Operation,
     QueryRow,
     QueryState,
@@ -66,6 +77,9 @@ from ebrank.service.store.rows import (
 )
 from ebrank.typing import Features
 
+CHANGES = 16
+"""Writes to a query of which those who missed them are told what they added."""
+
 
 @dataclass
 class _Item:
@@ -85,10 +99,29 @@ class _Query:
 
     items: dict[str, _Item] = field(default_factory=dict)
     version: int = 0
+    changes: dict[int, News] = field(default_factory=dict)  # that made the latest versions, if all
 
-    def advance(self) -> int:
+    def advance(self, change: News | None = None) -> int:
+        """Make a version; if it just adds to counts, what it adds is remembered for some time."""
         self.version += 1
+        if change is None:
+            self.changes.clear()
+        else:
+            self.changes[self.version] = change
+            self.changes.pop(self.version - CHANGES, None)
         return self.version
+
+    def news(self, known: int | None) -> News | None:
+        """Return what a copy lacks but for the latest write; None if nothing, or too much."""
+        missed = [] if known is None else range(known + 1, self.version)
+        if known is None or not missed or not all(one in self.changes for one in missed):
+            return None
+        changes = [self.changes[version] for version in missed]
+        return News(
+            known,
+            [step for change in changes for step in change.steps],
+            [first for change in changes for first in change.first_shown],
+        )
 
 
 @dataclass
@@ -101,6 +134,7 @@ class _Kept:
     meta: dict[str, str] = field(default_factory=dict)
     deletions: list[Deletion] = field(default_factory=list)
     active_model: int = 0
+    lives: int = 0  # of queries that were deleted
     catalog_version: int = 0
     last_time: float = 0.0
 
@@ -195,9 +229,9 @@ class MemoryItems:
         known: int | None = None,
     ) -> int:
         """Add candidates or change their features; return the query's version."""
-        kept = self._kept.queries.get(query, _Query())
         if not items:
-            return kept.version
+            return self._kept.queries[query].version if query in self._kept.queries else 0
+        kept = self._kept.queries.get(query, _Query(version=LIFE * self._kept.lives))
         check_catalog(meta, known, self._kept.catalog_version)
         self._kept.queries[query] = kept
         for item in items:
@@ -231,7 +265,7 @@ class MemoryItems:
             item = items[state.ids[place]]
             for counts in (item.now, item.rolled):
                 counts.counts[outcome, slot], counts.epoch = count, epoch
-        self._kept.queries[state.query] = _Query(items, 1)
+        self._kept.queries[state.query] = _Query(items, LIFE * self._kept.lives + 1)
         self._kept.touch(time)
 
     async def tally(self) -> Tally:
@@ -325,22 +359,45 @@ class MemoryLog:
         self._event_ids: set[tuple[str, str]] = set()  # with their queries
         self._events: dict[tuple[str, str], dict[str, Written]] = {}  # by type
 
-    async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
+    async def write(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
         """Log operations and add them to the counters, in order, all or none."""
         if epoch:  # there is but one
             raise StoreError(ANOTHER_EPOCH)
         new: set[str] = set()
         for entry in operations:
             self._check(entry, new)
+        queries = {entry.query: self._kept.queries[entry.query] for entry in operations}
+        before = {name: _first_shown(query) for name, query in queries.items()}
         written = [self._write(entry) for entry in operations]
-        names = dict.fromkeys(entry.query for entry in operations)
-        versions = {name: self._kept.queries[name].advance() for name in names}
-        return Commit(written, versions, self._kept.active_model, self._kept.catalog_version)
+        versions, news = {}, {}
+        for name, query in queries.items():
+            places = {item: place for place, item in enumerate(query.items)}
+            added = [
+                (places[item], outcome, slot, amount)
+                for entry, result in zip(operations, written, strict=True)
+                if entry.query == name and result.status == "accepted"
+                for item, outcome, slot, amount in steps(as_written(entry, result), items_of(entry))
+            ]
+            first = _first_shown(query).items() - before[name].items()
+            forgets = any(entry.epoch for entry in operations)
+            versions[name] = query.advance(None if forgets else News(0, added, sorted(first)))
+            missed = query.news(None if known is None else known(name))
+            if missed is not None:
+                news[name] = missed
+        return Commit(written, versions, self._kept.active_model, self._kept.catalog_version, news)
 
     def _check(self, entry: Operation, new: set[str]) -> None:
         known = self._kept.queries.get(entry.query)
         if known is None:
             raise UnknownQuery(f"there is no query {entry.query!r}")
+        if entry.hint is not None and entry.hint.life != known.version // LIFE:
+            raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
         for name in items_of(entry):
             if name not in known.items:
                 raise StoreError(f"query {entry.query!r} has no item {name!r}")
@@ -464,6 +521,12 @@ class MemoryLog:
             del self._rankings[entry.id]
 
 
+def _first_shown(query: _Query) -> dict[int, float]:
+    """Return when items of a query were first shown, by their places."""
+    shown_then = [item.first_shown for item in query.items.values()]
+    return {place: time for place, time in enumerate(shown_then) if time is not None}
+
+
 def _count_rows(items: Sequence[ItemCounts]) -> list[Count]:
     return [
         (place, outcome, slot, count, one.epoch)
@@ -501,6 +564,7 @@ class MemoryDeletions:
         """Delete a query: its items, counters and entries of the log."""
         if self._kept.queries.pop(query, None) is None:
             return None
+        self._kept.lives += 1
         return self._noted(Deletion(time, "query", digest, 1, *self._log.remove(query)))
 
     async def item(

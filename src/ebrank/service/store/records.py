@@ -7,13 +7,17 @@ make, and one is made for each list and each event.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from ebrank.typing import Bools, Features, Floats, SmallInts
 
 Status: TypeAlias = Literal["accepted", "duplicate"]
+LIFE = 2**32
+"""A query that is deleted and given again has another life: its versions go on from another
+multiple of this, so that it has none that it had before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class QueryState:
         entered: when each became a candidate, in seconds since 1970.
         first_shown: when each was first shown; NaN if never.
         active: whether it is a candidate now.
-        version: how many writes have changed the query; 0 before the first.
+        version: how many writes have changed the query, 0 before the first; and its life.
         epoch: up to which all counts are forgotten: the latest in which something was added that
             is not forgotten.
     """
@@ -66,10 +70,12 @@ class Hint(NamedTuple):
         places: where each stands in its query, from 0. An item never moves.
         unseen: whether each was never shown, as far as is known; another server may know better.
             Of an entry that shows nothing it may say anything.
+        life: of the query: in another one other items stand at these places.
     """
 
     places: Sequence[int]
     unseen: Sequence[bool]
+    life: int = 0
 
 
 @dataclass(slots=True)
@@ -179,6 +185,20 @@ class Written(NamedTuple):
     replaces: int = 0
 
 
+class News(NamedTuple):
+    """What others have added to the counts of a query since a version; nothing else has changed.
+
+    Attributes:
+        since: that version.
+        steps: places, each with an outcome, a slot and an amount.
+        first_shown: places of items that were shown for the first time, and when.
+    """
+
+    since: int
+    steps: Sequence[tuple[int, int, int, int]]
+    first_shown: Sequence[tuple[int, float]]
+
+
 class Commit(NamedTuple):
     """What a write found and did.
 
@@ -188,12 +208,15 @@ class Commit(NamedTuple):
             same steps; any other copy is out of date.
         model: the version of the prior that was active.
         catalog: the version of the catalog.
+        news: of queries that others had written to since the version that was known: with these,
+            a copy of that version is one of the version before the write.
     """
 
     written: list[Written]
     versions: dict[str, int]
     model: int
     catalog: int
+    news: Mapping[str, News] = MappingProxyType({})
 
 
 class CatalogCommit(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_SECONDS = 3600.0
 """How long a deletion may take."""
 
-_OF_QUERY = ("items", "evidence", "snapshot")
+_OF_QUERY = ("items", "evidence", "snapshot", "changes")
 _READ_ALL = "SET LOCAL enable_seqscan = on"
 _ALL = "SELECT time, kind, digest, queries, rankings, events FROM deletions ORDER BY number"
 _NOTE = """INSERT INTO deletions (time, kind, digest, queries, rankings, events)
@@ -59,6 +59,7 @@ class PostgresDeletions:
             )
             if number is None:
                 return None
+            await connection.execute("UPDATE state SET lives = lives + 1")
             for table in _OF_QUERY:
                 await _changed(connection, f"DELETE FROM {table} WHERE query = $1", number)
             rankings, events = [

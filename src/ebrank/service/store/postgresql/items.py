@@ -11,7 +11,7 @@ import numpy as np
 from ebrank.service.store.base import StoreError, check_catalog
 from ebrank.service.store.postgresql.database import Connections, encoded
 from ebrank.service.store.postgresql.meta import next_version, set_meta
-from ebrank.service.store.records import NewItem, QueryRow, QueryState, Tally
+from ebrank.service.store.records import LIFE, NewItem, QueryRow, QueryState, Tally
 from ebrank.service.store.rows import (
     ItemRow,
     count_rows,
@@ -168,11 +168,13 @@ def _state(query: str, row: Sequence[Any], *, rolled_up: bool) -> QueryState:
 async def _restore(connection: asyncpg.Connection, state: QueryState, time: float) -> None:
     """Add a query whose counts become those of the snapshot too."""
     number = await connection.fetchval(
-        "INSERT INTO queries (name, version, size, last_time) VALUES ($1, 1, $2, $3) "
+        "INSERT INTO queries (name, version, size, last_time) "
+        "SELECT $1, lives * $4 + 1, $2, $3 FROM state "
         "ON CONFLICT DO NOTHING RETURNING number",
         state.query.encode(),
         len(state.ids),
         time,
+        LIFE,
     )
     if number is None:
         raise StoreError(f"query {state.query!r} is there already")

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import asyncpg
 
-from ebrank.service.store.base import ANOTHER_EPOCH, StoreError, UnknownQuery
+from ebrank.service.store.base import ANOTHER_EPOCH, Remembered, StoreError, UnknownQuery
 from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.postgresql import forgetting, rollup
 from ebrank.service.store.postgresql.database import Connections
@@ -29,6 +29,7 @@ from ebrank.service.store.postgresql.schema import ORDINALS
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
+    News,
     Operation,
     RankingEntry,
     RolledUp,
@@ -39,7 +40,7 @@ from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 PAGE = 1000
 """Entries of a kind read at a time."""
 
-_WRITE = "SELECT * FROM write_log($1, $2, $3, $4, $5, $6, $7)"
+_WRITE = f"SELECT * FROM write_log({', '.join(f'${place}' for place in range(1, 14))})"
 _PLACES = """SELECT q.name, i.id, i.place FROM unnest($1::bytea[], $2::bytea[]) AS g (query, id)
     JOIN queries AS q ON q.name = g.query JOIN items AS i ON i.query = q.number AND i.id = g.id"""
 _PAGE = " WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3"
@@ -60,13 +61,19 @@ class PostgresLog:
     def __init__(self, database: Connections) -> None:
         self._database = database
 
-    async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
+    async def write(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction."""
         async with self._database.writer() as connection:
             if epoch not in (None, self._database.epoch):
                 raise StoreError(ANOTHER_EPOCH)
             places = await _places(connection, operations)
-            given = Given(operations, places)
+            given = Given(operations, places, known)
             try:
                 if not given.forgets:
                     return given.commit(await connection.fetchrow(_WRITE, *given.arguments, True))
@@ -133,7 +140,12 @@ class PostgresLog:
 class Given:
     """What a write gives to the database, and what it makes of the answer."""
 
-    def __init__(self, operations: Sequence[Operation], places: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        places: Sequence[Sequence[int]],
+        known: Remembered | None = None,
+    ) -> None:
         if len(operations) > ORDINALS:
             raise StoreError(f"{len(operations)} entries at once; {ORDINALS} are the most")
         self._operations = operations
@@ -141,6 +153,7 @@ class Given:
         self.forgets = any(entry.epoch for entry in operations)
         self._queries: dict[str, int] = {}
         times: list[float] = []
+        lives: list[int | None] = []
         rankings, events = list[Row](), list[Row]()
         counts: dict[tuple[int, int, int, int], int] = {}
         firsts: dict[tuple[int, int], Row] = {}
@@ -149,6 +162,11 @@ class Given:
             query = self._queries.setdefault(entry.query, len(self._queries) + 1)
             if query > len(times):
                 times.append(0.0)
+                lives.append(None)
+            if entry.hint is not None:
+                if lives[query - 1] not in (None, entry.hint.life):
+                    raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
+                lives[query - 1] = entry.hint.life
             times[query - 1] = max(times[query - 1], time_of(entry))
             if isinstance(entry, EventEntry):
                 events.append(event_row(seq, entry, query, where[0], rounds.of(entry)))
@@ -162,12 +180,14 @@ class Given:
                 if new:
                     firsts.setdefault((query, place), (query, seq, place, entry.time))
         names = [query.encode() for query in self._queries]
-        added = [(*key, amount, 0) for key, amount in counts.items()]
-        self.arguments = names, times, rankings, added, list(firsts.values()), events
+        self._remembered = [None if known is None else known(query) for query in self._queries]
+        added = [list(column) for column in zip(*counts, strict=True)] if counts else [[]] * 4
+        what = rankings, *added, list(counts.values()), list(firsts.values()), events
+        self.arguments = names, lives, self._remembered, times, *what
 
     def commit(self, row: Row) -> Commit:
         """Return what a write found and did."""
-        _, versions, model, catalog, logged, outcomes, replaced, showing, known = row
+        numbers, versions, model, catalog, logged, outcomes, replaced, showing, known, news = row
         became = {
             seq: Written("accepted", "", shows, outcome, replaces)
             for seq, shows, outcome, replaces in zip(
@@ -183,9 +203,23 @@ class Given:
                 written.append(became[seq])
             else:
                 written.append(Written("duplicate", ID_SEEN if seq in seen else ALREADY_COUNTED))
-        return Commit(
-            written, dict(zip(self._queries, versions or (), strict=True)), model, catalog
-        )
+        found = dict(zip(self._queries, versions or (), strict=True))
+        return Commit(written, found, model, catalog, self._news(numbers, versions, news))
+
+    def _news(self, numbers: Sequence[int], versions: Sequence[int], news: Row) -> dict[str, News]:
+        """Return what others have written to queries, where all of it since the known is known."""
+        if not news:
+            return {}
+        missed: dict[int, list[Row]] = {number: [] for number in numbers}
+        for change in news:
+            missed[change["query"]].append(change)
+        return {
+            query: _news(known, missed[number])
+            for query, number, version, known in zip(
+                self._queries, numbers, versions, self._remembered, strict=True
+            )
+            if known is not None and len(missed[number]) == version - known - 1 > 0
+        }
 
     def placed(self, row: Row, commit: Commit) -> list[forgetting.Placed]:
         """Return the entries that were logged, as they were, with their places."""
@@ -196,6 +230,17 @@ class Given:
             for entry, where, written in entries
             if written.status == "accepted"
         ]
+
+
+def _news(since: int, changes: Sequence[Row]) -> News:
+    """Return what the writes after a version added."""
+    steps, first = list[tuple[int, int, int, int]](), list[tuple[int, float]]()
+    for _, _, _, places, outcomes, slots, amounts, shown_places, times in changes:
+        if places:
+            steps += zip(places, outcomes, slots, amounts, strict=True)
+        if shown_places:
+            first += zip(shown_places, times, strict=True)
+    return News(since, steps, first)
 
 
 class Rounds:

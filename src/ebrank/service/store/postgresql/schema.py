@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import LIFE
 
 if TYPE_CHECKING:
     import asyncpg
@@ -19,13 +20,17 @@ ORDINALS = 2**20
 """How many entries one write may hold: an entry's number is that of its write times this, and its
 place there."""
 
+TURNS = 16
+"""Writes to a query of which a server that missed them is told what they added."""
+
 _COUNTS = """CREATE TABLE {name} (
     query bigint NOT NULL, place integer NOT NULL, outcome smallint NOT NULL,
     slot smallint NOT NULL, count integer NOT NULL, epoch integer NOT NULL,
     PRIMARY KEY (query, place, outcome, slot)) WITH (fillfactor = 70)"""
 
 TABLES = (
-    # `version` counts the writes to a query, `size` its items. Whoever writes locks its row.
+    # `version` counts the writes to a query from its life on, `size` its items. Whoever writes
+    # locks its row.
     """CREATE TABLE queries (
         number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name bytea NOT NULL UNIQUE,
         version bigint NOT NULL, size integer NOT NULL, last_time float8 NOT NULL)
@@ -40,6 +45,13 @@ TABLES = (
     "CREATE INDEX catalog_versions ON catalog (version)",
     _COUNTS.format(name="evidence"),
     _COUNTS.format(name="snapshot"),  # what was rolled up adds up to this
+    # What the latest writes added to counts, a row for each, in turn; and which items they showed
+    # first. A write of anything else leaves a gap. A crash may take all of it: then servers forget
+    # what this could bring up to date.
+    """CREATE UNLOGGED TABLE changes (
+        query bigint NOT NULL, turn smallint NOT NULL, version bigint NOT NULL,
+        places integer[], outcomes smallint[], slots smallint[], amounts integer[],
+        shown integer[], times float8[], PRIMARY KEY (query, turn)) WITH (fillfactor = 50)""",
     # Rankings and events share one sequence: the order of the log. Lists are JSON: of places, and
     # in `seen` of ranks, and in `contexts` of numbers.
     """CREATE TABLE rankings (
@@ -72,8 +84,9 @@ TABLES = (
     "CREATE TABLE meta (key bytea PRIMARY KEY, value bytea NOT NULL)",
     """CREATE TABLE state (
         one integer PRIMARY KEY CHECK (one = 1), active_model integer NOT NULL,
-        last_time float8 NOT NULL, catalog bigint NOT NULL, schema_version integer NOT NULL)""",
-    f"INSERT INTO state VALUES (1, 0, 0, 0, {VERSION})",
+        last_time float8 NOT NULL, catalog bigint NOT NULL, lives bigint NOT NULL,
+        schema_version integer NOT NULL)""",
+    f"INSERT INTO state VALUES (1, 0, 0, 0, 0, {VERSION})",
     # What a write is given: as the tables have it, but queries and entries are counted from 1 and
     # 0 within the write. Events that bear on each other are in rounds, one after the other.
     """CREATE TYPE given_event AS (
@@ -83,27 +96,41 @@ TABLES = (
     "CREATE TYPE given_first AS (query integer, seq integer, place integer, time float8)",
 )
 
+_STEPS = """unnest(step_queries, step_places, step_outcomes, step_slots, step_amounts)
+    AS g (query, place, outcome, slot, amount)"""
+_CHANGED = """ON CONFLICT (query, turn) DO UPDATE SET version = excluded.version,
+    places = excluded.places, outcomes = excluded.outcomes, slots = excluded.slots,
+    amounts = excluded.amounts, shown = excluded.shown, times = excluded.times"""
+
 _WRITE = f"""CREATE FUNCTION write_log(
-    names bytea[], times float8[], lists rankings[], counts evidence[], firsts given_first[],
-    given given_event[], adds boolean,
+    names bytea[], lives bigint[], remembered bigint[], times float8[], lists rankings[],
+    step_queries integer[], step_places integer[], step_outcomes smallint[],
+    step_slots smallint[], step_amounts integer[], firsts given_first[], given given_event[],
+    adds boolean,
     OUT numbers bigint[], OUT versions bigint[], OUT active_model integer, OUT catalog bigint,
     OUT logged integer[], OUT outcomes smallint[], OUT replaced smallint[], OUT showing boolean[],
-    OUT known integer[])
+    OUT known integer[], OUT news changes[])
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     begin_seq bigint;
     shown boolean;
+    behind boolean;
+    first given_first[];
+    first_places integer[];
+    first_times float8[];
 BEGIN
     IF cardinality(names) > 1 THEN  -- in one order: two writes never wait for each other
         PERFORM 1 FROM queries WHERE name = ANY (names) ORDER BY number FOR UPDATE;
     END IF;
     WITH advanced AS (
         UPDATE queries AS q SET version = q.version + 1, last_time = greatest(q.last_time, g.last)
-        FROM unnest(names, times) WITH ORDINALITY AS g (name, last, at) WHERE q.name = g.name
-        RETURNING g.at, q.number, q.version)
-    SELECT array_agg(a.number ORDER BY a.at), array_agg(a.version ORDER BY a.at)
-        INTO numbers, versions FROM advanced AS a;
+        FROM unnest(names, lives, remembered, times) WITH ORDINALITY
+            AS g (name, life, version, last, at)
+        WHERE q.name = g.name AND coalesce(q.version / {LIFE} = g.life, true)
+        RETURNING g.at, q.number, q.version, g.version < q.version - 1 AS behind)
+    SELECT array_agg(a.number ORDER BY a.at), array_agg(a.version ORDER BY a.at), bool_or(a.behind)
+        INTO numbers, versions, behind FROM advanced AS a;
     IF coalesce(cardinality(numbers), 0) != cardinality(names) THEN
         RAISE no_data_found;
     END IF;
@@ -118,10 +145,10 @@ BEGIN
             g.ranks_above, g.continues, g.seen, g.bot, g.epoch, g.contexts
             FROM unnest(lists) AS g;
     END IF;
-    IF cardinality(counts) > 0 THEN
+    IF cardinality(step_queries) > 0 THEN
         INSERT INTO evidence AS e
-            SELECT numbers[g.query], g.place, g.outcome, g.slot, g.count, g.epoch
-            FROM unnest(counts) AS g
+            SELECT numbers[g.query], g.place, g.outcome, g.slot, g.amount, 0
+            FROM {_STEPS}
             ON CONFLICT (query, place, outcome, slot) DO UPDATE
             SET count = e.count + excluded.count;
     END IF;
@@ -157,30 +184,68 @@ BEGIN
         END IF;
     END IF;
     IF adds AND cardinality(given) > 0 THEN
-        INSERT INTO evidence AS e
-            SELECT v.query, v.place, step.outcome, g.slot, sum(step.amount), 0
+        WITH steps AS (
+            SELECT g.query, v.place, step.outcome, g.slot, sum(step.amount) AS amount
             FROM unnest(given) AS g JOIN events AS v ON v.seq = begin_seq + g.seq
             CROSS JOIN LATERAL (VALUES (0, v.shows::integer),
                 (v.outcome, (v.outcome > 0)::integer),
                 (v.replaces, -(v.replaces > 0)::integer)) AS step (outcome, amount)
-            WHERE step.amount != 0 GROUP BY v.query, v.place, step.outcome, g.slot
-            HAVING sum(step.amount) != 0
-            ON CONFLICT (query, place, outcome, slot) DO UPDATE
-            SET count = e.count + excluded.count;
+            WHERE step.amount != 0 GROUP BY g.query, v.place, step.outcome, g.slot
+            HAVING sum(step.amount) != 0),
+        added AS (
+            INSERT INTO evidence AS e
+                SELECT numbers[query], place, outcome, slot, amount, 0 FROM steps
+                ON CONFLICT (query, place, outcome, slot) DO UPDATE
+                SET count = e.count + excluded.count)
+        SELECT step_queries || array_agg(s.query), step_places || array_agg(s.place),
+            step_outcomes || array_agg(s.outcome::smallint), step_slots || array_agg(s.slot),
+            step_amounts || array_agg(s.amount::integer)
+            INTO step_queries, step_places, step_outcomes, step_slots, step_amounts
+            FROM steps AS s;
     END IF;
     IF shown THEN
-        UPDATE items AS i SET first_shown = s.time FROM (
-            SELECT DISTINCT ON (f.query, f.place) f.query, f.place, f.time FROM (
-                SELECT numbers[g.query] AS query, g.place, g.time, begin_seq + g.seq AS seq
-                FROM unnest(firsts) AS g
-                UNION ALL SELECT v.query, v.place, v.received, v.seq FROM events AS v
-                WHERE v.seq >= begin_seq AND v.seq < begin_seq + {ORDINALS} AND v.shows) AS f
-            ORDER BY f.query, f.place, f.seq) AS s
-            WHERE i.query = s.query AND i.place = s.place AND i.first_shown IS NULL;
+        WITH set AS (
+            UPDATE items AS i SET first_shown = s.time FROM (
+                SELECT DISTINCT ON (f.query, f.place) f.query, f.place, f.time FROM (
+                    SELECT numbers[g.query] AS query, g.place, g.time, begin_seq + g.seq AS seq
+                    FROM unnest(firsts) AS g
+                    UNION ALL SELECT v.query, v.place, v.received, v.seq FROM events AS v
+                    WHERE v.seq >= begin_seq AND v.seq < begin_seq + {ORDINALS} AND v.shows) AS f
+                ORDER BY f.query, f.place, f.seq) AS s
+                WHERE i.query = s.query AND i.place = s.place AND i.first_shown IS NULL
+                RETURNING i.query, i.place, i.first_shown)
+        SELECT array_agg((array_position(numbers, s.query), 0, s.place, s.first_shown)::given_first)
+            INTO first FROM set AS s;
+    END IF;
+    IF adds AND cardinality(names) = 1 THEN
+        SELECT array_agg(g.place), array_agg(g.time) INTO first_places, first_times
+            FROM unnest(first) AS g;
+        INSERT INTO changes VALUES (numbers[1], versions[1] % {TURNS}, versions[1], step_places,
+            step_outcomes, step_slots, step_amounts, first_places, first_times)
+            {_CHANGED};
+    ELSIF adds THEN
+        INSERT INTO changes SELECT n.number, versions[n.at] % {TURNS}, versions[n.at],
+            s.places, s.outcomes, s.slots, s.amounts, f.places, f.times
+            FROM unnest(numbers) WITH ORDINALITY AS n (number, at)
+            LEFT JOIN (
+                SELECT g.query, array_agg(g.place) AS places, array_agg(g.outcome) AS outcomes,
+                    array_agg(g.slot) AS slots, array_agg(g.amount) AS amounts
+                FROM {_STEPS} GROUP BY g.query) AS s ON s.query = n.at
+            LEFT JOIN (
+                SELECT g.query, array_agg(g.place) AS places, array_agg(g.time) AS times
+                FROM unnest(first) AS g GROUP BY g.query) AS f ON f.query = n.at
+            {_CHANGED};
+    END IF;
+    IF behind THEN
+        SELECT array_agg(c ORDER BY c.version) INTO news
+            FROM unnest(numbers, versions, remembered) AS q (number, version, known)
+            JOIN changes AS c ON c.query = q.number AND c.version > q.known
+                AND c.version < q.version
+            WHERE q.known BETWEEN q.version - {TURNS} AND q.version - 2;
     END IF;
 END $$"""
 
-_PUT = """CREATE FUNCTION put_items(
+_PUT = f"""CREATE FUNCTION put_items(
     query_name bytea, names bytea[], numbers bytea[], at float8, OUT new_version bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -191,8 +256,8 @@ BEGIN
     SELECT q.number, q.size INTO known, items_before FROM queries AS q
         WHERE q.name = query_name FOR UPDATE;
     IF known IS NULL THEN
-        INSERT INTO queries (name, version, size, last_time) VALUES (query_name, 0, 0, 0)
-            ON CONFLICT DO NOTHING;
+        INSERT INTO queries (name, version, size, last_time)
+            SELECT query_name, s.lives * {LIFE}, 0, 0 FROM state AS s ON CONFLICT DO NOTHING;
         SELECT q.number, q.size INTO known, items_before FROM queries AS q
             WHERE q.name = query_name FOR UPDATE;
     END IF;

@@ -50,6 +50,7 @@ class SqliteDeletions:
                 return None
             connection.execute("DELETE FROM queries WHERE number = ?", (known.number,))
             _delete_parts(connection, known.number)
+            connection.execute("UPDATE state SET lives = lives + 1")
             touch(connection, time)
         rankings = await self._in_portions("DELETE FROM rankings WHERE query = ?", known.number)
         events = await self._in_portions("DELETE FROM events WHERE query = ?", known.number)

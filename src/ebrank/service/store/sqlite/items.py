@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from ebrank.service.store.base import StoreError, UnknownQuery, check_catalog
-from ebrank.service.store.records import NewItem, QueryRow, QueryState, Tally
+from ebrank.service.store.records import LIFE, NewItem, QueryRow, QueryState, Tally
 from ebrank.service.store.rows import (
     Count,
     ItemRow,
@@ -37,6 +37,10 @@ _ADVANCE = (
 )
 
 
+_NEW = (
+    "INSERT INTO queries (name, version, size) VALUES (?, (SELECT lives FROM state) * ?, 0) "
+    "RETURNING number, version"
+)
 # By the index of names, from the prefix or the last name on, to where the prefix ends.
 _FIND = """SELECT name, size FROM queries
     WHERE name >= max(:prefix, coalesce(:after, '')) AND name < :prefix || char(1114111)
@@ -276,12 +280,12 @@ def _restore(connection: sqlite3.Connection, state: QueryState, time: float) -> 
         ],
     )
     connection.execute(
-        "UPDATE queries SET version = 1, size = ? WHERE number = ?", (len(state.ids), number)
+        "UPDATE queries SET version = version + 1, size = ? WHERE number = ?",
+        (len(state.ids), number),
     )
     touch(connection, time)
 
 
 def _new_query(connection: sqlite3.Connection, query: str) -> Known:
-    sql = "INSERT INTO queries (name, version, size) VALUES (?, 0, 0) RETURNING number"
-    [(number,)] = connection.execute(sql, (query,)).fetchall()
-    return Known(number, 0, 0)
+    [(number, version)] = connection.execute(_NEW, (query, LIFE)).fetchall()
+    return Known(number, version, 0)

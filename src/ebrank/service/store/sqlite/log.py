@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ebrank.service.store.base import ANOTHER_EPOCH, StoreError
+from ebrank.service.store.base import ANOTHER_EPOCH, Remembered, StoreError, UnknownQuery
 from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
+    LIFE,
     Commit,
     EventEntry,
     Hint,
@@ -65,8 +66,17 @@ class SqliteLog:
         with database.read() as connection:
             self._last = last_number(connection)
 
-    async def write(self, operations: Sequence[Operation], *, epoch: int | None = None) -> Commit:
-        """Log operations and add them to the counters, in order, in one transaction."""
+    async def write(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
+        """Log operations and add them to the counters, in order, in one transaction.
+
+        There never are news: nobody else writes.
+        """
         if epoch:  # there is but one
             raise StoreError(ANOTHER_EPOCH)
         with self._database.write() as connection:
@@ -136,7 +146,7 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
         if result.status == "accepted":
             logged = as_written(entry, result)
             logged_here.append((query, hint.places, logged))
-            for place, unseen in shown(logged, tuple(zip(*hint, strict=True))):
+            for place, unseen in shown(logged, tuple(zip(hint.places, hint.unseen, strict=True))):
                 if unseen:
                     first.append((time_of(logged), query, place))
     epoch = operations[-1].epoch if operations else 0
@@ -169,6 +179,8 @@ def _hints(
     for entry in operations:
         if entry.hint is None:
             names.setdefault(entry.query, set()).update(items_of(entry))
+        elif entry.hint.life != known[entry.query].version // LIFE:
+            raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
         elif len(entry.hint.places) != len(items_of(entry)):
             raise ValueError(f"a hint of {len(entry.hint.places)} places for other items: {entry}")
     found = {

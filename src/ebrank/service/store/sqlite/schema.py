@@ -8,7 +8,7 @@ from pathlib import Path
 from ebrank.service.store.base import StoreError
 
 APPLICATION_ID = 0x45425231  # "EBR1"
-VERSION = 3
+VERSION = 4
 
 COUNTS = """CREATE TABLE {name} (
         query INTEGER NOT NULL, place INTEGER NOT NULL, outcome INTEGER NOT NULL,
@@ -18,8 +18,8 @@ COUNTS = """CREATE TABLE {name} (
 epoch. Counts of 0 have no row, or had one: then the item was shown once."""
 
 TABLES = (
-    # `version` counts the writes to a query, `size` its items. No number is used again: the log may
-    # hold entries of a query that is being deleted.
+    # `version` counts the writes to a query from its life on, `size` its items. No number is used
+    # again: the log may hold entries of a query that is being deleted.
     """CREATE TABLE queries (
         number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
         version INTEGER NOT NULL, size INTEGER NOT NULL)""",
@@ -68,8 +68,9 @@ TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE state (
         one INTEGER PRIMARY KEY CHECK (one = 1), active_model INTEGER NOT NULL,
-        last_time REAL NOT NULL, rolled_up INTEGER NOT NULL, catalog INTEGER NOT NULL)""",
-    "INSERT INTO state VALUES (1, 0, 0.0, 0, 0)",
+        last_time REAL NOT NULL, rolled_up INTEGER NOT NULL, catalog INTEGER NOT NULL,
+        lives INTEGER NOT NULL)""",
+    "INSERT INTO state VALUES (1, 0, 0.0, 0, 0, 0)",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {VERSION}",
 )
