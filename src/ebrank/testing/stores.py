@@ -1003,7 +1003,20 @@ async def minutes(stores: Stores) -> None:
         _equal("all", kept, [(0.0, {"clicks": 5.0}), (60.0, {"clicks": 2.5, "rankings": 2.0})])
         since = [minute.start for minute in await store.meta.minutes(1.0)]
         _equal("those since 1.0", since, [60.0])
+        spans = [(minute.start, minute.values) for minute in await store.meta.sums(0.0, 120.0)]
+        _equal("over two minutes", spans, [(0.0, {"clicks": 7.5, "rankings": 2.0})])
+        since = [minute.start for minute in await store.meta.sums(1.0, 20.0)]
+        _equal("over 20 seconds, since 1.0", since, [60.0])
         _equal("meta.get('totals')", await store.meta.get("totals"), "2")
+
+
+@_check
+async def room(stores: Stores) -> None:
+    """A store on a disk tells how much room it takes."""
+    async with stores.new() as store:
+        size = await store.size()
+        _equal("size().used above 0", size is None or size.used > 0, True)
+        _equal("size().entries below 0", size is not None and size.entries < 0, False)
 
 
 # --- the whole -----------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from ebrank.service.store.records import (
     QueryState,
     RankingEntry,
     RolledUp,
+    StoreSize,
     Tally,
 )
 from ebrank.typing import Features
@@ -376,6 +377,13 @@ class StoredMeta(MetaView, Protocol):
         """Keep settings, and add the sums of some minutes to those kept, in one transaction."""
         ...
 
+    async def sums(self, since: float, width: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, added up over spans of some seconds.
+
+        Spans begin at multiples of their width. Those of which nothing is known are left out.
+        """
+        ...
+
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep those settings that nobody has kept before; return what each of them is now."""
         ...
@@ -469,6 +477,10 @@ class Store(Protocol):
 
         After a failed flush a store refuses to write: what the disk holds is unknown.
         """
+        ...
+
+    async def size(self) -> StoreSize | None:
+        """Return how much room it takes; None where there is no disk. Takes no time to speak of."""
         ...
 
     async def elected(self, job: str) -> bool:

@@ -161,6 +161,9 @@ class MemoryStore:
     async def flush(self) -> None:
         """Do nothing: there is no disk."""
 
+    async def size(self) -> None:
+        """Return nothing: there is no disk."""
+
     async def elected(self, job: str) -> bool:
         """Return whether this server does a job: there is no other."""
         return True
@@ -691,6 +694,16 @@ class MemoryMeta:
         """Keep those settings that nobody has kept before; return what each of them is now."""
         self._kept.meta = {**values, **self._kept.meta}
         return {key: self._kept.meta[key] for key in values}
+
+    async def sums(self, since: float, width: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, added up over spans of some seconds."""
+        spans: dict[float, Minute] = {}
+        for minute in await self.minutes(since):
+            start = minute.start // width * width
+            sums = spans.setdefault(start, Minute(start)).values
+            for name, value in minute.values.items():
+                sums[name] = sums.get(name, 0.0) + value
+        return list(spans.values())
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return what is known of the minutes since a time, in order."""

@@ -314,6 +314,20 @@ class Fault:
     what: str
 
 
+class StoreSize(NamedTuple):
+    """How much room a store takes.
+
+    Attributes:
+        used: its bytes.
+        free: bytes that are free where it is; None if nobody can tell.
+        entries: about how many entries the log holds.
+    """
+
+    used: int
+    free: int | None
+    entries: int
+
+
 @dataclass(eq=False)
 class Minute:
     """What happened in one minute, for the dashboard; sums, so that minutes add up."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ebrank.service.store.postgresql.database import Connections
 from ebrank.service.store.records import Minute
@@ -65,15 +65,27 @@ class PostgresMeta:
             rows = await connection.fetch("SELECT key, value FROM meta WHERE key = ANY ($1)", keys)
         return {key.decode(): value.decode() for key, value in rows}
 
+    async def sums(self, since: float, width: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, added up over spans of some seconds."""
+        sql = (
+            "SELECT floor(start / $2) * $2 AS span, name, sum(value) FROM minutes "
+            "WHERE start >= $1 GROUP BY span, name ORDER BY span, name"
+        )
+        async with self._database.reader() as connection:
+            return _grouped(await connection.fetch(sql, since, width))
+
     async def minutes(self, since: float) -> list[Minute]:
         """Return what is known of the minutes since a time, in order."""
         sql = "SELECT start, name, value FROM minutes WHERE start >= $1 ORDER BY start, name"
         async with self._database.reader() as connection:
-            rows = await connection.fetch(sql, since)
-        return [
-            Minute(start, {name.decode(): value for _, name, value in group})
-            for start, group in itertools.groupby(rows, key=lambda row: float(row[0]))
-        ]
+            return _grouped(await connection.fetch(sql, since))
+
+
+def _grouped(rows: Iterable[Sequence[Any]]) -> list[Minute]:
+    return [
+        Minute(start, {name.decode(): value for _, name, value in group})
+        for start, group in itertools.groupby(rows, key=lambda row: float(row[0]))
+    ]
 
 
 async def set_meta(connection: asyncpg.Connection, values: Mapping[str, str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ebrank.service.store.records import Minute
 from ebrank.service.store.sqlite.database import Connections
@@ -46,6 +46,10 @@ class SqliteMeta:
             kept = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         return {key: kept[key] for key in values}
 
+    async def sums(self, since: float, width: float) -> list[Minute]:
+        """Return what is known of the minutes since a time, added up over spans of some seconds."""
+        return await self._database.read_long(lambda connection: _sums(connection, since, width))
+
     async def minutes(self, since: float) -> list[Minute]:
         """Return what is known of the minutes since a time, in order."""
         return await self._database.read_long(lambda connection: _minutes(connection, since))
@@ -63,7 +67,18 @@ def touch(connection: sqlite3.Connection, time: float) -> None:
 
 def _minutes(connection: sqlite3.Connection, since: float) -> list[Minute]:
     sql = "SELECT start, name, value FROM minutes WHERE start >= ? ORDER BY start, name"
-    rows = connection.execute(sql, (since,))
+    return _grouped(connection.execute(sql, (since,)))
+
+
+def _sums(connection: sqlite3.Connection, since: float, width: float) -> list[Minute]:
+    sql = (
+        "SELECT CAST(start / :width AS INTEGER) * :width AS span, name, sum(value) FROM minutes "
+        "WHERE start >= :since GROUP BY span, name ORDER BY span, name"
+    )
+    return _grouped(connection.execute(sql, {"since": since, "width": width}))
+
+
+def _grouped(rows: Iterable[tuple[float, str, float]]) -> list[Minute]:
     return [
         Minute(start, {name: value for _, name, value in group})
         for start, group in itertools.groupby(rows, key=lambda row: float(row[0]))

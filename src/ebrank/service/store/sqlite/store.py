@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ebrank.paths import expanded
 from ebrank.service.store.base import Mode, Progress, StoreError
-from ebrank.service.store.records import Fault
+from ebrank.service.store.records import Fault, StoreSize
 from ebrank.service.store.sqlite.backup import backup, private_copy
 from ebrank.service.store.sqlite.catalog import SqliteCatalog
 from ebrank.service.store.sqlite.database import Database, Snapshot
@@ -49,6 +49,13 @@ class SqliteStore:
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
         self.deletions = SqliteDeletions(self.database)
+
+    async def size(self) -> StoreSize:
+        """Return the bytes of the database and its write-ahead log, and what is free there."""
+        place = self.database.path
+        files = [file for file in place.parent.glob(f"{place.name}*") if file.is_file()]
+        used = sum(file.stat().st_size for file in files)
+        return StoreSize(used, shutil.disk_usage(place.parent).free, await self.log.length())
 
     async def elected(self, job: str) -> bool:
         """Return whether this server does a job: no other can open the store."""
