@@ -198,9 +198,9 @@ class AsyncClient(Connection):
         """Make a version of the prior the active one."""
         return await self._send(calls.activate(version))
 
-    async def insights(self) -> api.Insights:
+    async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows."""
-        return await self._send(calls.insights())
+        return await self._send(calls.insights(hours))
 
     async def _send(self, call: calls.Call[Answer], retries: Retries | None = None) -> Answer:
         attempt = 0

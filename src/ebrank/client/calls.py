@@ -261,9 +261,9 @@ def activate(version: int) -> Call[api.ModelsResponse]:
     return Call("POST", f"/v1/models/{version}/activate", api.ModelsResponse)
 
 
-def insights() -> Call[api.Insights]:
+def insights(hours: int) -> Call[api.Insights]:
     """Ask for what the dashboard shows."""
-    return Call("GET", "/v1/insights", api.Insights)
+    return Call("GET", f"/v1/insights?hours={hours}", api.Insights)
 
 
 def headers(token: str | None) -> dict[str, str]:

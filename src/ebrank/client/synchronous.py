@@ -194,9 +194,9 @@ class Client(Connection):
         """Make a version of the prior the active one."""
         return self._send(calls.activate(version))
 
-    def insights(self) -> api.Insights:
+    def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows."""
-        return self._send(calls.insights())
+        return self._send(calls.insights(hours))
 
     def _send(self, call: calls.Call[Answer], retries: Retries | None = None) -> Answer:
         attempt = 0

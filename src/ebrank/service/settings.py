@@ -254,6 +254,10 @@ class InsightsSettings:
 
     new_seconds: Annotated[float, _about("age below which an item is new", gt=0)] = 86400.0
     refresh_seconds: Annotated[float, _about("time for which costly figures are kept", ge=0)] = 5.0
+    bucket_seconds: Annotated[
+        float, _about("span of time whose figures are added up", ge=1, le=3600)
+    ] = 60.0
+    demo: Annotated[bool, _about("whether the page says that its users are simulated")] = False
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,7 @@ def test_the_dashboard_counts_a_refresh_as_no_exposure() -> None:
         for _ in range(3):
             await engine.rank(RankRequest("q", user="u"))
         insights = await engine.insights()
-        [minute] = insights.minutes
+        [minute] = insights.buckets
         assert insights.totals.rankings == 3
         assert minute.exposure_new == pytest.approx((1 / np.log2(np.arange(2, 5))).sum())
 

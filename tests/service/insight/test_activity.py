@@ -10,7 +10,7 @@ from ebrank.service.insight.activity import MinuteBook, quantile
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_quantiles_are_right_within_a_class(share: float) -> None:
-    book, rng = MinuteBook(), np.random.default_rng(0)
+    book, rng = MinuteBook(60.0), np.random.default_rng(0)
     seconds = rng.lognormal(-6, 0.5, size=2000)
     for one in seconds:
         book.latency(0.0, float(one))
@@ -20,7 +20,7 @@ def test_quantiles_are_right_within_a_class(share: float) -> None:
 
 
 def test_extremes_are_kept_in_the_outer_classes() -> None:
-    book = MinuteBook()
+    book = MinuteBook(60.0)
     book.latency(0.0, 0.0)
     book.latency(0.0, 1e9)
     [minute] = book.taken()
@@ -30,7 +30,7 @@ def test_extremes_are_kept_in_the_outer_classes() -> None:
 
 
 def test_sums_go_to_their_minute_and_come_back_if_refused() -> None:
-    book = MinuteBook()
+    book = MinuteBook(60.0)
     book.add(59.9, clicks=1)
     book.add(60.0, clicks=2)
     taken = book.taken()

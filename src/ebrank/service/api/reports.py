@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 # --- the state of a query --------------------------------------------------------------------
 
@@ -60,6 +60,7 @@ class WithdrawnItem(Struct, frozen=True):
 class QueryResponse(Struct, frozen=True):
     """A query's candidates in the order in which they entered, and those that were withdrawn.
 
+    `k` is the length of a list, if a request names none.
     A large query comes in parts: `next_cursor` asks for the next one, and is null in the last. The
     first part names the most promising and the most buried of all, ids, best first, ten at most:
     `most_promising` are the candidates with the highest upper end of their interval, `most_buried`
@@ -69,6 +70,7 @@ class QueryResponse(Struct, frozen=True):
 
     query: str
     model: int
+    k: int
     items: list[ItemState]
     withdrawn: list[WithdrawnItem]
     most_promising: list[str]
@@ -152,22 +154,45 @@ class ModelsResponse(Struct, frozen=True):
 # --- insights --------------------------------------------------------------------------------
 
 
+class InsightsRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """How many hours figures go back."""
+
+    hours: Annotated[int, Meta(ge=1, le=168)] = 1
+
+
 class Totals(Struct, frozen=True):
-    """Since the store was made."""
+    """Since the store was made; `found` are items as in `ExplorationOut`."""
 
     rankings: int
     events: int
     clicks: int
     items: int
     queries: int
+    found: int
 
 
-class MinuteOut(Struct, frozen=True):
-    """One minute; `new` items entered less than `insights.new_seconds` ago."""
+class BucketOut(Struct, frozen=True):
+    """What happened in `bucket_seconds`; `new` items entered less than `new_seconds` before.
+
+    Attributes:
+        shown: impressions that count.
+        events: feedback that was accepted; `duplicate` and `rejected` feedback was not.
+        refused: answers with a status of 4xx.
+        failed: answers with a status of 5xx.
+        starts: how often a server started.
+    """
 
     start: float
     rankings: int
+    shown: int
     clicks: int
+    events: int
+    duplicate: int
+    rejected: int
+    refused: int
+    failed: int
+    starts: int
+    found: int
     exposure_new: float
     exposure_old: float
     clicks_new: int
@@ -215,18 +240,125 @@ class BuriedItem(Struct, frozen=True):
     rank_by_relevance: int
 
 
+class Arrival(Struct, frozen=True):
+    """An item that entered a query which users had seen, and where it stood at some ages.
+
+    Attributes:
+        entered: when, in seconds since 1970.
+        seconds: its ages.
+        ranks: its rank in the order that is served, at each age.
+        ranks_by_clicks: its rank by clicks alone: clicks weighted by rank per impression, as far as
+            that order would have shown the item itself.
+        in_top_k: whether relevance alone puts it in the top k.
+    """
+
+    query: str
+    item: str
+    entered: float
+    seconds: list[float]
+    ranks: list[int]
+    ranks_by_clicks: list[int]
+    in_top_k: bool
+
+
 class ExplorationOut(Struct, frozen=True):
     """What exploration cost and brought.
 
     Attributes:
         cost: expected clicks lost against the order by relevance alone.
         explored: slots that exploration filled.
-        found: items that exploration showed first and that now stand in the top k by relevance.
+        found: items that exploration showed first and that were then listed for their relevance.
     """
 
     cost: float
     explored: int
     found: int
+
+
+class FoundItem(Struct, frozen=True):
+    """An item that exploration showed first and that stands in the top k by relevance now."""
+
+    query: str
+    item: str
+    relevance: float
+    rank_by_relevance: int
+    shown: int
+    clicks: int
+    entered: float
+
+
+class TopQuery(Struct, frozen=True):
+    """A query among those used last; `lists`, `shown` and `clicks` are all it ever had."""
+
+    query: str
+    candidates: int
+    lists: int
+    shown: int
+    clicks: int
+
+
+class Coverage(Struct, frozen=True):
+    """How many candidates of the queries used last were shown, clicked, and are new."""
+
+    queries: int
+    candidates: int
+    shown: int
+    clicked: int
+    new: int
+
+
+class FeedbackOut(Struct, frozen=True):
+    """What became of feedback.
+
+    Attributes:
+        accepted: events that were.
+        duplicate: events that were sent before.
+        rejected: how many were, by the code of the reason; `expired` is feedback that came too
+            late.
+        last: when the last event was accepted, in seconds since 1970; None if none was.
+    """
+
+    accepted: int
+    duplicate: int
+    rejected: dict[str, int]
+    last: float | None
+
+
+class RouteOut(Struct, frozen=True):
+    """Answers of a route: all, those with a status of 4xx, and those with 5xx."""
+
+    route: str
+    answers: int
+    refused: int
+    failed: int
+
+
+class ExaminationOut(Struct, frozen=True):
+    """How probable it is that users look at ranks 1, 2, ...: as configured, and as learned."""
+
+    configured: list[float]
+    learned: list[float] | None
+
+
+class SystemOut(Struct, frozen=True):
+    """The server, and the disk below it.
+
+    Attributes:
+        version: of ebrank.
+        policy: how items are scored, in full.
+        started: when this server started, in seconds since 1970.
+        store_bytes: room that the store takes; None if it is in memory.
+        free_bytes: room that is left there; None if nobody can tell.
+        log_entries: about how many lists and events the log holds, without what was rolled up; None
+            if the store is in memory.
+    """
+
+    version: str
+    policy: str
+    started: float
+    store_bytes: int | None
+    free_bytes: int | None
+    log_entries: int | None
 
 
 class CalibrationBin(Struct, frozen=True):
@@ -267,6 +399,9 @@ class BotsOut(Struct, frozen=True):
 class Insights(Struct, frozen=True):
     """All that the dashboard shows, but for the view of one query; `models` are the newest.
 
+    Sums go back some `hours`, in buckets. What needs a look at items, from `arrivals` to
+    `calibration`, is of the queries used last, as it is now. `demo` says that users are simulated.
+
     `first_item` is when the first item entered: until `new_seconds` later all items are new, and
     their share means nothing. None without items, and for stores made before it was kept.
     """
@@ -277,10 +412,21 @@ class Insights(Struct, frozen=True):
     k: int
     new_seconds: float
     first_item: float | None
+    demo: bool
+    hours: int
+    bucket_seconds: float
     totals: Totals
-    minutes: list[MinuteOut]
+    buckets: list[BucketOut]
+    feedback: FeedbackOut
+    routes: list[RouteOut]
+    system: SystemOut
+    arrivals: list[Arrival]
     waiting: WaitingTimes
     buried: list[BuriedItem]
+    found: list[FoundItem]
+    top_queries: list[TopQuery]
+    coverage: Coverage
+    examination: ExaminationOut
     exploration: ExplorationOut
     calibration: list[CalibrationBin]
     models: list[ModelOut]

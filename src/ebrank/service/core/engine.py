@@ -43,7 +43,9 @@ from ebrank.service.core.query_names import naming, normalized
 from ebrank.service.core.ranking_ids import RankingIds
 from ebrank.service.insight import overview
 from ebrank.service.insight.activity import TOTALS, Activity
+from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.query_report import query_view
+from ebrank.service.insight.system import System
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.models import Model, warm_up
 from ebrank.service.learning.training import Training
@@ -62,7 +64,7 @@ LONG_QUERY = 200
 MEMORY_SHARES = (0.75, 0.125, 0.125)
 """Of queries, of lists that feedback may cite, and of lists that users have seen."""
 CHECKED_BYTES = 32 * 1024
-HOUR = 3600.0
+WEEK = 7 * 86400.0
 MOST_PROOFS = 1000
 """Deletions that are listed."""
 TRAINER, ROLLER = "train", "roll up"
@@ -121,7 +123,7 @@ class Engine:
         self._catalog = catalog
         self._chooser = chooser.Chooser(settings)
         self._activity = Activity(
-            store, settings.insights.new_seconds, self._chooser.examination, meta.get(TOTALS)
+            store, settings.insights, self._chooser.examination, meta.get(TOTALS)
         )
         self._recent = RecentLists(store, self.bots)
         caches = (self._queries, self._recent.cache, self._chooser.windows.cache)
@@ -143,7 +145,10 @@ class Engine:
             settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
         )
         self._chores = Housekeeping(timer)
+        self._system = System(store, clock(), timer)
+        self._sums = overview.Sums(settings, self._activity, timer)
         self._surveyor = overview.Surveyor(settings, self._queries, timer)
+        self._arrivals = Arrivals(settings, self._queries, self._expected_lists)
 
     @classmethod
     async def open(
@@ -167,7 +172,7 @@ class Engine:
 
     async def start(self) -> None:
         """Compile what ranks, and start the chores; before the first request."""
-        self._now()  # warns if the clock is behind the log
+        self._activity.started(self._now())  # which warns if the clock is behind the log
         await self._store.flush()  # other servers rely on what was settled
         await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
         self._memory.start()  # again: compiled code takes some
@@ -175,6 +180,7 @@ class Engine:
         self._chores.add(SAVE_SECONDS, self._activity.save)
         self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
         self._chores.add(TICK_SECONDS, self._train_if_due)
+        self._chores.add(self._arrivals.period, self._look_at_arrivals)
 
     async def close(self) -> None:
         """Finish what is under way, stop the trainer, flush; the store stays open."""
@@ -479,13 +485,19 @@ class Engine:
         await self._flushed(epoch)
         return await self.models()
 
-    async def insights(self) -> api.Insights:
-        """Return what the dashboard shows."""
+    def answered(self, route: str, status: int) -> None:
+        """Count an answer of a route."""
+        self._activity.answered(self._now(), route, status)
+
+    async def insights(self, hours: int = 1) -> api.Insights:
+        """Return what the dashboard shows, with sums of some hours."""
         now, k = self._now(), self._settings.ranking.k
-        minutes = await self._activity.minutes(now - HOUR)
-        found = await self._surveyor.survey(self._versions.model, now)
-        training = self._training.out()
         first = await self._store.meta.get(FIRST_ITEM)
+        first_item = None if first is None else float(first)
+        width, minutes = await self._sums.over(hours, now, first_item)
+        found = await self._surveyor.survey(self._versions.model, now)
+        await self._look_at_arrivals()
+        training = self._training.out()
         shadow = self._settings.ranking.mode == "shadow"
         return api.Insights(
             now=now,
@@ -493,12 +505,23 @@ class Engine:
             mode=self._settings.ranking.mode,
             k=k,
             new_seconds=self._settings.insights.new_seconds,
-            first_item=None if first is None else float(first),
+            first_item=first_item,
+            demo=self._settings.insights.demo,
+            hours=hours,
+            bucket_seconds=width,
             totals=self._activity.totals,
-            minutes=[overview.minute_out(minute) for minute in minutes],
+            buckets=[overview.bucket_out(minute) for minute in minutes],
+            feedback=overview.feedback_out(minutes, self._activity.last_event),
+            routes=overview.routes_out(minutes),
+            system=await self._system.out(self._versions.model),
+            arrivals=self._arrivals.out(),
             waiting=api.WaitingTimes(overview.waiting(found.waits), overview.waiting(found.earned)),
             buried=found.buried,
-            exploration=overview.exploration_out(minutes, found.found),
+            found=found.found,
+            top_queries=found.top_queries,
+            coverage=api.Coverage(*found.coverage.tolist()),
+            examination=overview.examination_out(self._versions.model, k),
+            exploration=overview.exploration_out(minutes),
             calibration=overview.calibration(found),
             models=await self._versions.out(MOST_SHOWN),
             training=training,
@@ -509,6 +532,9 @@ class Engine:
 
     async def _adjust_memory(self) -> None:
         self._memory.adjust()
+
+    async def _look_at_arrivals(self) -> None:
+        await self._arrivals.look(self._versions.model, self._now())
 
     async def _train_if_due(self) -> None:
         if self._training.due() and await self._store.elected(TRAINER):
@@ -524,7 +550,7 @@ class Engine:
         if not await self._store.elected(ROLLER):
             return
         now, kept = self._now(), self._settings.store.retention_seconds
-        oldest = now - max(kept, HOUR)  # minute, since the dashboard shows an hour
+        oldest = now - max(kept, WEEK)  # minute, since the dashboard shows a week
         rolled = await self._store.log.roll_up(now - kept, minutes_before=oldest)
         log.info(
             "rolled up %d rankings and %d events",

@@ -308,12 +308,16 @@ class Feedback:
         verdicts = [self._rules.judge(event, lists, now, self._suspects) for event in events]
         batch = [one for one in verdicts if not isinstance(one, str)]
         written = iter(await self._written(batch, epoch))
-        return [
+        results = [
             api.EventResult(index, "rejected", verdict)
             if isinstance(verdict, str)
             else _result(index, next(written))
             for index, verdict in enumerate(verdicts)
         ]
+        for result in results:
+            if result.status != "accepted":
+                self._activity.not_counted(now, result.status, result.reason or "")
+        return results
 
     def _suspects(self, served: Served) -> bool:
         """Return whether an event about a list is that of a bot."""

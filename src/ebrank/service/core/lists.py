@@ -115,6 +115,12 @@ def new_order(
     return _guarded(candidates.ranking.order, candidates.relevance_order, depth, settings)
 
 
+def whole_order(candidates: ScoredCandidates, k: int, settings: RankingSettings) -> Ints:
+    """Return all places: the first k as a new list has them, the others by score."""
+    first = new_order(candidates, k, settings, explore=True)
+    return _then(first, candidates.ranking.order)
+
+
 def resumed_order(
     candidates: ScoredCandidates,
     kept: Kept,

@@ -50,6 +50,7 @@ class Metrics:
 
     def __init__(self, log: AccessLog | None, engine: Engine) -> None:
         self._log = log
+        self._on_answer = engine.answered
         self.in_flight = 0
         self.connections: Sized = ()
         self.store_failing: Callable[[], bool] = lambda: False
@@ -133,6 +134,7 @@ class Metrics:
         known = method if method in _METHODS else "other"
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+        self._on_answer(route, status)
         if self._log is not None:
             self._log.write(Access(time.time(), known, route, status, seconds, caller))
 

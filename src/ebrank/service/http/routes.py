@@ -355,10 +355,11 @@ async def activate_model(call: Request) -> api.ModelsResponse:
 
 
 async def insights(call: Request) -> api.Insights:
-    """Return what the dashboard shows: traffic, new against old items, waiting times, the buried
-    list, what exploration cost and found, calibration, models.
+    """Return what the dashboard shows: how the newest items fare, traffic, errors, new against old
+    items, waiting times, the buried list, what exploration cost and found, calibration, models.
+    Sums go back as many `hours` as you ask for.
     """
-    return await call.engine.insights()
+    return await call.engine.insights(call.options.hours)
 
 
 _ITEMS = {
@@ -491,5 +492,12 @@ API = [
         gives=api.ModelsResponse,
         errors=(404,),
     ),
-    Route("GET", "/v1/insights", insights, scopes=READERS, gives=api.Insights),
+    Route(
+        "GET",
+        "/v1/insights",
+        insights,
+        scopes=READERS,
+        gives=api.Insights,
+        takes=api.InsightsRequest,
+    ),
 ]

@@ -1,10 +1,11 @@
-"""Keeps count of what the dashboard shows, while it happens: totals, and sums of each minute.
+"""Keeps count of what the dashboard shows, while it happens: totals, and sums over short spans.
 
-Both are added to the store's every few seconds; a crash loses the last of them. The counters that
-rank items are never lost: they do not pass through here. Response times are counted in classes that
-grow by a quarter, so that sums of minutes still give quantiles:
+A span is a minute, or what `insights.bucket_seconds` says. Totals and sums are added to the store's
+every few seconds; a crash loses the last of them. The counters that rank items are never lost: they
+do not pass through here. Response times are counted in classes that grow by a quarter, so that sums
+of spans still give quantiles:
 
->>> book = MinuteBook()
+>>> book = MinuteBook(60.0)
 >>> book.add(61.0, clicks=1)
 >>> book.latency(62.0, seconds=0.004)
 >>> [minute] = book.taken()
@@ -24,6 +25,7 @@ import numpy as np
 from ebrank.service import api
 from ebrank.service.core.lists import Listing
 from ebrank.service.core.queries import LiveQuery
+from ebrank.service.settings import InsightsSettings
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
 from ebrank.typing import Bools, Floats, Ints
@@ -35,6 +37,9 @@ _GROWTH = 1.25
 _FIRST = 0.05  # milliseconds; anything faster is in the first class
 _CLASSES = 64
 
+_UNWATCHED = {"", "/", "/dashboard/{file}", "/docs", "/healthz", "/metrics", "/v1/insights"}
+"""Routes whose successes nobody wants to see counted: pages, probes, and this page's own calls."""
+
 _EDGES = [_FIRST * _GROWTH**power for power in range(_CLASSES)]
 
 
@@ -42,16 +47,17 @@ class Activity:
     """Counts lists, events and items."""
 
     def __init__(
-        self, store: Store, new_seconds: float, examination: Floats, totals: str | None
+        self, store: Store, insights: InsightsSettings, examination: Floats, totals: str | None
     ) -> None:
         """Take p of the ranks, and the totals as the store keeps them."""
         self._store = store
         self._examination = examination
-        self._new_seconds = new_seconds
-        self._book = MinuteBook()
+        self._new_seconds = insights.new_seconds
+        self._book = MinuteBook(insights.bucket_seconds)
         self._totals: dict[str, int] = {"rankings": 0, "events": 0, "clicks": 0, "items": 0}
-        self._totals |= {"queries": 0} | (json.loads(totals) if totals else {})
+        self._totals |= {"queries": 0, "found": 0} | (json.loads(totals) if totals else {})
         self._changed = False
+        self.last_event: float | None = None
 
     @property
     def totals(self) -> api.Totals:
@@ -76,10 +82,12 @@ class Activity:
         rows, new = served.rows, self._new(live, served.rows, entry.time)
         p = self._examination[entry.offset : entry.offset + len(rows)] * entry.counted
         explored, cost = np.count_nonzero(served.explored), served.cost
+        shown = len(rows)
         if entry.seen:  # it shows only the others
             fresh = np.array(entry.seen) == 0
             p, explored = p * fresh, np.count_nonzero(served.explored & fresh)
             cost *= fresh.any()
+            shown = int(np.count_nonzero(fresh))
         if explored:
             unseen = np.isnan(live.state.first_shown[rows])
             live.explored_first[rows] |= unseen & served.explored
@@ -87,9 +95,14 @@ class Activity:
         if np.count_nonzero(waiting):
             deserved = rows[~served.explored & waiting]
             live.earned[deserved] = entry.time - live.state.entered[deserved]
+            found = int(np.count_nonzero(live.explored_first[deserved]))
+            if found:
+                self._count(found=found)
+                self._book.add(entry.time, found=found)
         self._book.add(
             entry.time,
             rankings=1,
+            shown=shown * entry.counted,
             exposure_new=float(p @ new),
             exposure_old=float(p @ ~new),
             exploration_cost=cost,
@@ -110,10 +123,34 @@ class Activity:
             sums["clicks"] += 1.0
             sums["clicks_new" if new else "clicks_old"] += 1.0
         if written.shows:
+            sums["shown"] += 1.0
             sums["exposure_new" if new else "exposure_old"] += self._examination.item(
                 entry.rank - 1
             )
         self._changed = True
+        self.last_event = entry.received
+
+    def not_counted(self, time: float, status: str, reason: str) -> None:
+        """Count an event that was a duplicate, or rejected for a reason that begins with a code."""
+        sums = self._book.sums(time)
+        sums[status] += 1.0
+        if status == "rejected":
+            sums[f"rejected {reason.partition(':')[0]}"] += 1.0
+
+    def answered(self, time: float, route: str, status: int) -> None:
+        """Count an answer of a route."""
+        if status < 400 and route in _UNWATCHED:
+            return
+        sums = self._book.sums(time)
+        sums[f"http {route}"] += 1.0
+        if status >= 400:
+            kind = "failed" if status >= 500 else "refused"
+            sums[kind] += 1.0
+            sums[f"{kind} {route}"] += 1.0
+
+    def started(self, time: float) -> None:
+        """Count a start of a server."""
+        self._book.add(time, starts=1)
 
     def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
         """Compare a list that was served with the one EBRank would have served."""
@@ -133,10 +170,10 @@ class Activity:
         """Count an answer that took so long."""
         self._book.latency(time, seconds)
 
-    async def minutes(self, since: float) -> list[Minute]:
-        """Return the sums of each minute since a time."""
+    async def sums(self, since: float, width: float) -> list[Minute]:
+        """Return the sums over spans of some seconds since a time."""
         await self.save()
-        return await self._store.meta.minutes(since)
+        return await self._store.meta.sums(since, width)
 
     async def save(self) -> None:
         """Hand to the store what is not there yet; what it does not take is kept."""
@@ -161,21 +198,22 @@ class Activity:
 
 
 class MinuteBook:
-    """Sums that are not yet in the store."""
+    """Sums over spans of some seconds that are not yet in the store."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: float) -> None:
+        self._width = width
         self._minutes: dict[float, defaultdict[str, float]] = {}
 
     def sums(self, time: float) -> defaultdict[str, float]:
-        """Return the sums of the minute of a time, to add to."""
-        start = time // 60.0 * 60.0
+        """Return the sums of the span of a time, to add to."""
+        start = time // self._width * self._width
         sums = self._minutes.get(start)
         if sums is None:
             sums = self._minutes[start] = defaultdict(float)
         return sums
 
     def add(self, time: float, **values: float) -> None:
-        """Add values to the minute of a time."""
+        """Add values to the span of a time."""
         sums = self.sums(time)
         for name, value in values.items():
             sums[name] += value

@@ -7,27 +7,34 @@ used last, a bounded number of them, and kept for some seconds. The loop gets a 
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.evaluation.survival import kaplan_meier
 from ebrank.service import api
-from ebrank.service.core.lists import ScoredCandidates, scored
+from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
 from ebrank.service.core.queries import LiveQuery, Queries
-from ebrank.service.insight.activity import quantile
+from ebrank.service.insight.activity import Activity, quantile
 from ebrank.service.insight.query_report import buried, places_in
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
 from ebrank.service.store.records import Minute
-from ebrank.typing import Floats
+from ebrank.typing import Floats, Ints
 
 MOST_QUERIES = 500
-MOST_BURIED = 20
+MOST_LISTED = 20
 MOST_STEPS = 200
 BINS = 10
+HOUR = 3600.0
+WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
+"""Spans that sums are added up over: a chart has room for some."""
+MOST_BUCKETS = 170
+KEPT_SECONDS = 30.0
+"""How long sums of more than an hour are kept."""
 
 
 @dataclass
@@ -39,7 +46,8 @@ class Survey:
         clicks, exposure: their c and E, each divided by E + α + β.
         waits: seconds until the first impression, NaN while waiting; with how long it was watched.
         earned: the same until the first place in a list that relevance alone gave it.
-        found: items that exploration showed first and that now stand in the top k by relevance.
+        found: items that exploration showed first and that stand in the top k by relevance.
+        coverage: queries, candidates, those shown, those clicked, and those that are new.
     """
 
     predicted: list[Floats] = field(default_factory=list)
@@ -48,9 +56,11 @@ class Survey:
     waits: list[Floats] = field(default_factory=list)
     earned: list[Floats] = field(default_factory=list)
     buried: list[api.BuriedItem] = field(default_factory=list)
-    found: int = 0
+    found: list[api.FoundItem] = field(default_factory=list)
+    top_queries: list[api.TopQuery] = field(default_factory=list)
+    coverage: Ints = field(default_factory=lambda: np.zeros(5, np.int64))
 
-    def look(self, live: LiveQuery, model: Model, k: int, now: float) -> None:
+    def look(self, live: LiveQuery, model: Model, k: int, now: float, new_seconds: float) -> None:
         """Take in one query."""
         candidates, state = scored(live, model), live.state
         rows = candidates.rows
@@ -65,8 +75,56 @@ class Survey:
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
         self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
-        self.found += int((live.explored_first[rows] & (ranks <= k)).sum())
         self.buried += _buried(live, candidates, ranks, k)
+        clicks = examined_clicks(candidates.known.behavior, candidates.known.examination)
+        self.found += _found(live, candidates, ranks, clicks, k)
+        shown = sums.shown.astype(np.int64)
+        self.coverage += (1, len(rows), seen.sum(), (clicks > 0).sum(), (age < new_seconds).sum())
+        self.top_queries.append(
+            api.TopQuery(
+                query=live.state.query,
+                candidates=len(rows),
+                lists=live.lists,
+                shown=int(shown.sum()),
+                clicks=int(clicks.sum()),
+            )
+        )
+
+    def settle(self) -> None:
+        """Keep the most telling of what was found."""
+        self.buried.sort(key=lambda item: -item.prior / (1.0 + item.exposure))
+        self.found.sort(key=lambda item: (-item.entered, item.query, item.item))
+        self.top_queries.sort(key=lambda query: (-query.lists, query.query))
+        for listed in (self.buried, self.found, self.top_queries):
+            del listed[MOST_LISTED:]
+
+
+class Sums:
+    """The sums of some hours, over spans that give a chart a hundred points or two."""
+
+    def __init__(self, settings: Settings, activity: Activity, timer: Callable[[], float]) -> None:
+        self._shortest = settings.insights.bucket_seconds
+        self._activity = activity
+        self._timer = timer
+        self._kept: dict[int, tuple[float, list[Minute]]] = {}
+
+    async def over(self, hours: int, now: float, first: float | None) -> tuple[float, list[Minute]]:
+        """Return the width of a span, and the sums of those since the first item, in order.
+
+        Many hours take long to add up: such sums are kept for a while.
+        """
+        width = self._width(hours, now - (now if first is None else first))
+        until, minutes = self._kept.get(hours, (-math.inf, []))
+        if self._timer() >= until:
+            since = now - hours * HOUR
+            minutes = await self._activity.sums(math.ceil(since / width) * width, width)
+            self._kept[hours] = self._timer() + (KEPT_SECONDS if hours > 1 else 0.0), minutes
+        return width, minutes
+
+    def _width(self, hours: int, age: float) -> float:
+        span = min(max(age, 0.0), hours * HOUR) if hours == 1 else hours * HOUR
+        wide = [one for one in WIDTHS if one >= self._shortest and span <= one * MOST_BUCKETS]
+        return wide[0] if wide else WIDTHS[-1]
 
 
 class Surveyor:
@@ -75,6 +133,7 @@ class Surveyor:
     def __init__(self, settings: Settings, queries: Queries, timer: Callable[[], float]) -> None:
         self._k = settings.ranking.k
         self._seconds = settings.insights.refresh_seconds
+        self._new_seconds = settings.insights.new_seconds
         self._queries = queries
         self._timer = timer
         self._last: tuple[float, Survey] | None = None
@@ -84,10 +143,9 @@ class Surveyor:
         if self._last is None or self._timer() - self._last[0] > self._seconds:
             found = Survey()
             for live in self._queries.recent(MOST_QUERIES):
-                found.look(live, model, self._k, now)
+                found.look(live, model, self._k, now, self._new_seconds)
                 await asyncio.sleep(0)
-            found.buried.sort(key=lambda item: -item.prior / (1.0 + item.exposure))
-            del found.buried[MOST_BURIED:]
+            found.settle()
             self._last = self._timer(), found
         return self._last[1]
 
@@ -133,16 +191,24 @@ def calibration(found: Survey) -> list[api.CalibrationBin]:
     ]
 
 
-def minute_out(minute: Minute) -> api.MinuteOut:
-    """Return the sums of a minute as the dashboard reads them."""
+def bucket_out(minute: Minute) -> api.BucketOut:
+    """Return the sums of a span as the dashboard reads them."""
 
     def total(name: str) -> float:
         return minute.values.get(name, 0.0)
 
-    return api.MinuteOut(
+    return api.BucketOut(
         start=minute.start,
         rankings=int(total("rankings")),
+        shown=int(total("shown")),
         clicks=int(total("clicks")),
+        events=int(total("events")),
+        duplicate=int(total("duplicate")),
+        rejected=int(total("rejected")),
+        refused=int(total("refused")),
+        failed=int(total("failed")),
+        starts=int(total("starts")),
+        found=int(total("found")),
         exposure_new=total("exposure_new"),
         exposure_old=total("exposure_old"),
         clicks_new=int(total("clicks_new")),
@@ -171,12 +237,56 @@ def shadow_out(minutes: Sequence[Minute]) -> api.ShadowOut:
     )
 
 
-def exploration_out(minutes: Sequence[Minute], found: int) -> api.ExplorationOut:
+def exploration_out(minutes: Sequence[Minute]) -> api.ExplorationOut:
     """Return what exploration cost over these minutes, and what it found."""
     return api.ExplorationOut(
         cost=_total(minutes, "exploration_cost"),
         explored=int(_total(minutes, "explored")),
-        found=found,
+        found=int(_total(minutes, "found")),
+    )
+
+
+def feedback_out(minutes: Sequence[Minute], last: float | None) -> api.FeedbackOut:
+    """Return what became of feedback over these minutes; `last` is when some was accepted."""
+    if last is None:
+        last = max((one.start for one in minutes if one.values.get("events")), default=None)
+    return api.FeedbackOut(
+        accepted=int(_total(minutes, "events")),
+        duplicate=int(_total(minutes, "duplicate")),
+        rejected=_by_name(minutes, "rejected "),
+        last=last,
+    )
+
+
+def routes_out(minutes: Sequence[Minute]) -> list[api.RouteOut]:
+    """Return the answers of each route over these minutes, those with most failures first."""
+    answers, refused, failed = (
+        _by_name(minutes, kind) for kind in ("http ", "refused ", "failed ")
+    )
+    routes = [
+        api.RouteOut(route, count, refused.get(route, 0), failed.get(route, 0))
+        for route, count in answers.items()
+    ]
+    return sorted(routes, key=lambda one: (-one.failed, -one.refused, -one.answers, one.route))
+
+
+def _by_name(minutes: Sequence[Minute], prefix: str) -> dict[str, int]:
+    """Return the sums whose names begin with a prefix, by the rest of their names."""
+    sums: Counter[str] = Counter()
+    for minute in minutes:
+        for name, value in minute.values.items():
+            if name.startswith(prefix):
+                sums[name.removeprefix(prefix)] += int(value)
+    return dict(sorted(sums.items()))
+
+
+def examination_out(model: Model, ranks: int) -> api.ExaminationOut:
+    """Return how far down users look, as configured and as learned."""
+    places = np.arange(1, ranks + 1)
+    configured, curve = model.ranker.examination, model.ranker.curve
+    return api.ExaminationOut(
+        configured=configured(places).tolist(),
+        learned=None if curve is configured else curve(places).tolist(),
     )
 
 
@@ -189,8 +299,26 @@ def _total(minutes: Sequence[Minute], name: str) -> float:
     return sum((minute.values.get(name, 0.0) for minute in minutes), 0.0)
 
 
+def _found(
+    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, clicks: Ints, k: int
+) -> list[api.FoundItem]:
+    places = np.flatnonzero(live.explored_first[candidates.rows] & (ranks <= k)).tolist()
+    return [
+        api.FoundItem(
+            query=live.state.query,
+            item=live.state.ids[candidates.rows[place]],
+            relevance=float(candidates.known.relevance[place]),
+            rank_by_relevance=int(ranks[place]),
+            shown=int(candidates.known.sums.shown[place]),
+            clicks=int(clicks[place]),
+            entered=float(live.state.entered[candidates.rows[place]]),
+        )
+        for place in places
+    ]
+
+
 def _buried(
-    live: LiveQuery, candidates: ScoredCandidates, ranks: npt.NDArray[np.int64], k: int
+    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, k: int
 ) -> list[api.BuriedItem]:
     prior, sums = candidates.known.prior_mean, candidates.known.sums
     return [

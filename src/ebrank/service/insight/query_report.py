@@ -44,6 +44,7 @@ async def query_view(
     return api.QueryResponse(
         live.state.query,
         model.version,
+        k,
         items,
         _withdrawn(live, model, wanted.cursor, end),
         *outstanding,

@@ -1,0 +1,191 @@
+"""Watches the newest items rise: where each stands as time goes by, and where clicks would have it.
+
+An arrival is an item that enters a query which users have seen. Its rank is noted at ages that grow
+by an eighth, a few dozen times in all: by the order that is served, and by clicks alone. That order
+sorts by C/n, clicks weighted by rank per impression, equal ones in the order in which they came. An
+arrival learns there only from impressions that this order would have given it: until it stands in
+the top k by clicks alone, what users did with it does not count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ebrank.service import api
+from ebrank.service.core.lists import ScoredCandidates, scored, whole_order
+from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.insight.query_report import places_in
+from ebrank.service.learning.models import Model
+from ebrank.service.settings import Settings
+from ebrank.typing import Ints
+
+MOST_QUERIES = 500
+"""Looked at for arrivals: those used last."""
+MOST_WATCHED = 40
+SHORTEST, LONGEST = 1.0, 5.0
+"""Seconds between two looks, at least and at most."""
+GROWTH = 1.125
+"""Of the ages at which an item is looked at."""
+
+Expected = Callable[[LiveQuery, Model, float], float | None]
+"""How many lists a query is expected to get."""
+
+
+@dataclass
+class Arrival:
+    """An item that is watched.
+
+    Attributes:
+        row: its row in its query.
+        seconds: its ages when it was looked at.
+        ranks: its ranks then.
+        ranks_by_clicks: those it would have had by clicks alone.
+        in_top_k: whether relevance alone put it in the top k when it was last looked at.
+        counted: its weighted clicks and impressions at that time.
+        known: those of them that clicks alone would know of.
+    """
+
+    query: str
+    item: str
+    row: int
+    entered: float
+    seconds: list[float] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    ranks_by_clicks: list[int] = field(default_factory=list)
+    in_top_k: bool = False
+    counted: tuple[float, float] = (0.0, 0.0)
+    known: tuple[float, float] = (0.0, 0.0)
+    listed_by_clicks: bool = False
+    next_age: float = 0.0
+
+    def count(self, clicks: float, shown: float) -> None:
+        """Take its counts as they are now; what is more counts if clicks alone listed it."""
+        if self.listed_by_clicks:
+            more = clicks - self.counted[0], shown - self.counted[1]
+            self.known = max(self.known[0] + more[0], 0.0), max(self.known[1] + more[1], 0.0)
+        self.counted = clicks, shown
+
+    def note(self, age: float, period: float, rank: int, by_clicks: int) -> None:
+        """Note where it stands at an age."""
+        self.seconds.append(round(age, 1))
+        self.ranks.append(rank)
+        self.ranks_by_clicks.append(by_clicks)
+        self.next_age = max(age + 0.9 * period, GROWTH * age)
+
+    def out(self) -> api.Arrival:
+        """Return it as the dashboard reads it."""
+        return api.Arrival(
+            query=self.query,
+            item=self.item,
+            entered=self.entered,
+            seconds=self.seconds,
+            ranks=self.ranks,
+            ranks_by_clicks=self.ranks_by_clicks,
+            in_top_k=self.in_top_k,
+        )
+
+
+class Arrivals:
+    """The newest items of the queries used last.
+
+    Attributes:
+        period: seconds between two looks.
+    """
+
+    def __init__(self, settings: Settings, queries: Queries, expected: Expected) -> None:
+        self._settings = settings.ranking
+        self._window = settings.insights.new_seconds
+        self.period = min(max(self._window / 60.0, SHORTEST), LONGEST)
+        self._queries = queries
+        self._expected = expected
+        self._watched: list[Arrival] = []
+        self._looked: float | None = None
+        self._admitted = -math.inf
+        self._looking = False
+
+    def out(self) -> list[api.Arrival]:
+        """Return the items that were looked at, those that came first in front."""
+        return [arrival.out() for arrival in self._watched if arrival.seconds]
+
+    async def look(self, model: Model, now: float) -> None:
+        """Watch what has arrived since the last look, and note where what is watched stands."""
+        if self._looking:
+            return
+        self._looking = True
+        try:
+            recent = self._queries.recent(MOST_QUERIES)
+            since = now - self._window if self._looked is None else self._looked
+            for live in recent:
+                self._admit(live, since, now)
+            self._looked = now
+            due: dict[str, list[Arrival]] = {}
+            for arrival in self._watched:
+                due.setdefault(arrival.query, []).append(arrival)
+            for live in recent:
+                arrivals = [one for one in due.get(live.state.query, []) if _present(live, one)]
+                if any(self._is_due(arrival, now) for arrival in arrivals):
+                    self._note(live, model, arrivals, now)
+                    await asyncio.sleep(0)
+        finally:
+            self._looking = False
+
+    def _is_due(self, arrival: Arrival, now: float) -> bool:
+        return arrival.next_age <= now - arrival.entered <= self._window
+
+    def _admit(self, live: LiveQuery, since: float, now: float) -> None:
+        """Watch what has arrived in a query, as far as there is room.
+
+        There always is for one more after a share of the window, so that ages differ.
+        """
+        entered = live.state.entered
+        if entered.max(initial=-math.inf) <= since:
+            return
+        first_shown = live.state.first_shown
+        first = np.nanmin(first_shown) if not np.isnan(first_shown).all() else math.inf
+        arrived = (entered > since) & (entered > first) & live.state.active
+        for row in np.flatnonzero(arrived)[-MOST_WATCHED:].tolist():
+            if len(self._watched) >= MOST_WATCHED:
+                if now - self._admitted < self._window / MOST_WATCHED:
+                    return
+                del self._watched[0]
+            self._admitted = now
+            name = live.ids[row]
+            self._watched.append(Arrival(live.state.query, name, row, float(entered[row])))
+
+    def _note(self, live: LiveQuery, model: Model, arrivals: list[Arrival], now: float) -> None:
+        """Note where the items of a query stand that are due."""
+        k = self._settings.k
+        candidates = scored(live, model, lists=self._expected(live, model, now))
+        ranks = places_in(whole_order(candidates, k, self._settings))
+        by_relevance = places_in(candidates.relevance_order)
+        places = np.searchsorted(candidates.rows, [one.row for one in arrivals]).tolist()
+        by_clicks = _ranks_by_clicks(candidates, arrivals, places)
+        for arrival, place in zip(arrivals, places, strict=True):
+            arrival.listed_by_clicks = bool(by_clicks[place] <= k)
+            arrival.in_top_k = bool(by_relevance[place] <= k)
+            if self._is_due(arrival, now):
+                rank, other = int(ranks[place]), int(by_clicks[place])
+                arrival.note(now - arrival.entered, self.period, rank, other)
+
+
+def _present(live: LiveQuery, arrival: Arrival) -> bool:
+    """Return whether an item is still what was watched, and a candidate."""
+    row = arrival.row
+    return row < len(live) and live.lists_row(row) and live.ids[row] == arrival.item
+
+
+def _ranks_by_clicks(
+    candidates: ScoredCandidates, arrivals: list[Arrival], places: list[int]
+) -> Ints:
+    """Return the rank of each candidate by clicks alone, as far as that order would know them."""
+    sums = candidates.known.sums
+    clicks, shown = sums.weighted_clicks.copy(), sums.shown.astype(np.float64)
+    for arrival, place in zip(arrivals, places, strict=True):
+        arrival.count(float(clicks[place]), float(shown[place]))
+        clicks[place], shown[place] = arrival.known
+    return places_in(np.argsort(-clicks / np.maximum(shown, 1.0), kind="stable"))
