@@ -170,7 +170,7 @@ def test_before_the_first_click_nothing_is_a_dash_in_a_sentence(
         client.rank("tea", k=3)
     page.open()
     page.wait(lambda: "No click" in page.text("#panel-cost"), "the ranking")
-    assert "too early to tell new items" in page.text(".lead")
+    assert "No item has arrived lately" in page.text(".lead")
     assert "At first all items are new" in page.text("#panel-new")
     sentences = page.texts(".lead, .panel p, .tile .small")
     assert [text for text in sentences if "–" in text] == []

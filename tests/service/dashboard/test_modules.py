@@ -70,6 +70,11 @@ def test_numbers_are_written_for_people(page: Page) -> None:
         "half(null, 'were shown')": "Fewer than half were shown so far.",
         "ratio(1, 0)": None,
         "sentence('it went live')": "It went live.",
+        "bytes(0)": "0\u00a0B",
+        "bytes(999)": "999\u00a0B",
+        "bytes(1234567)": "1.2\u00a0MB",
+        "bytes(75e9)": "75\u00a0GB",
+        "bytes(null)": "–",
     }
     for call, text in written.items():
         assert page.module("format.js", f"m.{call}") == text, call
@@ -78,11 +83,11 @@ def test_numbers_are_written_for_people(page: Page) -> None:
     assert page.module("scale.js", steps) == "M0.0 1.0L2.0 1.0 L2.0 3.0M6.0 5.0"
 
 
-def test_the_last_hour_has_no_holes_and_no_minute_that_has_just_begun(page: Page) -> None:
-    def hour(now: float, *starts: float) -> list[dict[str, float]]:
-        minutes = [{"start": start, "rankings": 7} for start in starts]
-        told = json.dumps({"now": now, "minutes": minutes})
-        found: list[dict[str, float]] = page.module("minutes.js", f"m.lastHour({told})")
+def test_the_last_hour_has_no_holes_and_no_bucket_that_has_just_begun(page: Page) -> None:
+    def hour(now: float, *starts: float, rankings: int = 7) -> list[dict[str, float]]:
+        buckets = [{"start": start, "rankings": rankings} for start in starts]
+        told = {"now": now, "buckets": buckets, "bucket_seconds": 60, "hours": 1}
+        found: list[dict[str, float]] = page.module("buckets.js", f"m.filled({json.dumps(told)})")
         return found
 
     filled = hour(6030, 5820, 5940)
@@ -92,13 +97,44 @@ def test_the_last_hour_has_no_holes_and_no_minute_that_has_just_begun(page: Page
     assert [m["start"] for m in hour(6005, 5940)] == [5940]
     assert [m["start"] for m in hour(6005)] == [6000]  # the only one there is
     assert len(hour(7230, *range(0, 7200, 60))) == 60
+    assert [m["start"] for m in hour(6030, 5820, rankings=0)] == [6000]  # only errors before
+
+
+def test_models_that_went_live_and_starts_are_marked(page: Page) -> None:
+    models = [
+        {"version": 1, "created": 10.0, "activated": True},
+        {"version": 2, "created": 70.0, "activated": False},
+        {"version": 3, "created": 100.0, "activated": True},
+    ]
+    buckets = [
+        {"start": 60.0, "seconds": 60.0, "starts": 1},
+        {"start": 120.0, "seconds": 60.0, "starts": 0},
+    ]
+    told = f"m.events({json.dumps({'models': models})}, {json.dumps(buckets)})"
+    marks = page.module("buckets.js", told)
+    assert marks == [{"x": 60, "name": "start"}, {"x": 100, "name": "model 3"}]
+
+
+def test_a_spreadsheet_gets_names_as_text_and_no_formula(page: Page) -> None:
+    rows = [
+        {"item": 'a "b", c', "shown": 3, "ranks": [1, 2], "first": None},
+        {"item": "=HYPERLINK(1)", "shown": -3, "ranks": [], "first": 0.5},
+    ]
+    told = page.module("csv.js", f"m.csv({json.dumps(rows)})")
+    assert told.split("\r\n") == [
+        "item,shown,ranks,first",
+        '"a ""b"", c",3,1 2,',
+        "'=HYPERLINK(1),-3,,0.5",
+        "",
+    ]
+    assert page.module("csv.js", "m.csv([])") == ""
 
 
 def test_new_items_are_told_from_old_ones_when_there_are_old_ones(page: Page) -> None:
     def kept(first: float | None) -> list[float]:
         known = json.dumps({"first_item": first, "new_seconds": 90})
         minutes = json.dumps([{"start": start} for start in (0, 60, 120, 180)])
-        found = page.module("minutes.js", f"m.settled({known}, {minutes})")
+        found = page.module("buckets.js", f"m.settled({known}, {minutes})")
         return [minute["start"] for minute in found]
 
     assert kept(30.0) == [120, 180]
@@ -110,7 +146,7 @@ def test_new_items_are_told_from_old_ones_when_there_are_old_ones(page: Page) ->
 def test_the_share_of_clicks_given_up_needs_a_click(page: Page) -> None:
     def share(*clicks: int) -> float | None:
         minutes = json.dumps([{"clicks": one, "exploration_cost": 1} for one in clicks])
-        found: float | None = page.module("minutes.js", f"m.lostShare({minutes})")
+        found: float | None = page.module("buckets.js", f"m.lostShare({minutes})")
         return found
 
     assert share(0, 6) == 0.25
@@ -130,14 +166,17 @@ def test_waits_below_a_second_are_a_step_one_can_see(page: Page) -> None:
     assert 44 < float(rise[0].split()[0]) < 200  # at one second, left of the middle
 
 
-@pytest.mark.parametrize(("mean", "mark"), [(0.4, "line.mean"), (1.57, "path.beyond")])
-def test_a_relevance_beyond_the_axis_is_an_arrow(page: Page, mean: float, mark: str) -> None:
-    drawn = f"m.density({{prior: [1, 5], posterior: [3, 5], interval: [0.1, 0.7], mean: {mean}, "
-    marks = page.module(
-        "charts.js",
-        drawn + "end: 1, label: ''}).querySelectorAll('.mean, .beyond').length",
+@pytest.mark.parametrize(
+    ("relevance", "widths", "arrows"),
+    [(0.4, [0.4, 0.5], 0), (0.8, [0.8, 0.2], 1), (1.57, [1, 0], 1)],
+)
+def test_the_bonus_stands_on_the_relevance_and_a_score_beyond_the_axis_is_an_arrow(
+    page: Page, relevance: float, widths: list[float], arrows: int
+) -> None:
+    drawn = (
+        "m.density({prior: [1, 5], posterior: [3, 5], interval: [0.1, 0.7], "
+        f"relevance: {relevance}, bonus: 0.5, end: 1, label: ''}})"
     )
-    assert marks == 1
-    assert page.module(
-        "charts.js", drawn + f"end: 1, label: ''}}).querySelector('{mark}') !== null"
-    )
+    bars = f"[...{drawn}.querySelectorAll('rect')].map((bar) => Number(bar.getAttribute('width')))"
+    assert page.module("charts.js", bars) == pytest.approx([398 * one for one in widths])
+    assert page.module("charts.js", f"{drawn}.querySelectorAll('.beyond').length") == arrows

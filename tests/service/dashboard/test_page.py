@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from selenium.webdriver import Chrome, Keys
+from selenium.webdriver import ActionChains, Chrome, Keys
 
 import ebrank
 from ebrank.report.figures.palette import LOOKS
@@ -73,7 +73,10 @@ def insights(server: Running) -> Insights:
 
 def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Running) -> None:
     page.open()
-    charts = ("waiting", "cost", "calibration", "traffic", "latency")
+    charts = (
+        *("newest", "waiting", "cost", "calibration"),
+        *("clicks", "examination", "traffic", "latency", "feedback"),
+    )
     for panel in charts:
         assert page.attributes(f"#panel-{panel} svg", "aria-label")[0], panel
         assert page.count(f"#panel-{panel} svg path.line, #panel-{panel} svg circle"), panel
@@ -83,6 +86,11 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Ru
     assert page.count("#panel-buried tbody tr") == min(10, len(known.buried)) > 0
     assert page.count("#panel-models tbody tr") == len({0, *(m.version for m in known.models)})
     assert len(known.models) > 0
+    assert page.count("#panel-top tbody tr") == min(10, len(known.top_queries)) > 0
+    assert page.count("#panel-found tbody tr") == min(10, len(known.found))
+    assert f"{known.coverage.candidates} candidates" in page.text("#panel-clicks .note")
+    assert known.system.version in page.text("#panel-server")
+    assert known.system.policy in page.text("#panel-server")
     assert "of the clicks one could expect" in page.text(".lead")
     assert "NaN" not in page.text("main")
     assert "undefined" not in page.text("main")
@@ -92,44 +100,114 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Ru
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_it(page: Page, scheme: str) -> None:
+@pytest.mark.parametrize("address", ["", "#/queries", "#/nowhere"])
+def test_everybody_can_use_it(page: Page, scheme: str, address: str) -> None:
     page.emulate(scheme=scheme)
-    page.open()
+    page.open(address)
     assert violations(page.browser) == []
+
+
+def test_the_newest_items_are_drawn_as_served_and_by_clicks_alone(
+    page: Page, server: Running
+) -> None:
+    page.open()
+    known = insights(server)
+    assert known.arrivals
+    served, by_clicks = page.attributes("#panel-newest svg", "aria-label")
+    listed = sum(min(one.ranks) <= known.k for one in known.arrivals)
+    otherwise = sum(min(one.ranks_by_clicks) <= known.k for one in known.arrivals)
+    items = f"of {len(known.arrivals)} items made the top {known.k}"
+    assert served.endswith(f"{listed} {items}")
+    assert by_clicks.endswith(f"{otherwise} {items}")
+    assert page.count("#panel-newest svg:first-child path.rising") == len(known.arrivals)
+    assert page.count("#panel-newest .cutoff") == 2
+    assert "By clicks alone: the same candidates by clicks per impression" in page.text(
+        "#panel-newest .note"
+    )
 
 
 def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Running) -> None:
     page.open()
-    told, lines = long_after_the_first_item(page)
-    assert lines == 2
-    minutes = insights(server).minutes
-    new, old = sum(m.exposure_new for m in minutes), sum(m.exposure_old for m in minutes)
-    clicks = sum(m.clicks for m in minutes)
-    cost = sum(m.exploration_cost for m in minutes)
-    values = [
-        new / (new + old),
-        sum(m.clicks_new for m in minutes) / clicks,
-        cost / (cost + clicks),
+    told, lines, fair = long_after_the_first_item(page)
+    assert (lines, fair) == (2, 1)
+    known = insights(server)
+    clicks = sum(m.clicks for m in known.buckets)
+    cost = sum(m.exploration_cost for m in known.buckets)
+    assert told[:3] == [
+        f"{len(known.arrivals)} items",
+        str(sum(min(one.ranks) <= known.k for one in known.arrivals)),
+        str(sum(min(one.ranks_by_clicks) <= known.k for one in known.arrivals)),
     ]
-    for text, value in zip(told, values, strict=False):
-        assert float(text.removesuffix("\u00a0%")) == pytest.approx(100 * value, abs=0.51)
-    assert told[3].startswith(str(insights(server).exploration.found))
+    share = 100 * cost / (cost + clicks)
+    assert float(told[3].removesuffix("\u00a0%")) == pytest.approx(share, abs=0.51)
+    assert told[4].startswith(str(known.totals.found))
 
 
-def long_after_the_first_item(page: Page) -> tuple[list[str], int]:
-    """Return what is told of new items where there are old ones: figures, lines of the chart."""
-    figures, lines = page.module(
+def long_after_the_first_item(page: Page) -> tuple[list[str], int, int]:
+    """Return what is told of new items where there are old ones: figures, lines, reference."""
+    figures, lines, fair = page.module(
         "overview.js",
         """(async () => {
           const root = document.querySelector("main");
           const told = { ...(await (await fetch("v1/insights")).json()), first_item: 0 };
-          const view = m.overview(root);
+          const view = m.overview(root, 1);
           view.render(await view.load(async () => told));
           const figures = [...root.querySelectorAll(".lead strong")].map((one) => one.textContent);
-          return [figures, root.querySelectorAll("#panel-new path.line").length];
+          const count = (what) => root.querySelectorAll(`#panel-new ${what}`).length;
+          return [figures, count("path.line"), count(".reference")];
         })()""",
     )
-    return figures, lines
+    return figures, lines, fair
+
+
+@pytest.mark.parametrize(("name", "hours"), [("24 h", 24), ("7 d", 168)])
+def test_figures_of_a_day_and_of_a_week(page: Page, name: str, hours: int) -> None:
+    page.open()
+    page.click(f".ranges a:nth-child({1 if hours == 1 else 2 if hours == 24 else 3})")
+    page.wait(lambda: page.text(".ranges [aria-current]") == name, "the range")
+    page.wait(lambda: page.count("#panel-traffic path.line"), "the panels")
+    asked = page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+    assert any(one.endswith(f"v1/insights?hours={hours}") for one in asked)
+    assert f"of the last {'24 hours' if hours == 24 else '7 days'}" not in page.text("h1")
+    assert page.complaints() == []
+
+
+def test_a_table_stands_still_while_somebody_points_at_it(page: Page, server: Running) -> None:
+    page.open()
+    before = page.text("#panel-top table")
+    ActionChains(page.browser).move_to_element(
+        page.browser.find_element("css selector", "#panel-top table")
+    ).perform()
+    with ebrank.Client(server.url) as client:
+        for _ in range(3):
+            client.rank(insights(server).top_queries[0].query)
+        total = client.insights().totals.rankings
+    page.wait(lambda: f"{total} rankings" in page.text("#panel-traffic .note"), "the rankings")
+    assert page.text("#panel-top table") == before
+    ActionChains(page.browser).move_to_element(
+        page.browser.find_element("css selector", "h1")
+    ).perform()
+    page.wait(lambda: page.text("#panel-top table") != before, "the table to follow")
+
+
+def test_buried_items_stand_together_with_their_query(page: Page, server: Running) -> None:
+    page.open()
+    named = [item.query for item in insights(server).buried[:10]]
+    assert page.texts("#panel-buried tbody a") == list(dict.fromkeys(named))
+
+
+def test_a_table_can_be_downloaded(page: Page) -> None:
+    page.open()
+    page.run(
+        "window.saved = []; URL.createObjectURL = (blob) => {"
+        "  blob.text().then((text) => window.saved.push(text)); return 'blob:none' };"
+        "HTMLAnchorElement.prototype.click = function () { window.saved.push(this.download) }"
+    )
+    page.click("#panel-buried [data-action=csv]")
+    page.wait(lambda: len(page.run("return window.saved")) == 2, "the file")
+    name, text = page.run("return window.saved")
+    assert name == "ebrank-buried.csv"
+    assert text.startswith("query,item,prior,relevance,shown,exposure,rank_by_relevance\r\n")
 
 
 def test_calibration_weighs_items_by_what_their_exposure_can_tell(server: Running) -> None:
@@ -185,8 +263,16 @@ def test_a_buried_item_leads_to_its_query(page: Page, server: Running) -> None:
     with ebrank.Client(server.url) as client:
         state = client.query(name)
     served = sorted(state.items, key=lambda item: item.rank or 0)
-    assert page.texts("table.items td:first-child") == [str(item.rank) for item in served]
+    ranks = page.texts("table.items tr:not(.cut) td:first-child")
+    assert ranks == [str(item.rank) for item in served]
     assert page.texts("td.name") == [item.id for item in served]
+    assert state.k == 5
+    above = page.run("return [...document.querySelector('tr.cut').parentNode.children].length")
+    assert above == len(served) + 1
+    assert page.text("tr.cut") == "A list of 5 ends here"
+    assert page.count("tr:has(+ tr.cut)") == 1
+    assert page.text("tr:has(+ tr.cut) td") == "5"
+    assert page.count("svg.density .bonus") == len(served)
     for label, item in zip(page.attributes("svg.density", "aria-label"), served, strict=True):
         assert f"relevance {item.relevance:.2f}" in label
         assert f"interval {item.interval[0]:.2f} to {item.interval[1]:.2f}" in label
@@ -199,6 +285,55 @@ def test_an_unknown_query_says_what_to_do(page: Page) -> None:
     assert "This query is not known. Give it items:" in page.text("main")
     assert "curl -X PUT" in page.text("pre")
     assert "queries/nobody%20asked/items" in page.text("pre")
+
+
+# --- all queries -------------------------------------------------------------------------------
+
+
+def test_all_queries_are_listed_and_found_by_a_part_of_their_name(
+    page: Page, server: Running
+) -> None:
+    with ebrank.Client(server.url) as client:
+        names = [one.query for one in client.queries().queries]
+    page.open("#/queries")
+    assert page.texts("td.name a") == names[:50]
+    part = names[-1][2:]  # "ery 33"
+    like = [name for name in names if part in name]
+    page.enter("#search", part)
+    offered = "return [...document.querySelectorAll('datalist option')].map((one) => one.value)"
+    page.wait(lambda: page.run(offered) == like[:8], "names to choose from")
+    page.enter("#search", Keys.BACKSPACE, Keys.ENTER)
+    shorter = part[:-1].strip()
+    page.wait(lambda: page.text(".lead strong") == shorter, "a list")
+    assert page.texts("td.name a") == [name for name in names if shorter in name]
+    page.enter("#search", names[0].upper(), Keys.ENTER)
+    page.wait(lambda: page.text("h1") == names[0], "the query")
+    page.open("#/queries?find=nobody")
+    assert "None does." in page.text("main")
+    assert page.complaints() == []
+
+
+def test_many_queries_come_in_pages(page: Page) -> None:
+    names, following = page.module(
+        "queries.js",
+        """(async () => {
+          const root = document.createElement("main");
+          const view = m.queriesView(root, new URLSearchParams("find=tea&after=tea%202"));
+          const asked = [];
+          const page = { queries: [{ query: "tea 3", items: 2 }], next: "tea 3" };
+          view.render(await view.load(async (path) => { asked.push(path); return page; }));
+          return [asked, [...root.querySelectorAll(".more a")].map((a) => a.getAttribute("href"))];
+        })()""",
+    )
+    assert names == ["v1/queries?contains=tea&cursor=tea+2&limit=50"]
+    assert following == ["#/queries?find=tea", "#/queries?find=tea&after=tea+3"]
+
+
+@pytest.mark.parametrize("address", ["#/nowhere", "#/queriesx", "#/25h"])
+def test_an_address_that_means_nothing_says_so(page: Page, address: str) -> None:
+    page.open(address)
+    assert page.text("h1") == "No such page"
+    assert page.attributes("main a", "href") == ["#/", "#/", "#/queries"]
 
 
 # --- how it looks ------------------------------------------------------------------------------
@@ -233,17 +368,35 @@ def _contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("address", ["", "#/queries/{query}"])
-def test_a_phone_needs_no_sideways_scrolling(page: Page, server: Running, address: str) -> None:
-    page.emulate(width=390)
+@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("address", ["", "#/queries", "#/queries/{query}"])
+def test_a_phone_needs_no_sideways_scrolling(
+    page: Page, server: Running, address: str, width: int
+) -> None:
+    page.emulate(width=width)
     page.open(address.format(query=insights(server).buried[0].query.replace(" ", "%20")))
-    assert page.run("return innerWidth") == 390
-    assert page.run("return document.documentElement.scrollWidth") <= 390
+    assert page.run("return innerWidth") == width
+    assert page.run("return document.documentElement.scrollWidth") <= width
     wide = page.run(
-        "return [...document.querySelectorAll('main *')]"
-        ".filter((e) => e.getBoundingClientRect().right > 390.5).map((e) => e.outerHTML)"
+        "return [...document.querySelectorAll('body *')]"
+        f".filter((e) => e.getBoundingClientRect().right > {width}.5).map((e) => e.outerHTML)"
     )
     assert wide == []
+
+
+def test_paper_has_one_column_and_no_controls(page: Page) -> None:
+    page.open()
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert page.run("return getComputedStyle(document.querySelector('.panels')).display") == (
+            "block"
+        )
+        for control in (".search", ".status", "[data-action=csv]", "[data-action=train]"):
+            assert page.run(
+                f"return getComputedStyle(document.querySelector('{control}')).display"
+            ) == ("none")
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 # --- by keyboard -------------------------------------------------------------------------------

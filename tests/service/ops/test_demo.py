@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -13,10 +15,14 @@ import pytest
 
 import ebrank
 from ebrank.equations import relevance_probability
+from ebrank.service.api import Arrival, EventIn, ItemIn, RankRequest
+from ebrank.service.core.engine import Engine
 from ebrank.service.ops import demo
 from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings, guide
 from ebrank.service.settings import Settings
+from ebrank.service.store.memory import MemoryStore
 from tests.service.running import Running
+from tests.service.scenes import Clock
 
 CONFIG = """
 [ranking]
@@ -118,7 +124,73 @@ def test_the_demo_keeps_where_to_listen_and_how_to_store_and_nothing_else() -> N
 def test_the_guide_tells_where_to_look() -> None:
     told = guide("http://127.0.0.1:8123")
     assert "http://127.0.0.1:8123/" in told
-    assert "after 15 seconds" in told
+    assert "after a few seconds" in told
+
+
+# --- served by clicks alone --------------------------------------------------------------------
+
+
+def test_the_same_users_really_served_by_clicks_alone_see_none_of_what_is_new(
+    data: ebrank.Dataset,
+) -> None:
+    """What the dashboard says of an order by clicks alone is what becomes of that order."""
+    sessions = 3000
+    said = asyncio.run(arrivals_as_told(DemoWorld(data, seed=1), sessions))
+    assert len(said) > 20
+    assert sum(min(one.ranks) <= demo.K for one in said) > 0.8 * len(said)
+    assert sum(min(one.ranks_by_clicks) <= demo.K for one in said) == 0
+    assert really_listed(DemoWorld(data, seed=1), sessions) == set()
+
+
+async def arrivals_as_told(world: DemoWorld, sessions: int) -> list[Arrival]:
+    """Return what the service says of arrivals, after a hundred sessions a second."""
+    clock = Clock()
+    chosen = demo_settings(Settings(), "memory:")
+    engine = await Engine.open(MemoryStore(), chosen, clock=clock, timer=clock)
+    for query in world.queries:
+        await engine.put_items(query, as_items(world, world.candidates(query)))
+    for session in range(sessions):
+        query = world.asks(session)
+        served = await engine.rank(RankRequest(query, k=demo.K))
+        clicked = world.clicks(session, query, [item.id for item in served.items])
+        await engine.feedback(
+            [EventIn(f"{session} {item}", served.ranking_id, item, "click") for item in clicked]
+        )
+        clock.now += 1 / demo.SESSIONS_PER_SECOND
+        if session % demo.SESSIONS_PER_ARRIVAL == 0:
+            arrival = world.arrival(session // demo.SESSIONS_PER_ARRIVAL)
+            await engine.put_items(arrival.query, as_items(world, [arrival.enters]))
+            await engine.withdraw(arrival.query, arrival.leaves.name)
+            await engine.insights()
+    told = (await engine.insights()).arrivals
+    await engine.close()
+    return told
+
+
+def as_items(world: DemoWorld, items: Iterable[demo.Item]) -> list[ItemIn]:
+    return [ItemIn(name, [*values]) for name, values in world.features(items).items()]
+
+
+def really_listed(world: DemoWorld, sessions: int) -> set[tuple[str, str]]:
+    """Return the arrivals that made the top ten where lists are made by clicks alone."""
+    weight = np.log2(np.arange(2, demo.K + 2))
+    clicks: defaultdict[tuple[str, str], float] = defaultdict(float)
+    shown: Counter[tuple[str, str]] = Counter()
+    arrived: set[tuple[str, str]] = set()
+    listed: set[tuple[str, str]] = set()
+    for session in range(sessions):
+        query = world.asks(session)
+        names = [item.name for item in world.candidates(query)]  # those that came first in front
+        names.sort(key=lambda name: -clicks[query, name] / max(shown[query, name], 1))
+        for name in names[: demo.K]:
+            shown[query, name] += 1
+        for name in world.clicks(session, query, names[: demo.K]):
+            clicks[query, name] += weight[names.index(name)]
+        listed |= arrived & {(query, name) for name in names[: demo.K]}
+        if session % demo.SESSIONS_PER_ARRIVAL == 0:
+            arrival = world.arrival(session // demo.SESSIONS_PER_ARRIVAL)
+            arrived.add((arrival.query, arrival.enters.name))
+    return listed
 
 
 # --- users of a real server --------------------------------------------------------------------

@@ -15,6 +15,7 @@ const LEFT = 44;
 const RIGHT = 8;
 const TOP = 26;
 const BOTTOM = 20;
+const NARROW = 380; // pixels: legends begin at the edge
 
 const classes = (kind, { tone, dashed }) => `${kind} ${tone}${dashed ? " dashed" : ""}`;
 
@@ -25,11 +26,13 @@ const classes = (kind, { tone, dashed }) => `${kind} ${tone}${dashed ? " dashed"
  * @param {object} chart `x`: numbers; `series`: [{name, tone, dashed?, values, format?}], null where
  *   unknown; `formatX`, `formatY`; `label`: what the chart shows, for those who do not see it;
  *   `top`: the end of the y axis, by default a round number above the data; `ticksX`: where to write
- *   at the x axis, by default its ends; `step`, `height`.
+ *   at the x axis, by default its ends; `references`: [{name, value}], levels to compare with; `marks`:
+ *   [{x, name}], moments to remember; `step`, `height`.
  */
 export function line(width, chart) {
   const { x, series, formatX, formatY, label, top, step = false, height = 180 } = chart;
-  const end = top ?? roundUp(highest(series.flatMap((one) => one.values)));
+  const { references = [], marks = [] } = chart;
+  const end = top ?? roundUp(highest([...references.map(({ value }) => value), ...series.flatMap((one) => one.values)]));
   const toX = linear([x[0], x[x.length - 1]], [LEFT, width - RIGHT]);
   const toY = linear([0, end], [height - BOTTOM, TOP]);
   const drawn = series.map((one) => {
@@ -40,9 +43,38 @@ export function line(width, chart) {
   return frame(width, height, `${label}. ${spoken(series, formatY)}`, [
     axisY(width, [0, end / 2, end], toY, formatY),
     axisX(width, height, ticksX, toX, formatX),
+    marked(marks, toX, width, height),
+    references.map((one) => reference(one, width, toY, formatY)),
     drawn,
-    legend("legend", series, formatY, null),
-    x.map((value, i) => slot(i, x, toX, height, series, formatY, formatX(value))),
+    legend("legend", width, series, formatY, null),
+    x.map((value, i) => slot(i, x, toX, width, height, series, formatY, formatX(value))),
+  ]);
+}
+
+/** Moments on the axis of x; names that would touch another are left to the pointer. */
+function marked(marks, toX, width, height) {
+  let free = 0;
+  return [...marks]
+    .sort((a, b) => a.x - b.x)
+    .map(({ x, name }) => {
+      const place = toX(x);
+      const length = 8 + 6 * name.length;
+      const back = place + length > width; // at the right edge, the name stands on the left
+      const shown = place - (back ? length : 0) >= free;
+      if (shown) free = place + (back ? 0 : length);
+      return s("g", { class: "mark" }, [
+        s("title", {}, name),
+        s("line", { x1: place, x2: place, y1: TOP, y2: height - BOTTOM }),
+        shown ? s("text", { x: place + (back ? -3 : 3), y: TOP + 10, "text-anchor": back ? "end" : "start" }, name) : null,
+      ]);
+    });
+}
+
+function reference({ name, value }, width, toY, format) {
+  const y = toY(value);
+  return s("g", { class: "reference" }, [
+    s("line", { x1: LEFT, x2: width - RIGHT, y1: y, y2: y }),
+    s("text", { x: width - RIGHT, y: y - 4, "text-anchor": "end" }, `${name} ${format(value)}`),
   ]);
 }
 
@@ -79,11 +111,12 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
 
 /**
  * What is believed of one item: the prior's Beta density as a ghost, the posterior's in front, its
- * 90 % interval as a bar below. All items of a query share the x axis [0, end]. Heights are relative:
- * the area says nothing that the width does not. A mean beyond the axis is an arrow at its end.
+ * 90 % interval as a bar below, and last its score: relevance with the bonus stacked on it. All items
+ * of a query share the x axis [0, end]. Heights are relative: the area says nothing that the width
+ * does not. A score beyond the axis is an arrow at its end.
  */
-export function density({ prior, posterior, interval, mean, end, label }) {
-  const [width, height, base] = [400, 40, 32]; // stretched by the style sheet to the cell's width
+export function density({ prior, posterior, interval, relevance, bonus, end, label }) {
+  const [width, height, base] = [400, 46, 30]; // stretched by the style sheet to the cell's width
   const toX = linear([0, end], [1, width - 1]);
   const curve = ([a, b]) => places(a, b, end).map((v) => [v, betaDensity(v, a, b)]);
   const hill = (points) => {
@@ -92,16 +125,19 @@ export function density({ prior, posterior, interval, mean, end, label }) {
     const top = points.map(([v, y]) => [toX(v), toY(y)]);
     return `${path(top)}L${top[top.length - 1][0].toFixed(1)} ${base}L${top[0][0].toFixed(1)} ${base}Z`;
   };
-  const [low, high] = interval.map((v) => toX(Math.min(v, end)));
+  const within = (v) => toX(Math.min(Math.max(v, 0), end));
+  const [low, high] = interval.map(within);
   const stretched = { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" };
   return s("svg", { class: "chart density", ...stretched, role: "img", "aria-label": label }, [
     s("path", { class: "hill prior", d: hill(curve(prior)) }),
     s("path", { class: "hill posterior", d: hill(curve(posterior)) }),
     s("line", { class: "baseline", x1: 0, x2: width, y1: base, y2: base }),
     s("line", { class: "interval", x1: low, x2: Math.max(high, low + 2), y1: base + 4, y2: base + 4 }),
-    mean > end
-      ? s("path", { class: "beyond", d: `M${width - 8} ${base}L${width} ${base + 4}L${width - 8} ${base + 8}Z` })
-      : s("line", { class: "mean", x1: toX(mean), x2: toX(mean), y1: base + 1, y2: base + 7 }),
+    s("rect", { class: "relevance", x: 1, y: base + 8, width: within(relevance) - 1, height: 6 }),
+    s("rect", { class: "bonus", x: within(relevance), y: base + 8, width: within(relevance + bonus) - within(relevance), height: 6 }),
+    relevance + bonus > end
+      ? s("path", { class: "beyond", d: `M${width - 8} ${base + 6}L${width} ${base + 11}L${width - 8} ${base + 16}Z` })
+      : null,
   ]);
 }
 
@@ -127,7 +163,8 @@ export function spark(values, { tone = "ink", width = 96, height = 28 } = {}) {
 // --- the parts charts share --------------------------------------------------------------------
 
 function frame(width, height, label, children) {
-  return s("svg", { class: "chart", width, height, role: "img", "aria-label": label }, children);
+  const viewBox = `0 0 ${width} ${height}`; // so that paper may have another width
+  return s("svg", { class: "chart", width, height, viewBox, role: "img", "aria-label": label }, children);
 }
 
 function axisY(width, ticks, toY, format) {
@@ -138,14 +175,18 @@ function axisY(width, ticks, toY, format) {
 }
 
 function axisX(width, height, ticks, toX, format) {
-  const anchor = (x) => (x < LEFT + 1 ? "start" : x > width - RIGHT - 20 ? "end" : "middle");
-  return ticks.map((tick) =>
-    s("text", { class: "tick", x: toX(tick), y: height - 5, "text-anchor": anchor(toX(tick)) }, format(tick)),
-  );
+  return ticks.map((tick) => belowAxis("tick moment", toX(tick), width, height, format(tick)));
+}
+
+/** A text at the x axis that stays within the chart. */
+function belowAxis(kind, x, width, height, text) {
+  const half = 3.5 * text.length;
+  const anchor = x - half < LEFT - 10 ? "start" : x + half > width - RIGHT ? "end" : "middle";
+  return s("text", { class: kind, x, y: height - 5, "text-anchor": anchor }, text);
 }
 
 /** The names of the series with their values at place `i`, or the latest ones. */
-function legend(kind, series, format, i, when = null) {
+function legend(kind, width, series, format, i) {
   const shown = series.map((one, place) => {
     const value = i === null ? latest(one.values) : one.values[i];
     return [
@@ -154,20 +195,18 @@ function legend(kind, series, format, i, when = null) {
       s("tspan", { class: "value" }, value === null ? "–" : (one.format ?? format)(value)),
     ];
   });
-  return s("text", { class: kind, x: LEFT, y: 12 }, [
-    shown,
-    when === null ? null : s("tspan", { class: "name", dx: 14 }, when),
-  ]);
+  return s("text", { class: kind, x: width < NARROW ? 0 : LEFT, y: 12 }, shown);
 }
 
-function slot(i, x, toX, height, series, format, when) {
+function slot(i, x, toX, width, height, series, format, when) {
   const from = i === 0 ? toX(x[0]) : (toX(x[i - 1]) + toX(x[i])) / 2;
   const to = i === x.length - 1 ? toX(x[i]) + 4 : (toX(x[i]) + toX(x[i + 1])) / 2;
   const [top, bottom] = [TOP, height - BOTTOM];
   return s("g", { class: "slot" }, [
     s("rect", { class: "hit", x: from, y: top, width: Math.max(0.5, to - from), height: bottom - top }),
     s("line", { class: "guide", x1: toX(x[i]), x2: toX(x[i]), y1: top, y2: bottom }),
-    legend("tip", series, format, i, when),
+    legend("tip", width, series, format, i),
+    belowAxis("tip", toX(x[i]), width, height, when),
   ]);
 }
 

@@ -8,6 +8,12 @@ const GAP = "\u00a0";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const second = new Intl.DateTimeFormat("en", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
 const moment = new Intl.DateTimeFormat("en", {
   month: "short",
   day: "numeric",
@@ -78,9 +84,29 @@ export function half(median, did) {
   return median === null ? `Fewer than half ${did} so far.` : `Half ${did} within ${duration(Math.max(1, median))}.`;
 }
 
-/** Time of day of seconds since 1970. */
-export function timeOfDay(seconds) {
-  return known(seconds) ? clock.format(new Date(1000 * seconds)) : ABSENT;
+const MARKS = [1, 10, 60, 600, 3600, 21_600, 86_400, 604_800, 2_592_000];
+
+/** Round ages up to an end as [{seconds, name}], as many as fit at an axis. */
+export function ages(end, width) {
+  const marks = [0, ...MARKS.filter((mark) => mark <= end)];
+  const step = Math.ceil(marks.length / Math.max(2, Math.floor(width / 70)));
+  return marks
+    .filter((_, i) => i % step === 0)
+    .map((seconds) => ({ seconds, name: seconds === 0 ? "0" : duration(seconds) }));
+}
+
+/** Bytes as 12 MB; powers of ten. */
+export function bytes(value) {
+  if (!known(value)) return ABSENT;
+  const power = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
+  const scaled = value / 1000 ** power;
+  return `${plain(scaled, scaled < 10 && power > 0 ? 1 : 0)}${GAP}${["B", "KB", "MB", "GB", "TB"][power]}`;
+}
+
+/** How to write times of buckets of so many seconds, over so many hours. */
+export function timesOf(bucketSeconds, hours) {
+  const format = hours > 24 ? moment : bucketSeconds < 60 ? second : clock;
+  return (seconds) => format.format(new Date(1000 * seconds));
 }
 
 /** Day and time of seconds since 1970. */

@@ -3,21 +3,26 @@
  *
  * A view is `{title, head, load, render}`: `head` returns what is there at once, with the heading that
  * takes the focus, `load` asks the server, `render` draws the answer into <main>.
- * Addresses are `#/` and `#/queries/NAME`.
+ * A view with tables to download has `rows`, which returns those of a name from the answer.
+ * Addresses are `#/`, `#/24h`, `#/7d`, `#/queries`, `#/queries?find=TEXT` and `#/queries/NAME`.
  */
 
 import { get, Refused, token } from "./api.js";
 import { perform } from "./actions.js";
+import { save } from "./csv.js";
 import { tokenEntered } from "./dialogs.js";
 import { h, patch } from "./dom.js";
 import { sentence } from "./format.js";
-import { overview } from "./overview.js";
+import { lostView } from "./lost.js";
+import { hoursOf, overview } from "./overview.js";
 import { poll } from "./poll.js";
+import { queriesView } from "./queries.js";
 import { queryView } from "./query.js";
+import { searchBox } from "./search.js";
 
 const main = document.querySelector("main");
 const status = document.querySelector(".status");
-const search = document.querySelector("#search");
+const ribbon = document.querySelector(".ribbon");
 const tokenButton = document.querySelector("[data-action=token]"); // for servers that ask for one
 
 let view = null;
@@ -29,8 +34,11 @@ const refresh = poll(update, () => tell("paused", "paused"));
 // --- views -------------------------------------------------------------------------------------
 
 function viewOf(hash) {
-  const match = /^#\/queries\/(.+)$/.exec(hash);
-  return match === null ? overview(main) : queryView(main, decoded(match[1]));
+  const hours = hoursOf(hash);
+  if (hours !== undefined) return overview(main, hours);
+  const [, name, options] = /^#\/queries(?:\/(.+)|\?(.*))?$/.exec(hash) ?? [null];
+  if (name === undefined && options === undefined && hash !== "#/queries") return lostView(main);
+  return name === undefined ? queriesView(main, new URLSearchParams(options)) : queryView(main, decoded(name));
 }
 
 function decoded(text) {
@@ -72,7 +80,7 @@ async function update() {
 function draw() {
   if (seen === null || view === null) return;
   view.render(seen);
-  patch(document.querySelector("datalist"), ...(seen.queries ?? []).map((value) => h("option", { value })));
+  ribbon.hidden = !(seen.insights?.demo ?? !ribbon.hidden); // other views do not say
 }
 
 // --- what can go wrong -------------------------------------------------------------------------
@@ -80,12 +88,14 @@ function draw() {
 function tell(state, words) {
   if (status.dataset.state !== state) status.dataset.state = state;
   if (status.textContent !== words) status.textContent = words;
-  main.toggleAttribute("data-stale", state === "unreachable" || state === "refused");
+  main.toggleAttribute("data-stale", ["unreachable", "refused", "waiting"].includes(state) && seen !== null);
 }
 
 async function failed(problem) {
   if (!(problem instanceof Refused)) return tell("unreachable", "server unreachable, trying again");
-  tell("refused", problem.status === 401 ? "token needed" : "refused");
+  if (problem.status === 503) tell("waiting", "not ready, trying again");
+  else tell("refused", problem.status === 401 ? "token needed" : "refused");
+  if (problem.status === 503 && seen !== null) return; // what is known stays
   if (problem.status === 401 || problem.status === 403) await askForToken(problem);
   else patch(main, view.head(), h("p", { class: "lead" }, sentence(problem.message)));
 }
@@ -109,12 +119,7 @@ function complaint(problem) {
 addEventListener("hashchange", open);
 new ResizeObserver(draw).observe(main);
 
-document.querySelector(".search").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const name = search.value.trim();
-  if (name !== "") location.hash = `#/queries/${encodeURIComponent(name)}`;
-  search.value = "";
-});
+searchBox(document.querySelector(".search"));
 
 document.addEventListener("click", async (event) => {
   const source = event.target.closest("[data-action]");
@@ -124,6 +129,8 @@ document.addEventListener("click", async (event) => {
     main.focus();
   } else if (source.dataset.action === "token") {
     if (await tokenEntered()) open();
+  } else if (source.dataset.action === "csv") {
+    save(`ebrank-${source.dataset.rows.replaceAll("_", "-")}`, view.rows(seen, source.dataset.rows));
   } else {
     await perform(source.dataset);
     refresh();

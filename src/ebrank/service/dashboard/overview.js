@@ -1,132 +1,201 @@
-/** The first view: are new items found, and what does it cost? */
+/** The first view: are new items found, what does it cost, and is the service well? */
 
+import { arrivalCounts, newest } from "./arrivals.js";
+import { filled, lostShare, newShare, settled, sum } from "./buckets.js";
+import { spark } from "./charts.js";
 import { h, patch } from "./dom.js";
 import { firstSteps } from "./empty.js";
-import { counted, duration, milliseconds, percent, rate, ratio, wait } from "./format.js";
-import { lastHour, lostShare, settled, sum } from "./minutes.js";
+import { bytes, counted, duration, milliseconds, percent, rate, wait } from "./format.js";
+import * as health from "./health.js";
 import { modelsPanel, priorNotice } from "./models.js";
 import * as panels from "./panels.js";
-import { spark } from "./charts.js";
+import * as users from "./users.js";
 
-const ALL = [
-  { id: "shadow", title: "Shadow mode", draw: panels.shadow, wide: true },
-  { id: "new", title: "New against old", draw: panels.newAgainstOld },
-  { id: "waiting", title: "How long new items wait", draw: panels.waiting },
-  { id: "cost", title: "What exploration costs", draw: panels.cost },
-  { id: "calibration", title: "Does the prior keep its promises?", draw: panels.calibration },
-  { id: "buried", title: "Promising, and little shown", draw: panels.buried, wide: true },
-  { id: "traffic", title: "Traffic", draw: panels.traffic },
-  { id: "latency", title: "Latency of rankings", draw: panels.latency },
-  { id: "models", title: "Models and training", draw: modelsPanel, wide: true },
+/** Each panel: its id, its title, what draws it; `wide`; `csv`, its rows; `still` while pointed at. */
+const HERO = [{ id: "newest", title: "New items get their chance", draw: newest, wide: true, still: true, csv: "arrivals" }];
+const GROUPS = [
+  {
+    title: "Is it worth it?",
+    panels: [
+      { id: "shadow", title: "Shadow mode", draw: panels.shadow, wide: true },
+      { id: "new", title: "New against old", draw: panels.newAgainstOld, csv: "buckets" },
+      { id: "waiting", title: "How long new items wait", draw: panels.waiting },
+      { id: "cost", title: "What exploration costs", draw: panels.cost, csv: "buckets" },
+      { id: "calibration", title: "Does the prior keep its promises?", draw: panels.calibration, csv: "calibration" },
+    ],
+  },
+  {
+    title: "What do users find?",
+    panels: [
+      { id: "clicks", title: "Clicks per list", draw: users.clicks, csv: "buckets" },
+      { id: "examination", title: "How far users look", draw: users.examination },
+      { id: "found", title: "Found by exploration", draw: users.found, wide: true, still: true, csv: "found" },
+      { id: "top", title: "Queries asked most", draw: users.topQueries, wide: true, still: true, csv: "top_queries" },
+      { id: "buried", title: "Promising, and little shown", draw: users.buried, wide: true, still: true, csv: "buried" },
+    ],
+  },
+  {
+    title: "Is the service well?",
+    panels: [
+      { id: "traffic", title: "Traffic", draw: health.traffic, csv: "buckets" },
+      { id: "latency", title: "Latency of rankings", draw: health.latency, csv: "buckets" },
+      { id: "errors", title: "Answers that were errors", draw: health.errors, csv: "routes" },
+      { id: "feedback", title: "Feedback", draw: health.feedback, csv: "buckets" },
+      { id: "server", title: "Server", draw: health.server, wide: true },
+      { id: "models", title: "Models and training", draw: modelsPanel, wide: true, csv: "models" },
+    ],
+  },
 ];
 
-export function overview(root) {
+const RANGES = [
+  { hours: 1, name: "1 h", words: "the last hour", address: "#/" },
+  { hours: 24, name: "24 h", words: "the last 24 hours", address: "#/24h" },
+  { hours: 168, name: "7 d", words: "the last 7 days", address: "#/7d" },
+];
+
+/** Return the hours that an address such as "#/24h" asks for; undefined if it is no such address. */
+export function hoursOf(hash) {
+  return RANGES.find(({ address }) => address === (hash || "#/"))?.hours;
+}
+
+export function overview(root, hours) {
+  const held = new Map(); // what is drawn in panels that stand still, by id
+  const { words } = RANGES.find((range) => range.hours === hours);
   return {
     title: "Overview",
-    head,
+    head: () => head(hours),
     async load(get) {
-      const insights = await get("v1/insights");
-      const queries = [...new Set(insights.buried.map((item) => item.query))];
-      return { insights, minutes: lastHour(insights), queries };
+      const insights = await get(`v1/insights?hours=${hours}`);
+      return { insights, buckets: filled(insights), words };
     },
-    render: (data) => render(root, data),
+    render: (data) => render(root, data, held),
+    rows: ({ insights }, name) => insights[name],
   };
 }
 
-function head() {
-  return [h("h1", { tabindex: "-1" }, "Are new items found, and what does it cost?")];
+function head(hours) {
+  const links = RANGES.map((range) =>
+    h("a", { href: range.address, "aria-current": range.hours === hours ? "true" : null }, range.name),
+  );
+  return [
+    h("div", { class: "headline" }, [
+      h("h1", { tabindex: "-1" }, "Are new items found, and what does it cost?"),
+      h("nav", { class: "ranges", "aria-label": "Time range" }, links),
+    ]),
+  ];
 }
 
-function render(root, data) {
+function render(root, data, held) {
   const { insights } = data;
-  const empty = insights.totals.items === 0;
-  const drawn = empty ? ALL.filter(({ id }) => id === "models") : ALL;
+  if (insights.totals.items === 0) {
+    const some = GROUPS.at(-1).panels.filter(({ id }) => id === "server" || id === "models");
+    const below = h("div", { class: "panels" }, panelsOf(some, data, root, held, "h2"));
+    return patch(root, head(insights.hours), nothingYet(insights), below);
+  }
+  const shown = (panel) => panel.id !== "shadow" || insights.shadow !== null;
   patch(
     root,
-    head(),
-    h("p", { class: "lead" }, empty ? "Nothing is known yet." : answer(data)),
+    head(insights.hours),
+    h("p", { class: "lead" }, answer(data)),
     priorNotice(insights),
-    empty ? firstSteps() : h("section", { class: "tiles", "aria-label": "At a glance" }, tiles(data)),
-    h("div", { class: "panels" }, panelsOf(drawn, data, root)),
+    h("div", { class: "panels" }, panelsOf(HERO, data, root, held, "h2")),
+    h("section", { class: "tiles", "aria-label": "At a glance" }, tiles(data)),
+    GROUPS.map((group) => [
+      h("h2", { class: "group" }, group.title),
+      h("div", { class: "panels" }, panelsOf(group.panels.filter(shown), data, root, held)),
+    ]),
   );
 }
 
+function nothingYet({ demo }) {
+  if (demo) return h("p", { class: "lead" }, "The simulated users are on their way. The first items are here in a few seconds.");
+  return [h("p", { class: "lead" }, "Nothing is known yet."), firstSteps()];
+}
+
 /** Panels with their charts, as wide as they will be. */
-function panelsOf(drawn, data, root) {
+function panelsOf(drawn, data, root, held, heading = "h3") {
   const inner = root.clientWidth - 2 * parseFloat(getComputedStyle(root).paddingLeft);
   const narrow = matchMedia("(max-width: 900px)").matches;
   const padding = matchMedia("(max-width: 600px)").matches ? 26 : 34;
-  return drawn
-    .filter(({ id }) => id !== "shadow" || data.insights.shadow !== null)
-    .map(({ id, title, draw, wide }) => {
-      const width = (wide || narrow ? inner : (inner - 16) / 2) - padding;
-      return h("section", { class: wide ? "panel wide" : "panel", id: `panel-${id}`, "aria-labelledby": `title-${id}` }, [
-        h("header", {}, h("h2", { id: `title-${id}` }, title)),
-        draw(data, Math.floor(width)),
-      ]);
-    });
+  return drawn.map(({ id, title, draw, wide, still, csv }) => {
+    const width = (wide || narrow ? inner : (inner - 16) / 2) - padding;
+    const told = still ? whileStill(id, data, held) : data;
+    return h("section", { class: wide ? "panel wide" : "panel", id: `panel-${id}`, "aria-labelledby": `title-${id}` }, [
+      h("header", {}, [h(heading, { id: `title-${id}` }, title), csv ? download(title, csv) : null]),
+      draw(told, Math.max(100, Math.floor(width))),
+    ]);
+  });
 }
 
-function answer({ insights, minutes }) {
-  if (sum(minutes, "rankings") === 0) {
-    return `${counted(insights.totals.items, "item")} wait for users: no list was served in the last hour.`;
+/** What a panel draws: the latest, but not while somebody points at it or works in it. */
+function whileStill(id, data, held) {
+  const panel = document.getElementById(`panel-${id}`);
+  if (!panel?.matches(":hover, :focus-within") || !held.has(id)) held.set(id, data);
+  return held.get(id);
+}
+
+function download(title, csv) {
+  return h("button", { type: "button", class: "plain small", "data-action": "csv", "data-rows": csv, "aria-label": `CSV: ${title}` }, "CSV");
+}
+
+// --- in a sentence, and at a glance ------------------------------------------------------------
+
+function answer({ insights, buckets, words }) {
+  if (sum(buckets, "rankings") === 0) {
+    return `${counted(insights.totals.items, "item")} wait for users: no list was served in ${words}.`;
   }
-  const { found } = insights.exploration;
+  const { found } = insights.totals;
   return [
-    newItems(insights, settled(insights, minutes)),
-    price(lostShare(minutes)),
-    " It has found ",
+    arrived(insights),
+    price(lostShare(buckets), words),
+    " Exploration has found ",
     strong(counted(found, "item")),
-    ` that now ${found === 1 ? "stands" : "stand"} in the top ${insights.k}.`,
+    ": tried at first, listed for their relevance since.",
   ];
 }
 
 const strong = (text) => h("strong", {}, text);
 
-function newItems({ new_seconds: seconds }, minutes) {
-  if (minutes.length === 0) return `It is too early to tell new items from those that entered ${duration(seconds)} before. `;
-  const exposure = newShare(minutes, "exposure");
-  if (exposure === null) return "No exposure was counted in the last hour. ";
-  const clicks = newShare(minutes, "clicks");
+function arrived(insights) {
+  const { all, listed, byClicks } = arrivalCounts(insights);
+  if (all === 0) return "No item has arrived lately. ";
   return [
-    `In the last hour, items that entered less than ${duration(seconds)} before had `,
-    strong(percent(exposure)),
-    " of the exposure",
-    clicks === null ? "" : [" and ", strong(percent(clicks)), " of the clicks"],
-    ". ",
+    "Of the last ",
+    strong(counted(all, "item")),
+    " that arrived, ",
+    strong(listed),
+    ` made the top ${insights.k}; by clicks alone, `,
+    strong(byClicks),
+    " would have. ",
   ];
 }
 
-function price(lost) {
-  if (lost === null) return "No click was reported in the last hour, so what exploration costs is not known.";
+function price(lost, words) {
+  if (lost === null) return `No click was reported in ${words}, so what exploration costs is not known.`;
   return ["Trying what is promising cost ", strong(percent(lost)), " of the clicks one could expect."];
 }
 
-/** New items' share of "exposure" or "clicks"; null where there were none. */
-function newShare(minutes, what) {
-  const [young, old] = [sum(minutes, `${what}_new`), sum(minutes, `${what}_old`)];
-  return ratio(young, young + old);
-}
-
-function tiles({ insights, minutes }) {
-  const latest = minutes.findLast((m) => m.seconds >= 20) ?? minutes.at(-1);
+function tiles({ insights, buckets }) {
+  const latest = buckets.findLast((bucket) => bucket.seconds >= insights.bucket_seconds / 3) ?? buckets.at(-1);
   const { first_shown: first, top_k: top } = insights.waiting;
   const { found, explored } = insights.exploration;
+  const { store_bytes: used } = insights.system;
   return [
-    shareTile(insights, settled(insights, minutes)),
+    shareTile(insights, settled(insights, buckets)),
     tile("Wait for the first impression", wait(first.median), waits(first, top)),
     tile(
-      "Clicks given up to explore, last hour",
-      percent(lostShare(minutes)),
+      "Clicks given up to explore",
+      percent(lostShare(buckets)),
       `${counted(found, "item")} found in ${counted(explored, "slot")}`,
+      spark(buckets.map((bucket) => lostShare([bucket]))),
     ),
     tile(
       "Rankings per second, now",
       rate(latest.rankings / latest.seconds),
       latest.latency_p50_ms === null
-        ? "no list in this minute"
+        ? `no list just now${used === null ? "" : `; ${bytes(used)} stored`}`
         : `p50 ${milliseconds(latest.latency_p50_ms)}, p99 ${milliseconds(latest.latency_p99_ms)}`,
-      spark(minutes.map((m) => m.rankings / m.seconds)),
+      spark(buckets.map((bucket) => bucket.rankings / bucket.seconds)),
     ),
   ];
 }
@@ -136,12 +205,12 @@ function waits(first, top) {
   return top.median === null ? "median; most have yet to earn a place" : `median; ${wait(top.median)} to earn its place`;
 }
 
-function shareTile({ new_seconds: seconds }, minutes) {
+function shareTile({ new_seconds: seconds }, buckets) {
   const name = "New items' share of exposure, now";
-  const share = minutes.map((minute) => newShare([minute], "exposure"));
+  const share = buckets.map((bucket) => newShare([bucket], "exposure"));
   const latest = share.findLastIndex((value) => value !== null);
   if (latest < 0) return tile(name, percent(null), `known when the first are ${duration(seconds)} old`);
-  const clicks = newShare([minutes[latest]], "clicks");
+  const clicks = newShare([buckets[latest]], "clicks");
   const note = clicks === null ? "no clicks yet" : `of clicks ${percent(clicks)}`;
   return tile(name, percent(share[latest]), note, spark(share, { tone: "accent" }));
 }

@@ -55,7 +55,7 @@ function content(name, state, now) {
     h("p", { class: "lead" }, summary(state, now)),
     h("div", { class: "panels" }, h("section", { class: "panel wide" }, [
       key(shown.some(({ relevance }) => relevance > 1)),
-      table(shown, now),
+      table(shown, state.k, now),
       left > 0 ? h("p", { class: "small soft more" }, `${counted(left, "item")} further down are left out.`) : null,
     ])),
   ];
@@ -78,7 +78,11 @@ function key(above) {
     h("span", { class: "swatch prior", "aria-hidden": "true" }),
     "what its features promise; ",
     h("span", { class: "swatch posterior", "aria-hidden": "true" }),
-    "what is believed after its clicks, with the 90 % interval below. In the order in which they would be served now.",
+    "what is believed after its clicks, with the 90 % interval below; then the score: ",
+    h("span", { class: "swatch relevance", "aria-hidden": "true" }),
+    "relevance plus ",
+    h("span", { class: "swatch bonus", "aria-hidden": "true" }),
+    "the bonus for what can be learned. In the order in which they would be served now.",
     above ? " An arrow: an estimate above 1, from more clicks than the exposure explains. It sorts, but is no probability." : "",
   ]);
 }
@@ -95,12 +99,17 @@ const HEAD = [
   ["Here for", "number wide-only"],
 ];
 
-function table(items, now) {
-  const end = Math.min(1, 1.05 * highest(items.flatMap((item) => [item.interval[1], Math.min(1, item.relevance)])));
+function table(items, k, now) {
+  const end = Math.min(1, 1.05 * highest(items.flatMap((item) => [item.interval[1], Math.min(1, item.score)])));
   return h("table", { class: "items" }, [
     h("thead", {}, h("tr", {}, HEAD.map((column, i) => heading(column, i === 2 ? axis(end) : column[0])))),
-    h("tbody", {}, items.map((item) => row(item, end, now))),
+    h("tbody", {}, items.flatMap((item, i) => [i === k ? cutoff(k) : null, row(item, end, now)])),
   ]);
+}
+
+/** The line below the last item of a list. */
+function cutoff(k) {
+  return h("tr", { class: "cut" }, h("td", { colspan: HEAD.length }, `A list of ${count(k)} ends here`));
 }
 
 function heading([, kind, label], content) {
@@ -111,9 +120,9 @@ function axis(end) {
   return ["Relevance ", h("span", { class: "soft" }, `0 to ${decimal(end)}`)];
 }
 
-function spoken({ relevance, interval: [low, high], prior }) {
+function spoken({ relevance, interval: [low, high], prior, bonus }) {
   const interval = `90 % interval ${decimal(low)} to ${decimal(high)}`;
-  return `relevance ${decimal(relevance)}, ${interval}, prior ${decimal(prior)}`;
+  return `relevance ${decimal(relevance)}, ${interval}, prior ${decimal(prior)}, bonus ${decimal(bonus, 3)}`;
 }
 
 function row(item, end, now) {
@@ -121,7 +130,8 @@ function row(item, end, now) {
     prior: [item.alpha, item.beta],
     posterior: posterior(item),
     interval: item.interval,
-    mean: item.relevance,
+    relevance: item.relevance,
+    bonus: item.bonus,
     end,
     label: spoken(item),
   });

@@ -38,8 +38,9 @@ PRESENT = 30  # candidates of a query at a time
 K = 10
 SESSIONS_PER_SECOND = 100
 SESSIONS_PER_STEP = 10  # whose clicks are sent together
+SESSIONS_AT_ONCE = 1000  # as fast as they can: what was there before you looked
 SESSIONS_PER_ARRIVAL = 100  # one item a second
-SESSIONS_BEFORE_TRAINING = 1500  # then the first prior is fitted; later ones come by themselves
+SESSIONS_BEFORE_TRAINING = 1000  # then the first prior is fitted; later ones come by themselves
 
 
 def demo_settings(given: Settings, folder: str) -> Settings:
@@ -55,7 +56,9 @@ def demo_settings(given: Settings, folder: str) -> Settings:
         ranking=replace(own.ranking, k=K),
         features=replace(own.features, scaling="none"),  # the dataset's are scaled
         training=replace(own.training, every_seconds=0.0, after_events=30_000, after_growth=0.0),
-        insights=replace(own.insights, new_seconds=60.0, refresh_seconds=2.0),
+        insights=replace(
+            own.insights, new_seconds=30.0, refresh_seconds=2.0, bucket_seconds=2.0, demo=True
+        ),
     )
 
 
@@ -63,10 +66,10 @@ def guide(address: str) -> str:
     """Return what to look at in the demo."""
     return (
         f"Simulated users search and click. Open {address}/ and watch\n"
-        "  - items that are new: one arrives every second. How soon is it shown?\n"
-        "  - what trying them costs in clicks, and how many good ones it has found;\n"
+        "  - items that are new: one arrives every second. Is it shown, and by clicks alone?\n"
+        "  - what trying them costs in clicks, and which good ones it has found;\n"
         "  - the items of a query: stars are true relevance, known to users, not to the ranker;\n"
-        "  - the first prior learned from clicks, after 15 seconds.\n"
+        "  - the first prior learned from clicks, after a few seconds.\n"
         "Ctrl-C ends it all and leaves nothing behind."
     )
 
@@ -196,7 +199,7 @@ def step(client: Client, world: DemoWorld, first: int) -> None:
 
 
 def visit(address: str) -> None:
-    """Be the users of a service until it is gone, a hundred a second at most."""
+    """Be the users of a service until it is gone; after the first ones, a hundred a second."""
     world = DemoWorld(ebrank.load("mq2007-like", scale=SCALE), SEED)
     pause = SESSIONS_PER_STEP / SESSIONS_PER_SECOND
     with Client(address) as client:
@@ -204,7 +207,8 @@ def visit(address: str) -> None:
         for first in count(0, SESSIONS_PER_STEP):
             began = time.monotonic()
             step(client, world, first)
-            time.sleep(max(0.0, began + pause - time.monotonic()))
+            if first >= SESSIONS_AT_ONCE:
+                time.sleep(max(0.0, began + pause - time.monotonic()))
 
 
 async def users(address: str) -> None:

@@ -1,0 +1,93 @@
+/** For who is on call: traffic, latency, errors, what became of feedback, and the server itself. */
+
+import { sum } from "./buckets.js";
+import { h } from "./dom.js";
+import { nothing } from "./empty.js";
+import { bytes, count, counted, dayAndTime, duration, milliseconds, percent, rate, ratio } from "./format.js";
+import { note, overTime, quiet, silence } from "./over_time.js";
+import { table } from "./tables.js";
+
+export function traffic(data, width) {
+  const { insights, buckets, words } = data;
+  const { totals, bots } = insights;
+  const about = note(
+    `${count(totals.rankings)} rankings and ${counted(totals.clicks, "click")} so far, over `,
+    `${counted(totals.items, "item")} of ${counted(totals.queries, "query", "queries")}. `,
+    bots.lists + bots.events === 0 ? "" : `Bots: ${counted(bots.lists, "list")} and ${counted(bots.events, "event")} in ${words}, not counted.`,
+  );
+  if (quiet(buckets)) return [about, nothing(silence(words))];
+  const flows = [
+    { name: "rankings/s", tone: "ink", of: (b) => b.rankings / b.seconds },
+    { name: "clicks/s", tone: "accent", dashed: true, of: (b) => b.clicks / b.seconds },
+  ];
+  return [about, overTime(width, data, buckets, flows, rate, "Rankings and clicks per second")];
+}
+
+export function latency(data, width) {
+  const { buckets, words } = data;
+  const about = note("From the request to the logged list.");
+  if (buckets.every((bucket) => bucket.latency_p50_ms === null)) return [about, nothing(silence(words))];
+  const times = [
+    { name: "p50", tone: "ink", of: (b) => b.latency_p50_ms },
+    { name: "p99", tone: "quiet", dashed: true, of: (b) => b.latency_p99_ms },
+  ];
+  return [about, overTime(width, data, buckets, times, milliseconds, "Median and 99th percentile latency")];
+}
+
+export function errors(data) {
+  const { insights, words } = data;
+  const bad = insights.routes.filter(({ refused, failed }) => refused + failed > 0);
+  const all = sum(insights.routes, "answers");
+  const failed = sum(insights.routes, "failed");
+  const refused = sum(insights.routes, "refused");
+  const about = note(
+    `Of ${counted(all, "answer")} in ${words}, ${percent(ratio(failed, all) ?? 0)} failed here (5xx), and `,
+    `${percent(ratio(refused, all) ?? 0)} were refused for what the caller sent (4xx).`,
+  );
+  if (bad.length === 0) return [about, nothing("No route answered with an error.")];
+  const columns = [
+    ["Route", "name", ({ route }) => h("span", { title: route }, route || "no such address")],
+    ["Answers", "number wide-only", ({ answers }) => count(answers)],
+    ["5xx", "number", (one) => errorShare(one.failed, one.answers)],
+    ["4xx", "number", (one) => errorShare(one.refused, one.answers)],
+  ];
+  return [about, table(columns, bad.slice(0, 8))];
+}
+
+function errorShare(part, all) {
+  return part === 0 ? "0" : `${count(part)} · ${percent(ratio(part, all))}`;
+}
+
+export function feedback(data, width) {
+  const { insights, buckets, words } = data;
+  const { accepted, duplicate, rejected, last } = insights.feedback;
+  const reasons = Object.entries(rejected)
+    .sort(([, a], [, b]) => b - a)
+    .map(([code, events]) => `${count(events)} ${code.replaceAll("_", " ")}${code === "expired" ? " (too late)" : ""}`);
+  const about = note(
+    last === null ? "No event was accepted yet. " : `The last event came ${duration(Math.max(0, insights.now - last))} ago. `,
+    `Per second below; in ${words} ${count(accepted)} accepted, ${counted(duplicate, "duplicate")}, `,
+    reasons.length === 0 ? "none rejected." : `rejected ${reasons.join(", ")}.`,
+  );
+  if (accepted + duplicate + reasons.length === 0) return [about, nothing("POST /v1/feedback reports what users did.")];
+  const flows = [
+    { name: "accepted", tone: "ink", of: (b) => b.events / b.seconds },
+    { name: "duplicate", tone: "quiet", dashed: true, of: (b) => b.duplicate / b.seconds },
+    { name: "rejected", tone: "accent", of: (b) => b.rejected / b.seconds },
+  ];
+  return [about, overTime(width, data, buckets, flows, rate, "Events accepted, duplicate and rejected per second")];
+}
+
+export function server({ insights }) {
+  const { system, mode, now, totals } = insights;
+  const stored = system.store_bytes === null ? "in memory" : bytes(system.store_bytes);
+  const facts = [
+    ["Version", system.version],
+    ["Mode", mode],
+    ["Started", `${dayAndTime(system.started)}, ${duration(Math.max(0, now - system.started))} ago`],
+    ["Store", system.free_bytes === null ? stored : `${stored}; ${bytes(system.free_bytes)} free`],
+    ["Log", system.log_entries === null ? counted(totals.rankings + totals.events, "entry", "entries") : counted(system.log_entries, "entry", "entries")],
+  ];
+  const pairs = facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+  return [h("dl", { class: "facts" }, pairs), h("p", { class: "note" }, ["Policy: ", h("code", {}, system.policy)])];
+}

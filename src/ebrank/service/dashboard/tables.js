@@ -1,0 +1,24 @@
+/** Tables from rows of data. */
+
+import { h } from "./dom.js";
+
+/**
+ * A table. `columns`: [name, class, cell], where `cell(row, i, group)` gives the content of the i-th
+ * row of its group; `groupOf` says which rows stand together, in the order in which they first come.
+ */
+export function table(columns, rows, groupOf = () => "") {
+  const groups = Map.groupBy(rows, groupOf);
+  return h("table", {}, [
+    h("thead", {}, h("tr", {}, columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name)))),
+    [...groups].map(([group, members]) => h("tbody", {}, members.map((row, i) => tableRow(columns, row, i, group)))),
+  ]);
+}
+
+function tableRow(columns, row, i, group) {
+  return h("tr", {}, columns.map(([, kind, cell]) => h("td", { class: kind }, cell(row, i, group))));
+}
+
+/** A link to the view of a query. */
+export function queryLink(query) {
+  return h("a", { href: `#/queries/${encodeURIComponent(query)}`, title: query }, query);
+}
