@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebrank import policy as policies
+from ebrank.contexts import Contexts
 from ebrank.errors import ModelFileError, ParameterError
 from ebrank.evidence import Examination
 from ebrank.features import Scaling
@@ -36,6 +37,7 @@ OLD_VERSIONS = (1, 2)
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
 MOST_AXES = 4
+OF_CONTEXTS = ("numbers", "weights", "mix")
 OLD_PARAMETERS = {
     "l2": "ridge",
     "min_impressions": "min_impressions",
@@ -71,6 +73,10 @@ def to_bytes(ranker: EBRanker) -> bytes:
         "seed": ranker.seed,
         "state": state,
     }
+    if ranker.contexts_ is not None:
+        document["contexts"] = {
+            name: _written(getattr(ranker.contexts_, name)) for name in OF_CONTEXTS
+        }
     return json.dumps(document, allow_nan=False, indent=1).encode()
 
 
@@ -95,7 +101,7 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
     from ebrank.ranker import EBRanker
 
     keys = {"format", "version", "policy", "examination", "scaling", "seed", "state"}
-    _require_keys("the file", document, keys)
+    _require_keys("the file", document, keys | ({"contexts"} & set(document)))
     text = document["policy"]
     if not isinstance(text, str):
         raise ModelFileError(f"the policy must be a text, not {text!r}")
@@ -109,6 +115,8 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
     if document["state"] is not None:
         given = _section(document, "state")
         _learn(ranker, {name: _read_array(name, value) for name, value in given.items()})
+    if "contexts" in document:
+        ranker.contexts_ = _contexts(_section(document, "contexts"))
     return ranker
 
 
@@ -116,6 +124,15 @@ def _learn(ranker: EBRanker, state: State) -> None:
     """Give the ranker a state that its learner accepts."""
     ranker.policy.check_state(state)
     ranker.state_ = state
+
+
+def _contexts(section: Mapping[str, Any]) -> Contexts:
+    """Return what contexts change, if the arrays fit together."""
+    _require_keys("contexts", section, set(OF_CONTEXTS))
+    numbers, weights, mix = (_read_array(name, section[name]) for name in OF_CONTEXTS)
+    if not np.all(numbers == numbers.astype(np.int64)):
+        raise ModelFileError("contexts have whole numbers")
+    return Contexts(numbers.astype(np.int64), weights, mix)
 
 
 def _check_parts(text: str, allowed: frozenset[str]) -> None:

@@ -20,13 +20,14 @@ prior 0.6..., observed 0.000 → relevance 0.6... + bonus 0.0...
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ebrank import policy as policies
+from ebrank.contexts import Contexts, Impressions, learn, moved, numbers, saved
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.features import Scaling
@@ -34,7 +35,7 @@ from ebrank.parameters import check_whole, require
 from ebrank.policy import Policy, Scores
 from ebrank.priors.base import ItemPrior, State
 from ebrank.ranking import Candidates, Ranking
-from ebrank.typing import Features, Floats, Keys
+from ebrank.typing import Features, Floats, Ints, Keys
 
 __all__ = ["EBRanker", "Ranking"]
 
@@ -54,6 +55,7 @@ class EBRanker:
 
     Attributes:
         state_: what the policy's learner has learned; None before `fit`.
+        contexts_: what contexts change; None before `fit_contexts`, or if that is nothing.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class EBRanker:
         check_whole("threads", threads, at_least=1, optional=True)
         self.seed = int(seed)
         self.state_: State | None = None
+        self.contexts_: Contexts | None = None
         self._derived: Any = None
 
     def fit(
@@ -98,6 +101,37 @@ class EBRanker:
             (features, behavior), validation, self.examination, start, self.threads
         )
         return self
+
+    def fit_contexts(
+        self,
+        features: Features,
+        behavior: BehaviorStats,
+        impressions: Impressions,
+        groups: Ints,
+        *,
+        most: int = 16,
+        lenient: bool = False,
+    ) -> Self:
+        """Learn what contexts change, from single impressions of rows whose prior was fitted.
+
+        For the arguments, see `contexts.learn`; rows are scaled already, as for `fit`.
+        """
+        relevance = self._relevance(features, behavior)
+        self.contexts_ = learn(features, relevance, impressions, groups, most=most, lenient=lenient)
+        return self
+
+    def saved_by_contexts(
+        self, features: Features, behavior: BehaviorStats, impressions: Impressions
+    ) -> float:
+        """Return how much less surprising impressions are, knowing their contexts; in nats."""
+        if self.contexts_ is None:
+            return 0.0
+        return saved(self.contexts_, features, self._relevance(features, behavior), impressions)
+
+    def _relevance(self, features: Features, behavior: BehaviorStats) -> Floats:
+        """Return R̂ of rows that are scaled already."""
+        prior = self.policy.prior(self.state_, features, self.threads)
+        return self.rank_by_prior(prior, behavior).candidates.relevance
 
     @property
     def curve(self) -> Examination:
@@ -134,6 +168,7 @@ class EBRanker:
         *,
         tie_keys: npt.ArrayLike | None = None,
         lists: float | None = None,
+        context: Mapping[str, str] | None = None,
     ) -> Ranking:
         """Return the k best candidates of one query (all of them by default).
 
@@ -143,15 +178,28 @@ class EBRanker:
         Equal scores are ordered by `tie_keys`, lowest first: one number per candidate, or by
         default a seeded random key for each position. A policy that draws takes its draws from the
         same keys: give new ones for each list.
+
+        A `context`, such as `{"device": "mobile"}`, moves relevances by what was learned of it.
         """
         _check_lengths(features, behavior)
         prior = self.prior(features)
-        return self.rank_by_prior(prior, behavior, k, tie_keys=tie_keys, lists=lists)
+        shifts = self.shifts(features, numbers(context)) if context else None
+        return self.rank_by_prior(prior, behavior, k, tie_keys=tie_keys, lists=lists, shifts=shifts)
 
     def prior(self, features: Features) -> ItemPrior:
         """Return the prior of one query's candidates, from their features, scaled."""
         scaled = features if self.scaling is None else self.scaling(features)
         return self.policy.prior(self.state_, scaled, self.threads)
+
+    def shifts(self, features: Features, context: Sequence[int]) -> Floats | None:
+        """Return by how much a context moves the logits of one query's candidates.
+
+        It is given by its numbers (see `ebrank.contexts`). None if nothing is known of it.
+        """
+        if self.contexts_ is None:
+            return None
+        scaled = features if self.scaling is None else self.scaling(features)
+        return self.contexts_.shifts(scaled, context)
 
     def rank_by_prior(
         self,
@@ -162,8 +210,12 @@ class EBRanker:
         tie_keys: npt.ArrayLike | None = None,
         draw_keys: Keys | None = None,
         lists: float | None = None,
+        shifts: Floats | None = None,
     ) -> Ranking:
-        """Return what `rank` returns, given the prior: it changes far less often than behavior."""
+        """Return what `rank` returns, given the prior: it changes far less often than behavior.
+
+        `shifts` are by how much a context moves the logits of relevances.
+        """
         from ebrank.scoring import score_pairs  # Numba takes a while to import
 
         require(len(prior.a) == len(behavior), "the prior is not one of these candidates")
@@ -177,8 +229,14 @@ class EBRanker:
         if lists is not None and self.policy.plans:
             scores = scores.expecting(lists)
         total, relevance = score_pairs(scores.both, prior, behavior, valuation, draws)
+        change = None
+        if shifts is not None:
+            change = moved(relevance, shifts)
+            total, relevance = total + change, relevance + change
         order = np.lexsort((keys, -total))[:k]
-        known = Candidates(self.policy, scores, prior, behavior, self.curve, relevance, total)
+        known = Candidates(
+            self.policy, scores, prior, behavior, self.curve, relevance, total, change
+        )
         return Ranking(order, known)
 
     def loss(self, features: Features, behavior: BehaviorStats) -> float:

@@ -21,8 +21,8 @@ from ebrank.typing import Floats, Ints
 class Explanation:
     """Why an item stands where it stands, in four numbers.
 
-    The relevance is a blend of what the features promise and what users did; the score is relevance
-    plus bonus.
+    The relevance is a blend of what the features promise and what users did, moved by the context
+    if one is given; the score is relevance plus bonus.
     """
 
     prior: float
@@ -33,17 +33,23 @@ class Explanation:
     """R̂: both, weighed by how much was seen."""
     bonus: float
     """What showing it is worth beyond its relevance."""
+    context: float = 0.0
+    """By how much the context moved its relevance."""
 
     def __str__(self) -> str:
+        moved = f", {self.context:+.3f} by the context" if self.context else ""
         return (
-            f"prior {self.prior:.3f}, observed {self.observed:.3f} "
+            f"prior {self.prior:.3f}, observed {self.observed:.3f}{moved} "
             f"→ relevance {self.relevance:.3f} + bonus {self.bonus:.3f}"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What a ranker knows of every candidate, in the caller's order."""
+    """What a ranker knows of every candidate, in the caller's order.
+
+    In a context, `moved` is by how much it changes relevances and scores; they hold it already.
+    """
 
     policy: Policy
     formulas: Scores
@@ -52,6 +58,7 @@ class Candidates:
     examination: Examination
     relevance: Floats
     scores: Floats
+    moved: Floats | None = None
 
     def rows(self, items: Ints) -> Candidates:
         """Return what is known of some candidates."""
@@ -61,6 +68,7 @@ class Candidates:
             behavior=self.behavior[items],
             relevance=self.relevance[items],
             scores=self.scores[items],
+            moved=None if self.moved is None else self.moved[items],
         )
 
     @cached_property
@@ -154,6 +162,7 @@ class Ranking:
             observed=float(policy.estimator.rate(sums)[0]),
             relevance=float(known.relevance[item]),
             bonus=float(known.bonus[item]),
+            context=0.0 if known.moved is None else float(known.moved[item]),
         )
 
     def __len__(self) -> int:

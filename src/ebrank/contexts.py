@@ -1,0 +1,381 @@
+"""What a context changes: users on a phone may prefer other items than those at a desk.
+
+A context is a few names with values, such as `{"device": "mobile"}`. Each pair becomes a number by
+a hash, so that nothing keeps the text. An item with features x and relevance R̂, over all users, is
+then taken to be as relevant in a context as
+
+    σ(logit R̂ + Σ_b (z_b - z̄_b) v_b · x)
+
+where z_b is 1 for the numbers b of the context and 0 for others, and z̄_b the part of the item's
+exposure that was in b. R̂ is a mean over those who saw the item, so what is known of them must not
+count twice: an item that only phones ever saw has the relevance that it has there.
+
+>>> numbers({"device": "mobile", "segment": "new"})
+(1921, 2696)
+>>> moved(np.array([0.2, 0.2, 1.0]), np.array([0.0, 1.0, 1.0])).round(3)
+array([0.   , 0.205, 0.   ])
+
+The weights v are learned from single impressions (`learn`). Items are compared with themselves:
+what counts is that the same item was clicked more often in one context than in others. A Gaussian
+prior shrinks the weights; held-out queries choose its width, or that contexts change nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ebrank.errors import ParameterError
+from ebrank.parameters import require
+from ebrank.threads import one_blas_thread
+from ebrank.typing import Bools, Features, Floats, Ints
+
+NUMBERS = 4096
+"""Few enough to say nothing of a person, enough for a dozen contexts to seldom share one."""
+MOST = 64
+"""Contexts that are learned at most."""
+LARGEST = 3.0
+"""By how much a context may move the logit of a relevance."""
+WIDTHS = (0.03, 0.1, 0.3, 1.0)
+"""Standard deviations of a weight that are tried, for features with a standard deviation of 1."""
+FOLDS = 5
+FEWEST = 100
+"""Impressions without which a context is not learned."""
+MIX_RIDGE = 10.0
+"""What is known of exposure counts as so many impressions more that have seen the usual mix."""
+ITERATIONS, TOLERANCE = 100, 1e-3
+
+
+def numbers(context: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the numbers of a context's pairs, rising."""
+    found = set()
+    for name, value in context.items():
+        text = f"{len(name)}:{name}={value}".encode("utf-8", "surrogatepass")
+        found.add(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % NUMBERS)
+    return tuple(sorted(found))
+
+
+def moved(relevance: Floats, shifts: Floats) -> Floats:
+    """Return by how much relevances change when their logits move by shifts.
+
+    Those of 1 and more, as `ips` may estimate them, stay.
+    """
+    inside, grown = np.clip(relevance, 0.0, 1.0), np.expm1(shifts)
+    change: Floats = inside * (1.0 - inside) * grown / (1.0 + inside * grown)
+    return change
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """What some contexts change.
+
+    Attributes:
+        numbers: of the contexts, rising.
+        weights: what each adds to logits, a weight for each feature and a constant, last.
+        mix: which part of an item's exposure was in each, from its features in the same way.
+    """
+
+    numbers: Ints
+    weights: Floats
+    mix: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        rising = self.numbers.ndim == 1 and np.all(np.diff(self.numbers) > 0)
+        inside = rising and np.all((self.numbers >= 0) & (self.numbers < NUMBERS))
+        if not inside or not 0 < len(self.numbers) <= MOST:
+            raise ParameterError(f"contexts have different numbers from 0 to {NUMBERS - 1}, rising")
+        shape = self.weights.shape
+        if len(shape) != 2 or shape != self.mix.shape or shape[0] != len(self.numbers):
+            raise ParameterError(
+                "each context has a weight and a mix for each feature, and one more"
+            )
+
+    def shifts(self, features: Features, context: Sequence[int]) -> Floats | None:
+        """Return by how much a context, given by its numbers, moves the logits of items.
+
+        None if nothing is known of it. Features are scaled as they were when this was learned.
+        """
+        known = [place for place, number in enumerate(self.numbers.tolist()) if number in context]
+        if not known:
+            return None
+        require(
+            features.shape[1] == self.weights.shape[1] - 1,
+            f"these contexts are of {self.weights.shape[1] - 1} features, not {features.shape[1]}",
+        )
+        # No product of matrices: BLAS may wake threads for it, and wait for them for milliseconds.
+        x = features.astype(np.float64)
+        effects = np.einsum("if,bf->bi", x, self.weights[:, :-1]) + self.weights[:, -1:]
+        mix = np.einsum("if,bf->bi", x, self.mix[:, :-1]) + self.mix[:, -1:]
+        usual = (effects * np.clip(mix, 0.0, 1.0)).sum(axis=0)
+        shifts: Floats = np.clip(effects[known].sum(axis=0) - usual, -LARGEST, LARGEST)
+        return shifts
+
+
+@dataclass(frozen=True, eq=False)
+class Impressions:
+    """Single impressions, and what came of each.
+
+    Attributes:
+        rows: the item of each, by its row among the features.
+        p: the probability that users look at its rank.
+        outcomes: what it was worth, from 0 to 1.
+        lists: in which context it was, by its place in `contexts`.
+        contexts: the numbers of contexts.
+    """
+
+    rows: Ints
+    p: Floats
+    outcomes: Floats
+    lists: Ints
+    contexts: Sequence[Sequence[int]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def frequent(self, most: int) -> Ints:
+        """Return the most frequent numbers, those with too few impressions left out."""
+        of_sets = np.bincount(self.lists, minlength=len(self.contexts))
+        counts = np.zeros(NUMBERS, np.int64)
+        for own, count in zip(self.contexts, of_sets.tolist(), strict=True):
+            counts[list(own)] += count
+        found = np.argsort(-counts, kind="stable")[:most]
+        return np.sort(found[counts[found] >= FEWEST])
+
+    def hot(self, chosen: Ints) -> Floats:
+        """Return a 1 for each of some numbers that an impression's context has, 0 for others."""
+        sets = np.array([np.isin(chosen, list(own)) for own in self.contexts], np.float64)
+        return sets[self.lists]
+
+
+def learn(
+    features: Features,
+    relevance: Floats,
+    impressions: Impressions,
+    groups: Ints,
+    *,
+    most: int = 16,
+    lenient: bool = False,
+) -> Contexts | None:
+    """Return what contexts change; None if that is nothing, as far as held-out groups tell.
+
+    Features and relevance have a row for each item, and `groups` says whose losses are held out
+    together: those of a query. Contexts must lower them beyond doubt, or at all if `lenient`.
+    """
+    from ebrank.priors.learners.linear import surely_lower
+
+    looked_at = np.flatnonzero(impressions.p > 0.0)
+    chosen = impressions.frequent(most)
+    if not len(chosen) or not len(looked_at):
+        return None
+    with one_blas_thread:
+        table = _Table.of(features, relevance, impressions, looked_at, chosen)
+        folds = groups[table.items] % FOLDS
+        nothing = table.without_features().held_out(folds, 1.0)
+        tried = {width: table.held_out(folds, width) for width in WIDTHS}
+        best = min(tried, key=lambda width: float(tried[width].sum()))
+        lower = bool(tried[best].sum() < nothing.sum())
+        if not lower or not (lenient or any(surely_lower(one, nothing) for one in tried.values())):
+            return None
+        return Contexts(chosen, table.raw(table.fitted(best)), table.mixed())
+
+
+def saved(
+    contexts: Contexts, features: Features, relevance: Floats, impressions: Impressions
+) -> float:
+    """Return by how much contexts lower minus the log-likelihood of impressions' outcomes."""
+    looked_at = np.flatnonzero(impressions.p > 0.0)
+    if not len(looked_at):
+        return 0.0
+    with one_blas_thread:
+        table = _Table.of(features, relevance, impressions, looked_at, contexts.numbers)
+        theta = table.standardized(contexts.weights)
+        return float(table.losses(np.zeros(table.size)).sum() - table.losses(theta).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Impressions in the order of their items, and what is needed to compute their losses.
+
+    Attributes:
+        items: rows of the items.
+        begins: where the impressions of each item begin; `owner` is the item of each.
+        x: standardized features of the items, and a 1.
+        center, scale: of the features.
+        unlike: by how much each impression's context differs from its item's mix.
+        mix: the mix of each item.
+        weight: the exposure of each item.
+        base: logit of each impression's item.
+    """
+
+    items: Ints
+    begins: Ints
+    owner: Ints
+    x: Floats
+    center: Floats
+    scale: Floats
+    unlike: Floats
+    mix: Floats
+    weight: Floats
+    base: Floats
+    p: Floats
+    outcomes: Floats
+
+    @classmethod
+    def of(
+        cls,
+        features: Features,
+        relevance: Floats,
+        impressions: Impressions,
+        looked_at: Ints,
+        chosen: Ints,
+    ) -> _Table:
+        order = looked_at[np.argsort(impressions.rows[looked_at], kind="stable")]
+        items, begins, owner = np.unique(
+            impressions.rows[order], return_index=True, return_inverse=True
+        )
+        p, hot = impressions.p[order], impressions.hot(chosen)[order]
+        weight = np.add.reduceat(p, begins)
+        mix = np.add.reduceat(p[:, None] * hot, begins) / weight[:, None]
+        raw = features[items].astype(np.float64)
+        center = weight @ raw / weight.sum()
+        spread = np.sqrt(weight @ (raw - center) ** 2 / weight.sum())
+        scale = np.where(spread > 1e-9 * (1.0 + np.abs(center)), spread, np.inf)
+        known = np.clip(relevance[items], 1e-4, 1.0 - 1e-4)
+        return cls(
+            items=items,
+            begins=begins,
+            owner=owner,
+            x=np.column_stack([(raw - center) / scale, np.ones(len(items))]),
+            center=center,
+            scale=scale,
+            unlike=hot - mix[owner],
+            mix=mix,
+            weight=weight,
+            base=np.log(known / (1.0 - known))[owner],
+            p=p,
+            outcomes=impressions.outcomes[order],
+        )
+
+    def without_features(self) -> _Table:
+        """Return a table by which contexts change nothing but how much users click."""
+        return replace(self, x=self.x[:, -1:])
+
+    @property
+    def size(self) -> int:
+        """How many numbers are fitted: a row of weights for each context, and a level."""
+        return int(self.unlike.shape[1] * self.x.shape[1] + 1)
+
+    def logits(self, theta: Floats) -> Floats:
+        """Return the logit of each impression's relevance."""
+        weights = theta[:-1].reshape(self.unlike.shape[1], -1)
+        effects = (self.x @ weights.T)[self.owner]
+        logits: Floats = self.base + np.einsum("nb,nb->n", effects, self.unlike) + theta[-1]
+        return logits
+
+    def losses(self, theta: Floats) -> Floats:
+        """Return the loss of each item: minus the log-likelihood of its impressions' outcomes."""
+        losses, _ = losses_and_slopes(self.logits(theta), self.p, self.outcomes)
+        return np.add.reduceat(losses, self.begins)
+
+    def objective(
+        self, width: float, included: Bools | None = None
+    ) -> Callable[[Floats], tuple[float, Floats]]:
+        """Return what gives the penalized loss of some items, and its gradient."""
+        penalty = self._penalty(width)
+        counts = 1.0 if included is None else included[self.owner].astype(np.float64)
+
+        def value_and_gradient(theta: Floats) -> tuple[float, Floats]:
+            losses, slopes = losses_and_slopes(self.logits(theta), self.p, self.outcomes)
+            losses, slopes = losses * counts, slopes * counts
+            by_item = np.add.reduceat(slopes[:, None] * self.unlike, self.begins)
+            gradient = np.append((by_item.T @ self.x).ravel(), slopes.sum())
+            value = float(losses.sum()) + 0.5 * float(penalty @ theta**2)
+            return value, gradient + penalty * theta
+
+        return value_and_gradient
+
+    def _penalty(self, width: float) -> Floats:
+        """Return the inverse variances of weights; what shifts all items alike is hardly bound."""
+        of_context = np.append(np.full(self.x.shape[1] - 1, width**-2.0), 1.0)
+        return np.append(np.tile(of_context, self.unlike.shape[1]), 1.0)
+
+    def fitted(self, width: float, included: Bools | None = None) -> Floats:
+        """Return the weights that minimize the penalized loss."""
+        from scipy import optimize  # takes a while to import, and a server never needs it
+
+        objective = self.objective(width, included)
+        root = np.sqrt(self._curvature() + self._penalty(width))
+
+        def scaled(u: Floats) -> tuple[float, Floats]:
+            value, gradient = objective(u / root)
+            return value, gradient / root
+
+        result = optimize.minimize(
+            scaled,
+            np.zeros(self.size),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": ITERATIONS, "gtol": TOLERANCE, "ftol": 1e-12, "maxcor": 20},
+        )
+        found: Floats = result.x / root
+        return found
+
+    def _curvature(self) -> Floats:
+        """Return about how much the loss bends by each weight."""
+        s, away = _sigmoid(self.base), _sigmoid(-self.base)
+        bends = self.p * s * away**2 / (1.0 - self.p + self.p * away)
+        by_item = np.add.reduceat(bends[:, None] * self.unlike**2, self.begins)
+        return np.append((by_item.T @ self.x**2).ravel(), bends.sum())
+
+    def held_out(self, folds: Ints, width: float) -> Floats:
+        """Return the loss of each item under weights that were fitted without its fold."""
+        losses = np.zeros(len(self.items))
+        for fold in range(FOLDS):
+            own = folds == fold
+            if own.any():
+                losses[own] = self.losses(self.fitted(width, ~own))[own]
+        return losses
+
+    def raw(self, theta: Floats) -> Floats:
+        """Return weights of features as they are, so that they change nothing for a usual item."""
+        weights = theta[:-1].reshape(self.unlike.shape[1], -1)[:, :-1] / self.scale
+        return np.column_stack([weights, -weights @ self.center])
+
+    def standardized(self, weights: Floats) -> Floats:
+        """Return weights of features as they are, for those of the table."""
+        own = np.where(np.isfinite(self.scale), weights[:, :-1] * self.scale, 0.0)
+        usual = weights[:, :-1] @ self.center + weights[:, -1]
+        return np.append(np.column_stack([own, usual]).ravel(), 0.0)
+
+    def mixed(self) -> Floats:
+        """Return weights that give the mix of an item from its features, by least squares."""
+        usual = self.weight @ self.mix / self.weight.sum()
+        x = self.x[:, :-1]
+        bend = (x * self.weight[:, None]).T @ x + MIX_RIDGE * np.eye(x.shape[1])
+        weights = np.linalg.solve(bend, (x * self.weight[:, None]).T @ (self.mix - usual)).T
+        weights = weights / self.scale
+        return np.column_stack([weights, usual - weights @ self.center])
+
+
+def losses_and_slopes(logits: Floats, p: Floats, outcomes: Floats) -> tuple[Floats, Floats]:
+    """Return minus the log-likelihood of outcomes, and its slope by the logit of relevance.
+
+    An impression at a rank that users look at with probability p has an outcome of 1 with
+    probability p·σ(logit), otherwise 0; what is between counts as so much of the one.
+    """
+    s, away = _sigmoid(logits), _sigmoid(-logits)
+    passed = 1.0 - p + p * away
+    losses = outcomes * np.logaddexp(0.0, -logits) - (1.0 - outcomes) * np.log(passed)
+    slopes = -outcomes * away + (1.0 - outcomes) * p * s * away / passed
+    return losses, slopes
+
+
+def _sigmoid(logits: Floats) -> Floats:
+    from scipy.special import expit
+
+    values: Floats = expit(logits)
+    return values
