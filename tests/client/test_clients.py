@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -16,7 +18,10 @@ import pytest
 import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.client.calls import Features, event
+from ebrank.contexts import numbers
 from ebrank.service.http.admission import new_token
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.store.blocking import Blocking
 from tests.serving import Server, free_port, serving
 
 SECRET, TOKEN = new_token("all", ["rank", "feedback", "admin"])
@@ -264,3 +269,22 @@ def test_a_fallback_comes_when_the_server_is_too_slow() -> None:
         ebrank.Client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.2) as client,
     ):
         assert client.rank("tea", fallback=["a"]).degraded
+
+
+def test_a_context_reaches_the_log_as_numbers(tmp_path: Path) -> None:
+    """Of both clients, any mapping will do."""
+    phone = MappingProxyType({"device": "mobile", "segment": "new"})
+    with serving(tmp_path / "store", config="[contexts]\nmost = 4\n") as started:
+        with ebrank.Client(started.address) as client:
+            client.put_items("tea", ITEMS)
+            client.rank("tea", context=phone)
+            with pytest.raises(ServiceError, match="context"):
+                client.rank("tea", context={"device": ""})
+
+        async def session() -> None:
+            async with ebrank.AsyncClient(started.address) as client:
+                await client.rank("tea", context={"device": "mobile"})
+
+        asyncio.run(session())
+    log = Blocking(SqliteStore(tmp_path / "store", "read")).log.entries()
+    assert [entry.contexts for entry in log] == [numbers(phone), numbers({"device": "mobile"})]

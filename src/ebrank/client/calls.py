@@ -154,6 +154,8 @@ def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (
     body = {"query": query} | {key: value for key, value in wanted.items() if value is not None}
     if "items" in body:
         body["items"] = _candidates(body["items"])
+    if "context" in body:
+        body["context"] = dict(body["context"])
     return Call("POST", "/v1/rank", api.RankResponse, "broken", _json(body))
 
 

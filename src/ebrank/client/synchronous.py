@@ -103,6 +103,7 @@ class Client(Connection):
         items: calls.Candidates | None = None,
         user: str | None = None,
         session: str | None = None,
+        context: Mapping[str, str] | None = None,
         explore: bool | None = None,
         explain: bool | None = None,
         fallback: Iterable[str] | None = None,
@@ -118,13 +119,14 @@ class Client(Connection):
             items: only these: ids, or a mapping of ids to features, which are stored first.
             user: whose list it is, so that it stays the same within the window.
             session: whose request it is, where the server tells bots by their sessions.
+            context: something of the user or the moment, such as `{"device": "mobile"}`.
             explore: False ranks by relevance alone.
             explain: True tells how each score came about.
             fallback: ids in your own order, which are returned, `degraded`, if the server cannot
                 be reached, does not know the query, or cannot serve it now.
         """
         wanted = {"k": k, "offset": offset, "items": items, "user": user, "session": session}
-        wanted |= {"explore": explore, "explain": explain}
+        wanted |= {"context": context, "explore": explore, "explain": explain}
         if fallback is None:
             return self._send(calls.rank(query, **wanted))
         try:

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
+from ebrank.contexts import MOST as MOST_CONTEXTS
 from ebrank.evidence import Behaviors, Examination
 from ebrank.parameters import bytes_of
 from ebrank.service.api import MOST_RANKS
@@ -213,6 +214,21 @@ class BotsSettings:
 
 
 @dataclass(frozen=True)
+class ContextsSettings:
+    """What is made of the contexts of requests."""
+
+    most: Annotated[
+        int,
+        _about(
+            "pairs of name and value in the `context` of requests, the most frequent ones, for "
+            "which preferences of their own are learned; 0 is off",
+            ge=0,
+            le=MOST_CONTEXTS,
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True)
 class TrainingSettings:
     """When the prior is refitted, and on what."""
 
@@ -317,6 +333,7 @@ class Settings:
     features: FeaturesSettings = field(default_factory=FeaturesSettings)
     events: EventsSettings = field(default_factory=EventsSettings)
     bots: BotsSettings = field(default_factory=BotsSettings)
+    contexts: ContextsSettings = field(default_factory=ContextsSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
     models: ModelsSettings = field(default_factory=ModelsSettings)
     insights: InsightsSettings = field(default_factory=InsightsSettings)

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import pytest
 from scipy.special import betaln
@@ -190,3 +191,75 @@ def test_a_tolerance_lets_a_model_be_a_little_worse() -> None:
 def test_an_empty_store_teaches_nothing() -> None:
     fitted = fitted_on(Blocking(MemoryStore()), TrainingJob(active=0))
     assert (fitted.rows, fitted.better, fitted.document) == (0, False, None)
+
+
+def in_two_kinds(queries: int) -> Blocking:
+    """Return a store whose phones click what the first feature likes, and desks the second."""
+    store, rng = Blocking(MemoryStore()), np.random.default_rng(7)
+    for query in range(queries):
+        features, name = rng.random((6, 2)), f"q{query}"
+        store.items.put(name, [NewItem(f"i{n}", tuple(row)) for n, row in enumerate(features)], 1.0)
+        for session in range(40):
+            order, kind = rng.permutation(6)[:4], session % 2
+            entry = RankingEntry(
+                f"{name}-{session}",
+                name,
+                2.0,
+                0,
+                items=tuple(f"i{n}" for n in order),
+                contexts=(100 + kind,),
+            )
+            events = [
+                EventEntry(
+                    f"{entry.id}-{n}", entry.id, name, f"i{n}", "click", rank, 1, False, 2.0, 2.0
+                )
+                for rank, (n, p) in enumerate(zip(order, CURVE.curve, strict=True), 1)  # type: ignore[arg-type]
+                if rng.random() < p * features[n, kind]
+            ]
+            store.log.write([entry, *events])
+    return store
+
+
+def test_what_contexts_save_counts_for_a_version() -> None:
+    """One that learned them is better than the same prior without; once in use, they stay."""
+    store = in_two_kinds(30)
+    job = TrainingJob(active=0, policy="ebrank:estimator=exposure", examination=BELIEVED)
+    log, scale = store.wrapped.log, Scaling("query")
+    plain = fit(run(gather(store.wrapped, job, log)), job)
+    assert plain.document is not None
+    record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=plain.features)
+    store.models.add(record, plain.document.encode())
+    assert "context" not in plain.reason
+
+    job = msgspec.structs.replace(job, active=1, contexts=16)
+    table = run(gather(store.wrapped, job, log))
+    told = fit(table, job)
+    assert told.better
+    assert told.reason.endswith("; 2 contexts have preferences of their own")
+    assert told.previous_loss == plain.validation_loss
+    assert told.document is not None
+    ranker = model_file.from_bytes(told.document.encode(), "the new one")
+    judging = table.seen & table.judges
+    seen = table.impressions.of_items(judging, ranker.curve)
+    rows, stats = table.part(scale, judging)
+    saved = ranker.saved_by_contexts(rows, stats, seen)
+    assert saved > 0.0
+    assert told.validation_loss == pytest.approx(plain.validation_loss - saved / judging.sum())
+
+    off = TrainingJob(active=1, policy=job.policy, examination=BELIEVED)
+    assert run(gather(store.wrapped, off, log)).impressions is None
+    assert run(gather(store.wrapped, job)).impressions is None, "without a log there are none"
+
+
+def test_only_rows_that_train_teach_contexts() -> None:
+    """Others judge, and do nothing else: what users did with them changes no weight."""
+    store = in_two_kinds(30)
+    job = TrainingJob(active=0, policy="ebrank", examination=BELIEVED, contexts=16)
+    table = run(gather(store.wrapped, job, store.wrapped.log))
+    found = table.impressions
+    judged = (table.seen & table.judges)[found.rows]
+    assert judged.any()
+    other = replace(found, outcomes=np.where(judged, 1.0 - found.outcomes, found.outcomes))
+    one, two = fit(table, job), fit(replace(table, impressions=other), job)
+    assert one.document == two.document
+    assert one.validation_loss != two.validation_loss

@@ -29,6 +29,7 @@ MOST_LISTED = 1_000  # queries, or items of a query, in one answer
 MOST_EVENTS = 1_000  # in one transaction, during which nobody else is served
 MOST_RANKS = 1_000
 MOST_FEATURES = 10_000
+MOST_PAIRS = 8  # of a context
 UNCOUNTED = "uncounted"
 """The name of every list that was not logged, and the reason why its events are rejected."""
 
@@ -40,6 +41,7 @@ ITEMS_AT_ONCE = 40
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Query: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]
 FeatureList: TypeAlias = Annotated[list[float | None], Meta(max_length=MOST_FEATURES)]
+Context: TypeAlias = Annotated[dict[Name, Name], Meta(max_length=MOST_PAIRS)]
 FeatureMap: TypeAlias = Annotated[dict[Name, float | None], Meta(max_length=MOST_FEATURES)]
 DeletedKind: TypeAlias = Literal["item", "query", "user"]
 EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
@@ -187,7 +189,8 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
     `items` restricts it to these candidates; those given with features are added or changed first.
     In shadow mode they are the caller's own order, and are served as they are. `offset` is how many
     ranks stand above the list: 10 for the second page of ten. `session` says whose requests these
-    are, if the server tells bots by their sessions.
+    are, if the server tells bots by their sessions. `context` says something of the user or the
+    moment, such as `{"device": "mobile"}`, if the server learns what that changes.
     """
 
     query: Query
@@ -196,6 +199,7 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
     items: Annotated[list[Name | ItemIn], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
     user: Name | None = None
     session: Name | None = None
+    context: Context | None = None
     explore: bool = True
     explain: bool = False
 
@@ -204,7 +208,8 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
     """An item of a list; what follows `score` is there if the request says `explain`.
 
     `interval` is the central 90 % credible interval of the relevance by plain clicks over exposure,
-    whichever estimator ranks; `relevance` by `ips`, which varies more, may lie outside.
+    whichever estimator ranks; `relevance` by `ips`, which varies more, may lie outside. `context`
+    is there if one was given of which something is known: by how much it moved the relevance.
     """
 
     id: str
@@ -218,6 +223,7 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
     exposure: float | UnsetType = UNSET
     bonus: float | UnsetType = UNSET
     explored: bool | UnsetType = UNSET
+    context: float | UnsetType = UNSET
 
 
 class RankResponse(Struct, frozen=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xxhash
 
+from ebrank.contexts import numbers
 from ebrank.service import api
 from ebrank.service.core import lists
 from ebrank.service.core.exploration import Kept, ListKey, Windows
@@ -33,11 +34,13 @@ class Choice:
         continues: the user's first list within the window.
         seen: for each item the rank at which its impression counts already, 0 if here; empty if
             all count here.
+        contexts: numbers of the contexts it was made for.
     """
 
     served: Listing
     order: Ints
     k: int
+    contexts: tuple[int, ...] = ()
     would: Listing | None = None
     page: ListKey | None = None
     continues: str | None = None
@@ -54,6 +57,7 @@ class Chooser:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.ranking
+        self._in_contexts = settings.contexts.most > 0
         self.windows = Windows(settings.ranking.window)
         self._draws = np.random.PCG64()
         self.examination = settings.examination.examination()(np.arange(1, api.MOST_RANKS + 1))
@@ -72,7 +76,12 @@ class Chooser:
         if offset + k > api.MOST_RANKS:
             raise Problem(f"offset and k must not exceed {api.MOST_RANKS} together", "offset")
         only = None if request.items is None else _rows(live, request.items)
-        candidates = lists.scored(live, model, only, draws=self._draws, lists=expected)
+        contexts: tuple[int, ...] = ()
+        if request.context and self._in_contexts:
+            contexts = numbers(request.context)
+        candidates = lists.scored(
+            live, model, only, draws=self._draws, lists=expected, contexts=contexts
+        )
         page = None
         if user is not None and self._settings.window:
             among = None if only is None else _hash(only)
@@ -91,9 +100,9 @@ class Chooser:
             nothing = np.zeros(len(served.places), np.bool_)
             served = replace(served, explored=nothing, cost=0.0)
         if kept is None or kept.view is None:
-            return Choice(served, order, k, would, page)
+            return Choice(served, order, k, contexts, would, page)
         seen = kept.ranks_of(served.rows)
-        return Choice(served, order, k, would, page, kept.view, seen if any(seen) else ())
+        return Choice(served, order, k, contexts, would, page, kept.view, seen if any(seen) else ())
 
     def remember(self, choice: Choice, ranking_id: str | None, now: float) -> None:
         """Keep the order of a list that was logged; without an id, one that does not count."""

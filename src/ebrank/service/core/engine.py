@@ -391,6 +391,7 @@ class Engine:
             seen=choice.seen,
             bot=bot,
             epoch=0 if self._half_life is None else self._half_life.epoch(now),
+            contexts=choice.contexts,
             hint=live.hint(rows + others),
         )
         # As it was known when the list was made, not as this list changes it.

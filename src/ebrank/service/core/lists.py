@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.ranking import Candidates, Ranking
@@ -85,22 +86,27 @@ def scored(
     *,
     draws: np.random.PCG64 | None = None,
     lists: float | None = None,
+    contexts: tuple[int, ...] = (),
 ) -> ScoredCandidates:
     """Return the candidates of a query, or only some of them, in both orders.
 
     A policy that draws takes what addresses its draws from `draws`, or else draws the same for an
     item every time. `lists` is how many the query is expected to get, for policies that plan.
+    Contexts move what they are known to move.
     """
     rows, prior = live.candidates, live.prior(model)
+    shifts = live.shifts(model, contexts) if contexts else None
     if only is not None:
-        prior = prior.rows(np.searchsorted(rows, only))
+        places = np.searchsorted(rows, only)
+        prior = prior.rows(places)
+        shifts = None if shifts is None else shifts[places]
         rows = only
     keys = live.tie_keys[rows]
     drawn = None
     if draws is not None and model.ranker.policy.noisy:
         drawn = draws.random_raw(len(rows)).reshape(-1)
     ranking = model.ranker.rank_by_prior(
-        prior, live.stats[rows], tie_keys=keys, draw_keys=drawn, lists=lists
+        prior, live.stats[rows], tie_keys=keys, draw_keys=drawn, lists=lists, shifts=shifts
     )
     by_relevance = np.lexsort((keys, -ranking.candidates.relevance))
     return ScoredCandidates(rows, ranking, by_relevance)
@@ -212,6 +218,7 @@ def _reasons(chosen: Listing) -> list[dict[str, Any]]:
                 "exposure": float(sums.exposure[place]),
                 "bonus": why.bonus,
                 "explored": bool(chosen.explored[at]),
+                "context": UNSET if known.moved is None else why.context,
             }
         )
     return reasons

@@ -41,7 +41,7 @@ from ebrank.service.learning.models import Model
 from ebrank.service.store import counting
 from ebrank.service.store.base import Store, StoreError, UnknownQuery
 from ebrank.service.store.records import LIFE, Hint, NewItem, News, Operation, QueryState
-from ebrank.typing import Features, Ints, SmallInts
+from ebrank.typing import Features, Floats, Ints, SmallInts
 
 KNOWN = 10.0
 """After so many lists a query's own rate counts as much as that of all."""
@@ -67,6 +67,8 @@ QUERY_BYTES, ITEM_BYTES = 3600, 55
 """What an unpacked query takes, and each item of it, beside its name, features and counts."""
 LARGE, INDEX_BYTES = 1000, 150
 """From so many items on a query remembers the rows of all by name, which takes so much of each."""
+MOST_SHIFTS = 8
+"""Contexts of which an unpacked query remembers what they change."""
 USUAL_SLOTS = 10
 """Counts of an unpacked query grow to this many slots with its first list of ten."""
 
@@ -102,6 +104,7 @@ class LiveQuery:
         "_prior_version",
         "_rows",
         "_seed",
+        "_shifts",
         "catalog",
         "earned",
         "explored_first",
@@ -136,6 +139,7 @@ class LiveQuery:
         self._arrivals: int | None = None
         self._prior: ItemPrior | None = None
         self._prior_version = -1
+        self._shifts: dict[tuple[int, ...], Floats | None] = {}
         self._rows: dict[str, int] | None = None
         self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
 
@@ -207,7 +211,7 @@ class LiveQuery:
         live.since, live._seed = since, seed
         live.keys, live.catalog = keys, catalog
         live._candidates = live._prior = live._arrivals = live._rows = None
-        live._prior_version = -1
+        live._prior_version, live._shifts = -1, {}
         return live
 
     def follows(self, version: int) -> bool:
@@ -244,10 +248,28 @@ class LiveQuery:
     def prior(self, model: Model) -> ItemPrior:
         """Return the prior of the candidates, computed once for a model and a set of candidates."""
         if self._prior is None or self._prior_version != model.version:
-            features = filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
-            self._prior = model.prior(features, self.keys)
+            self._prior = model.prior(self._features(model), self.keys)
             self._prior_version = model.version
+            self._shifts = {}
         return self._prior
+
+    def shifts(self, model: Model, contexts: tuple[int, ...]) -> Floats | None:
+        """Return by how much contexts move the logits of candidates; None if nothing is known.
+
+        It is kept for as long as the prior is.
+        """
+        if model.ranker.contexts_ is None:
+            return None
+        self.prior(model)
+        if contexts not in self._shifts:
+            if len(self._shifts) >= MOST_SHIFTS:
+                self._shifts.clear()
+            self._shifts[contexts] = model.shifts(self._features(model), self.keys, contexts)
+        return self._shifts[contexts]
+
+    def _features(self, model: Model) -> Features:
+        """Return the features of the candidates, without gaps."""
+        return filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
 
     @property
     def lists(self) -> int:

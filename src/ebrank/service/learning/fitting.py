@@ -2,7 +2,8 @@
 
 Queries are split by a hash of their names: some train, the others judge and do nothing else. Where
 there are few queries, items are split instead. A new version is better if its mean loss on the rows
-that judge is not higher than that of the version in use on the same rows.
+that judge is not higher than that of the version in use on the same rows. What contexts save counts
+too: all are minus the log of the probability that was given to what users did.
 
 Ranking knows the candidates of a query alone, so their ranges and means are what training scales
 and fills by. Withdrawn items teach too, with features moved into the range of the candidates.
@@ -30,12 +31,13 @@ from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import FeatureSchema, filled, matched
 from ebrank.service.core.fixed_settings import half_life
 from ebrank.service.core.queries import encode, stacked
+from ebrank.service.learning.impressions import LoggedImpressions, read
 from ebrank.service.learning.models import features_of, own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings
-from ebrank.service.store.base import StoreView
+from ebrank.service.store.base import StoredLog, StoreView
 from ebrank.service.store.records import QueryState
 from ebrank.service.store.rows import reach
-from ebrank.typing import Bools, Features
+from ebrank.typing import Bools, Features, Ints
 
 FEW_QUERIES = 10
 
@@ -52,6 +54,7 @@ class TrainingJob(msgspec.Struct, frozen=True):
     min_rows: int = 20
     validation_share: float = 0.2
     tolerance: float = 0.0
+    contexts: int = 0
 
     def ranker(self, scaling: Scaling | None = None) -> EBRanker:
         """Return a ranker that has learned nothing yet."""
@@ -81,7 +84,8 @@ class TrainingTable:
 
     `active` marks candidates, `judges` the rows that judge, `seen` those ever shown. A query
     without candidates is taken as it was, with all of its items. `document` is the file of the
-    version in use, None before any training, and `learned` the keys of its features.
+    version in use, None before any training, and `learned` the keys of its features. Where contexts
+    are learned, `impressions` holds single ones, and rows of a group are held out together.
     """
 
     keys: Sequence[str]
@@ -93,6 +97,8 @@ class TrainingTable:
     seen: Bools
     document: bytes | None = None
     learned: tuple[str, ...] = ()
+    impressions: LoggedImpressions | None = None
+    groups: Ints | None = None
 
     def as_learned(self) -> TrainingTable:
         """Return it with the features that the version in use takes."""
@@ -130,15 +136,17 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
         return TrainingResult(
             int(table.seen.sum()), False, "too few items to train and to judge with"
         )
+    active = _active(table.document, job)
     ranker = _fitted(table, training, job)
+    beside = _with_contexts(ranker, active, table, training, job)
     new = _loss(ranker, table, judging, job)
-    old = _loss(_active(table.document, job), table.as_learned(), judging, job)
+    old = _loss(active, table.as_learned(), judging, job)
     better = new <= old + job.tolerance
     verdict = "not worse than" if better else "worse than"
     return TrainingResult(
         rows=int(training.sum()),
         better=better,
-        reason=f"loss {new:.6f} is {verdict} {old:.6f} of version {job.active}",
+        reason=f"loss {new:.6f} is {verdict} {old:.6f} of version {job.active}{beside}",
         validation_loss=new,
         previous_loss=old,
         features=tuple(table.keys),
@@ -146,8 +154,10 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
     )
 
 
-async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
-    """Return the items of all queries, None if there is not one."""
+async def gather(
+    store: StoreView, job: TrainingJob, log: StoredLog | None = None
+) -> TrainingTable | None:
+    """Return the items of all queries, None if there is not one; single impressions from a log."""
     loaded = [await store.items.load(query) for query in await store.items.queries()]
     states = [state for state in loaded if state is not None]
     if not states:
@@ -162,6 +172,9 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
     by_query = sum(bool(state.counts.any()) for state in states) >= FEW_QUERIES
     behaviors = EventsSettings(behaviors=job.behaviors).declared()
     stats = BehaviorStats(stacked([state.counts for state in states], behaviors), behaviors)
+    impressions = None
+    if log is not None and job.contexts:
+        impressions = await read(log, states, behaviors)
     return TrainingTable(
         keys=keys,
         features=np.concatenate(
@@ -180,6 +193,10 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
         & np.concatenate([_named(state) for state in states]),
         document=await store.models.document(job.active) if job.active else None,
         learned=await features_of(store, job.active) if job.active else (),
+        impressions=impressions,
+        groups=None
+        if impressions is None
+        else np.concatenate([_groups(state, by_query=by_query) for state in states]),
     )
 
 
@@ -214,14 +231,46 @@ def _judges(state: QueryState, share: float, *, by_query: bool) -> Bools:
     return np.array([_fraction(f"{state.query}\n{item}") < share for item in state.ids], np.bool_)
 
 
+def _groups(state: QueryState, *, by_query: bool) -> Ints:
+    """Return numbers that depend on queries' names, or where there are few also on items'."""
+    if by_query:
+        return np.full(len(state.ids), _hash(state.query) >> 1)
+    return np.array([_hash(f"{state.query}\n{item}") >> 1 for item in state.ids], np.int64)
+
+
 def _fraction(name: str) -> float:
     """Return a number in [0, 1) that depends on a name alone."""
-    return float(xxhash.xxh3_64_intdigest(encode(name)) / 2**64)
+    return float(_hash(name) / 2**64)
+
+
+def _hash(name: str) -> int:
+    return xxhash.xxh3_64_intdigest(encode(name))
 
 
 def _fitted(table: TrainingTable, training: Bools, job: TrainingJob) -> EBRanker:
     scaling = Scaling.learn(job.scaling, table.features[training])
     return job.ranker(scaling).fit(*table.part(scaling, training))
+
+
+def _with_contexts(
+    ranker: EBRanker, active: EBRanker, table: TrainingTable, training: Bools, job: TrainingJob
+) -> str:
+    """Learn what contexts change, and say what came of it.
+
+    Once they are in use they stay for as long as they help at all.
+    """
+    if table.impressions is None or table.groups is None:
+        return ""
+    ranker.fit_contexts(
+        *table.part(ranker.scaling or Scaling(), training),
+        table.impressions.of_items(training, ranker.curve),
+        table.groups[training],
+        most=job.contexts,
+        lenient=active.contexts_ is not None,
+    )
+    if ranker.contexts_ is None:
+        return "; contexts change nothing, as far as the log tells"
+    return f"; {len(ranker.contexts_.numbers)} contexts have preferences of their own"
 
 
 def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
@@ -239,7 +288,15 @@ def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
 
 
 def _loss(ranker: EBRanker, table: TrainingTable, rows: Bools, job: TrainingJob) -> float:
-    """Return the mean marginal-likelihood loss of a ranker's prior on some rows."""
+    """Return the mean marginal-likelihood loss of a ranker's prior on some rows.
+
+    Less what contexts save there.
+    """
     judged = EBRanker(ranker.policy, examination=job.examination.examination(), threads=1)
-    judged.state_ = ranker.state_
-    return judged.loss(*table.part(ranker.scaling or Scaling(), rows))
+    judged.state_, judged.contexts_ = ranker.state_, ranker.contexts_
+    part = table.part(ranker.scaling or Scaling(), rows)
+    loss = judged.loss(*part)
+    if table.impressions is not None:
+        seen = table.impressions.of_items(rows, judged.curve)
+        loss -= judged.saved_by_contexts(*part, seen) / int(rows.sum())
+    return loss

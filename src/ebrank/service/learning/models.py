@@ -24,7 +24,7 @@ from ebrank.ranker import EBRanker
 from ebrank.service.core.feature_schema import matched
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreError, StoreView
-from ebrank.typing import Features
+from ebrank.typing import Features, Floats
 
 log = logging.getLogger("ebrank.service")
 
@@ -50,6 +50,12 @@ class Model:
     def prior(self, features: Features, keys: Sequence[str]) -> ItemPrior:
         """Return the prior of a query's candidates, given their features and whose they are."""
         return self.ranker.prior(matched(features, keys, self.features))
+
+    def shifts(
+        self, features: Features, keys: Sequence[str], contexts: Sequence[int]
+    ) -> Floats | None:
+        """Return by how much contexts move the logits of a query's candidates."""
+        return self.ranker.shifts(matched(features, keys, self.features), contexts)
 
 
 def untrained(settings: Settings) -> EBRanker:
@@ -100,7 +106,7 @@ def _served(document: bytes, name: str, untrained: EBRanker) -> tuple[EBRanker, 
         scaling=learned.scaling,
         threads=untrained.threads,
     )
-    ranker.state_ = learned.state_
+    ranker.state_, ranker.contexts_ = learned.state_, learned.contexts_
     return ranker, ""
 
 

@@ -19,7 +19,7 @@ import msgspec
 
 from ebrank.errors import EBRankError
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult, TrainingTable, fit, gather
-from ebrank.service.store import StoreView, open
+from ebrank.service.store import Store, open
 
 NICENESS = 10
 """Requests come first."""
@@ -62,9 +62,9 @@ async def in_process(
     return msgspec.json.decode(output, type=TrainingResult)
 
 
-async def in_thread(store: StoreView, task: TrainingJob) -> TrainingResult:
+async def in_thread(store: Store, task: TrainingJob) -> TrainingResult:
     """Return what is made of a store that no other process can read."""
-    return await asyncio.to_thread(fit, await gather(store, task), task)
+    return await asyncio.to_thread(fit, await gather(store, task, store.log), task)
 
 
 def main() -> int:
@@ -84,7 +84,7 @@ def main() -> int:
 async def _gathered(url: str, job: TrainingJob) -> TrainingTable | None:
     """Read a store and let go of it: what is read keeps the server from tidying up."""
     async with open(url, "browse") as store:
-        return await gather(store, job)
+        return await gather(store, job, store.log)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ def job(settings: Settings, active: int) -> TrainingJob:
         min_rows=settings.training.min_rows,
         validation_share=settings.training.validation_share,
         tolerance=settings.training.tolerance,
+        contexts=settings.contexts.most,
     )
 
 
