@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ebrank.errors import DataError
-from ebrank.experiments.document import Document
+from ebrank.experiments.document import Document, read_document
 from ebrank.experiments.framework.outcome import Figure
 from ebrank.files import write_whole
 from ebrank.report.write import LIST, write_report
@@ -41,6 +44,21 @@ def test_all_files_are_there_and_the_same_again(tmp_path: Path) -> None:
     write_report(small("time"), TIMES, str(other))
     for name in files_in(one):
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_the_page_holds_every_file_but_png(tmp_path: Path) -> None:
+    written = write_report(small("time"), None, tmp_path)
+    page = written[0].read_text()
+    linked = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)"', page))
+    for path in written[1:]:
+        if path.suffix != ".png":
+            assert base64.b64decode(linked.pop(path.name)) == path.read_bytes()
+    document = gzip.decompress(base64.b64decode(linked.pop("results.json.gz")))
+    assert linked == {}
+    (tmp_path / "results.json").write_bytes(document)
+    assert read_document(tmp_path) == small("time")
+    outside = re.findall(r'href="(?!#|data:|https://)([^"]*)"', page)
+    assert outside == [], "a page sent alone has no links to files that are not there"
 
 
 def test_what_is_no_longer_part_of_it_goes_and_what_is_not_ours_stays(tmp_path: Path) -> None:

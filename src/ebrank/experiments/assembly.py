@@ -21,7 +21,7 @@ from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
 from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.experiments.ledger import build
-from ebrank.experiments.ledger.references import stands_in_for
+from ebrank.experiments.ledger.references import reference_for, stands_in_for
 from ebrank.provenance import fingerprint, versions
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result
@@ -56,6 +56,7 @@ def dataset_part(
     """Return one dataset's part; with several datasets, each has files of its own."""
     setup, whole = finished.setup, _merged(finished)
     data = setup.dataset
+    published = reference_for(data.origin)
     own = [table for table in whole.tables if table.name not in SHARED]
     record = DatasetRecord(
         name=data.name,
@@ -71,6 +72,7 @@ def dataset_part(
         figures=tuple(_named(figure, data, several) for figure in whole.figures),
         findings=whole.findings,
         ledger=build.ledger(setup, finished.results, whole.findings),
+        reference="" if published is None else published.whose,
         test_queries=len(data.queries_in("test")),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}

@@ -72,7 +72,8 @@ class DatasetRecord:
         runs: everything that was run.
         tables, figures, findings: what experiments made of it.
         ledger: published figures beside ours.
-        test_queries: those that measures and tests are over; None in results of older versions.
+        reference: whose published figures stand beside ours, in a word or two; "" if nobody's.
+        test_queries: those that measures and tests are over.
     """
 
     name: str
@@ -88,6 +89,7 @@ class DatasetRecord:
     figures: tuple[Figure, ...]
     findings: tuple[Finding, ...]
     ledger: tuple[LedgerSection, ...]
+    reference: str = ""
     test_queries: int | None = None
 
 
@@ -120,12 +122,21 @@ class Document:
 
 def write_document(document: Document, folder: Path) -> Path:
     """Write `results.json`; return its path."""
-    return _write(folder / RESULTS, {"kind": KIND, "format": FORMAT, **to_plain(document)})
+    path = folder / RESULTS
+    write_whole(path, document_bytes(document))
+    return path
+
+
+def document_bytes(document: Document) -> bytes:
+    """Return the content of `results.json`."""
+    return _json({"kind": KIND, "format": FORMAT, **to_plain(document)})
 
 
 def write_times(times: dict[str, Any], folder: Path) -> Path:
     """Write `times.json`; return its path."""
-    return _write(folder / TIMES, times)
+    path = folder / TIMES
+    write_whole(path, _json(times))
+    return path
 
 
 def read_document(folder: Path) -> Document:
@@ -166,7 +177,5 @@ def read_times(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _write(path: Path, value: object) -> Path:
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, text.encode())
-    return path
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -6,13 +6,14 @@ replace or remove; all other files in the folder are left alone.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ebrank.errors import DataError
-from ebrank.experiments.document import Document
+from ebrank.experiments.document import RESULTS, Document, document_bytes
 from ebrank.experiments.framework.outcome import Figure, Table
 from ebrank.files import write_whole
 from ebrank.report.figures.render import FIGURE_FILES
@@ -64,7 +65,15 @@ def _refuse_foreign(folder: Path, new: Iterable[str]) -> None:
 
 
 def _files(document: Document, times: Mapping[str, Any] | None) -> Iterator[tuple[str, bytes]]:
-    yield PAGE, page(document, times).encode()
+    """Yield the page first, which has all others in it but for PNG, which it can draw itself."""
+    others = dict(_others(document))
+    embedded = {name: content for name, content in others.items() if not name.endswith(".png")}
+    results = gzip.compress(document_bytes(document), mtime=0)
+    yield PAGE, page(document, times, embedded | {f"{RESULTS}.gz": results}).encode()
+    yield from others.items()
+
+
+def _others(document: Document) -> Iterator[tuple[str, bytes]]:
     yield LEDGER, ledger_markdown(document).encode()
     for table in _all_tables(document):
         name = _file_name(table)

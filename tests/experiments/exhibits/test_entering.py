@@ -58,7 +58,9 @@ def test_first_under_every_eta(
 def test_a_finding_shows_the_hardest_eta_and_names_the_rival(finished: FinishedDataset) -> None:
     results = made(finished.setup, {(UCBRANK, 0.2): 0.8})
     finding = next(entering.findings(finished.setup, results))
-    assert finding.detail.startswith("shown at η = 0.2, the hardest; η = 0.1: +.400 against ")
-    assert "η = 0.2: +.100 against UCBRank, adjusted p < .0001; η = 0.4: +.400" in finding.detail
+    assert finding.detail == (
+        "shown at η = 0.2, the hardest, against UCBRank, adjusted p < .0001; "
+        "by η: 0.1 +.400, 0.2 +.100, 0.4 +.400, 0.7 +.400, 1 +.400"
+    )
     assert finding.effect is not None
     assert finding.effect.value == pytest.approx(0.1)

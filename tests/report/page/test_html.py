@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PageObject, PdfReader
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from ebrank.experiments.document import Document
+from ebrank.experiments.framework.outcome import Column, Row, Table
 from ebrank.report.page.chapters import identifier
 from ebrank.report.page.html import page
 from tests.accessibility import violations
 from tests.browser import console_errors
 from tests.report.results import reproduction
-from tests.report.sample import NASTY, document
+from tests.report.sample import FIGURE, NASTY, PERFORMANCE, document
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +137,7 @@ def test_every_link_within_the_page_leads_somewhere(opened: Chrome) -> None:
 
 def test_names_are_text(opened: Chrome) -> None:
     assert opened.title == f"EBRank reproduced: {NASTY}"
+    opened.execute_script("document.querySelector('.only button:last-child').click()")
     assert len(opened.find_elements(By.TAG_NAME, "script")) == 1
     assert NASTY in opened.find_element(By.TAG_NAME, "h1").text
 
@@ -190,16 +196,148 @@ def test_it_prints_in_black_on_white_without_its_buttons(opened: Chrome) -> None
     assert not opened.find_element(By.ID, "theme").is_displayed()
 
 
-def test_it_opens_with_one_look(browser: Chrome, tmp_path: Path) -> None:
+@pytest.fixture
+def reproduction_page(browser: Chrome, tmp_path: Path) -> Iterator[Chrome]:
+    """A page with a result, on a wide screen."""
     path = tmp_path / "report.html"
     path.write_text(page(reproduction(), None))
+    show(browser, width=1400, scheme="light")
     browser.get(path.as_uri())
+    yield browser
+    for command in ("Emulation.clearDeviceMetricsOverride", "Emulation.setEmulatedMedia"):
+        browser.execute_cdp_cmd(command, {})
+
+
+def test_it_opens_with_one_look(reproduction_page: Chrome) -> None:
+    browser = reproduction_page
     assert ask(browser, "document.querySelector('main > section').id") == "summary"
+    assert browser.title == browser.find_element(By.TAG_NAME, "h1").text
+    assert browser.title.startswith("EBRank leads on data; clicks as a feature cost new items up")
     look = browser.find_element(By.ID, "summary")
-    assert len(look.find_elements(By.TAG_NAME, "svg")) == 2
+    panels = look.find_elements(By.CSS_SELECTOR, ".panels svg")
+    assert len({panel.location["y"] for panel in panels}) == 1, "three panels side by side"
+    assert len({panel.location["x"] for panel in panels}) == 3
     assert "EBRank is first in Cum-NDCG with 160.0" in look.text
-    assert "59,000 sessions" in browser.find_element(By.TAG_NAME, "header").text
+    header = browser.find_element(By.TAG_NAME, "header").text
+    assert "59,000 sessions" in header
+    assert "Exploitation bias: a ranker that" in header
     assert len(look.find_elements(By.CSS_SELECTOR, "#summary-0-table tbody tr")) == 6
+    assert len(look.find_elements(By.CSS_SELECTOR, ".dots .ours")) == 6 * 3
+    assert len(look.find_elements(By.CSS_SELECTOR, ".dots .published")) == 2 * 3
+    assert violations(browser) == []
+
+
+def test_the_row_the_table_is_about_stands_out(reproduction_page: Chrome) -> None:
+    def look(row: str) -> str:
+        cell = f"getComputedStyle(document.querySelector('#summary-0-table tr{row} > td'))"
+        return str(ask(reproduction_page, f"{cell}.backgroundColor"))
+
+    focus = reproduction_page.find_element(By.CSS_SELECTOR, "#summary-0-table tr.focus")
+    assert focus.text.startswith("EBRank ")
+    assert look(".focus") != look(".apart")
+    apart = "getComputedStyle(document.querySelector('#summary-0-table tr.apart > td'))"
+    assert ask(reproduction_page, f"{apart}.color") == color(reproduction_page, "body", "color")
+
+
+def test_values_are_shown_under_the_pointer(reproduction_page: Chrome) -> None:
+    browser = reproduction_page
+    svg = browser.find_element(By.CSS_SELECTOR, "#summary .panels svg")
+    browser.execute_script(
+        "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", svg
+    )
+    where = """(() => { const svg = document.querySelector('#summary .panels svg');
+        const one = JSON.parse(svg.dataset.series).find((each) => each.label === 'EBRank');
+        const [x, y] = one.points[1];
+        const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+        return [at.x, at.y] })()"""
+    x, y = ask(browser, where)
+    move = {"type": "mouseMoved", "x": x + 1, "y": y + 1}
+    browser.execute_cdp_cmd("Input.dispatchMouseEvent", move)
+    tip = browser.find_element(By.CLASS_NAME, "tip")
+    WebDriverWait(browser, 5).until(lambda _: tip.is_displayed())
+    assert "0.2 ± 0.01\nsessions: 200" in tip.text
+    ring = svg.find_element(By.CLASS_NAME, "at")
+    assert abs(ring.rect["x"] + ring.rect["width"] / 2 - ask(browser, "scrollX") - x) < 2
+    browser.execute_cdp_cmd("Input.dispatchMouseEvent", move | {"x": 1, "y": 1})
+    WebDriverWait(browser, 5).until(lambda _: not tip.is_displayed())
+
+
+def test_a_line_can_be_shown_alone_and_all_again(reproduction_page: Chrome) -> None:
+    browser = reproduction_page
+    dimmed = "document.querySelectorAll('#summary .panels svg .dim[id$=\"-line\"]').length"
+    drawn = ask(browser, "document.querySelectorAll('#summary svg [id$=\"-line\"]').length")
+    button = browser.find_element(By.XPATH, "//p[@class='only']/button[text()='UCBRank']")
+    button.send_keys(Keys.ENTER)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert ask(browser, dimmed) == drawn - 3, "one line of each of the three panels is left"
+    label = "[...document.querySelectorAll('#summary svg [id$=\"-label\"]')]"
+    find = f"{label}.find((each) => each.textContent.trim() === 'UCBRank')"
+    assert not ask(browser, f"{find}.classList.contains('dim')")
+    browser.execute_script(f"{find}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+    assert ask(browser, dimmed) == 0
+    assert button.get_attribute("aria-pressed") == "false"
+
+
+def test_a_table_that_goes_on_beyond_a_phone_says_so(reproduction_page: Chrome) -> None:
+    show(reproduction_page, width=390, scheme="light")
+    reproduction_page.refresh()
+    region = "document.querySelector('#summary .scroll')"
+    assert ask(reproduction_page, f"{region}.scrollWidth > {region}.clientWidth")
+    words = reproduction_page.find_element(By.CSS_SELECTOR, "#summary .more")
+    assert "More columns" in words.text
+    reproduction_page.execute_script(f"{region}.scrollLeft = 9999")
+    WebDriverWait(reproduction_page, 5).until(lambda _: not words.is_displayed())
+
+
+def test_what_is_beyond_the_paper_comes_second(browser: Chrome, tmp_path: Path) -> None:
+    plain = reproduction()
+    (data,) = plain.datasets
+    beyond = (replace(FIGURE, name="beyond"), replace(FIGURE, name="beyond-entering"))
+    auto = replace(PERFORMANCE, name="beyond")
+    data = replace(data, figures=(*data.figures, *beyond), tables=(*data.tables, auto))
+    path = tmp_path / "report.html"
+    path.write_text(page(replace(plain, datasets=(data,)), None))
+    browser.get(path.as_uri())
+    sections = ask(browser, "[...document.querySelectorAll('main > section')].map(one => one.id)")
+    assert sections[:3] == ["summary", "beyond", "findings"]
+    shown = browser.find_element(By.ID, "beyond")
+    assert len(shown.find_elements(By.TAG_NAME, "figure")) == 2
+    assert not shown.find_element(By.ID, "table-beyond").is_displayed(), "it is long: opened first"
+
+
+def test_no_page_of_paper_ends_with_a_header(browser: Chrome, tmp_path: Path) -> None:
+    """Tables of many sizes, in groups of four rows: whatever ends a page, it is no heading."""
+    columns = (Column("HEAD", "GROUP"), Column("b", "GROUP"))
+    tables = tuple(
+        Table(
+            f"t{size}",
+            f"Table {size}",
+            "",
+            columns,
+            tuple(Row((f"row {place}", "x"), f"part {place // 4}") for place in range(size)),
+        )
+        for size in (*range(3, 40), 60, 90)
+    )
+    path = tmp_path / "report.html"
+    path.write_text(page(document(tables=tables, datasets=(), missing=()), None))
+    browser.get(path.as_uri())
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    sheets = [texts_by_height(sheet) for sheet in PdfReader(io.BytesIO(printed)).pages]
+    assert sum(any(text == "HEAD" for _, text in sheet) for sheet in sheets) > 10
+    lowest = [min(sheet)[1].split()[0] for sheet in sheets]
+    assert not {"HEAD", "b", "GROUP", "part", "Table"} & set(lowest)
+
+
+def texts_by_height(sheet: PageObject) -> list[tuple[float, str]]:
+    """Return the texts of a page of paper, each with its height from the foot."""
+    found: list[tuple[float, str]] = []
+
+    def note(text: str, outer: list[float], inner: list[float], *_: object) -> None:
+        if text.strip():
+            found.append((outer[3] * inner[5] + outer[5], text.strip()))
+
+    sheet.extract_text(visitor_text=note)
+    return found
 
 
 def test_one_trial_is_one_trial() -> None:

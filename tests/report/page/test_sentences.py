@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from ebrank.experiments.exhibits.table2 import HINGES
-from ebrank.report.page.sentences import concatenation, leaders, sentences, waits
+from ebrank.report.page.sentences import concatenation, leaders, result, sentences, waits
 from ebrank.report.page.standings import standings
-from tests.report.results import FINDINGS, MEDIANS, NAME, SCORES, results, table2, waiting
+from tests.report.results import FINDINGS, SCORES, results, table2, waiting
 
 
 def test_who_is_first_by_how_much_and_whether_it_is_luck() -> None:
-    warm, cum = leaders(standings(table2(), NAME))
+    warm, cum = leaders(standings(table2(), results()))
     assert warm == (
         "UCBRank is first in Warm-NDCG with .800, .010 ahead of EBRank; it is not significantly "
         "ahead of all others. The variant EBRank (exposure) has .850."
@@ -26,16 +26,16 @@ def test_who_is_first_by_how_much_and_whether_it_is_luck() -> None:
 
 def test_where_ebrank_is_third_its_figure_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCORES, "prior", (0.5, 0.9, 100.0))
-    warm, _ = leaders(standings(table2(), NAME))
+    warm, _ = leaders(standings(table2(), results()))
     assert "PRIOR is first in Warm-NDCG with .900, .100 ahead of UCBRank" in warm
     assert "EBRank has .790." in warm
 
 
 def test_what_concatenation_costs() -> None:
-    found = standings(table2(), NAME)
+    found = standings(table2(), results())
     start = (
-        "Behavior concatenated as a feature changes Cold-NDCG by −.110 on average over 2 rankers, "
-        "at worst from .500 to .300 (CFTopK)."
+        "Clicks as a feature change Cold-NDCG by −.110 on average over 2 rankers, at worst "
+        "from .500 to .300 (CFTopK)."
     )
     one, other = FINDINGS
     for findings, verdict in (
@@ -47,22 +47,28 @@ def test_what_concatenation_costs() -> None:
         assert list(concatenation(found, findings)) == [f"{start}{verdict} {HINGES}."]
 
 
-def test_who_waits_how_long() -> None:
+def test_who_shows_what_is_new() -> None:
     assert list(waits(waiting())) == [
-        "The median new relevant item waits for its first impression, in sessions of its query: "
-        "0 with EBRank and UCBRank. CFTopK with clicks as a feature shows fewer than "
-        "half of these items before the end."
+        "Of the relevant items that are new, this many are shown within 10 sessions of their "
+        "query: 100 % with UCBRank, 89 % with EBRank, 9 % with CFTopK with clicks as a feature."
     ]
     assert list(waits(replace(waiting(), rows=()))) == []
+    assert list(waits(replace(waiting(), columns=waiting().columns[:1], rows=()))) == []
 
 
-def test_the_shortest_wait_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MEDIANS, "ebrank", (3.0, None))
-    monkeypatch.delitem(MEDIANS, "cftopk:features=concate")
-    (sentence,) = waits(waiting())
-    assert sentence.endswith("in sessions of its query: 0 with UCBRank, 3 with EBRank.")
+def test_the_title_says_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, found = results(), standings(table2(), results())
+    assert result([(data, found)]) == (
+        "EBRank leads on data; clicks as a feature cost new items up to 40 % of their NDCG"
+    )
+    both = result([(data, found), (replace(data, name="b"), found)])
+    assert both.startswith("EBRank leads on 2 of 2 datasets;")
+    monkeypatch.setitem(SCORES, "ucbrank", (0.5, 0.8, 165.0))
+    behind = standings(table2(), data)
+    assert result([(data, behind)]).startswith("UCBRank leads on data, not significantly;")
+    assert result([(data, {})]) == ""
 
 
 def test_of_what_was_not_run_nothing_is_said() -> None:
     assert sentences(replace(results(), tables=()), {}) == []
-    assert len(sentences(results(), standings(table2(), NAME))) == 4
+    assert len(sentences(results(), standings(table2(), results()))) == 4

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ebrank.report.page.summary import simulated, summaries
+import pytest
+
+from ebrank.report.page.summary import simulated, summaries, title
 from tests.report.results import reproduction, results, table2
 from tests.report.sample import document
 
 
-def test_it_shows_warm_and_cum_of_the_rankers_in_its_table() -> None:
+def test_it_shows_cold_warm_and_cum_of_the_rankers_in_its_table() -> None:
     (summary,) = summaries(reproduction())
     assert [panel.partition("<title>")[2].partition("<")[0] for panel in summary.panels] == [
+        "Performance over time: Cold-NDCG",
         "Performance over time: Warm-NDCG",
         "Performance over time: Cum-NDCG",
     ]
@@ -22,6 +25,29 @@ def test_it_shows_warm_and_cum_of_the_rankers_in_its_table() -> None:
     assert summary.table is not None
     assert len(summary.table.rows) == 6
     assert len(summary.sentences) == 4
+    assert [row.name for row in summary.dots] == [row.cells[0] for row in summary.table.rows]
+    assert [row.name for row in summary.dots if row.focus] == ["EBRank"]
+    assert summary.reference == "the paper's on MQ2007"
+
+
+def test_dots_are_where_the_figures_are() -> None:
+    """Cold-NDCG here is .3 to .52 ± .01, the paper's .4 and .6: the scale goes from .29 to .6."""
+    (summary,) = summaries(reproduction())
+    dots = {row.name: row.dots[0] for row in summary.dots}
+    cold = dots["EBRank"]
+    assert cold.published == 94.0
+    assert cold.ours == pytest.approx(6 + 88 * (0.51 - 0.29) / 0.31, abs=0.01)
+    assert cold.high - cold.ours == pytest.approx(88 * 0.01 / 0.31, abs=0.02)
+    assert dots["UCBRank"].published is None
+    assert dots["CFTopK with clicks as a feature"].low == 6.0
+
+
+def test_the_title_of_a_report_about_auto_alone() -> None:
+    ours = replace(results().findings[0], ours=True)
+    data = replace(results(), findings=(ours,))
+    alone = document(datasets=(data,))
+    assert title(alone) == "auto, with nothing to tune, on data: 1 confirmed"
+    assert title(reproduction()).startswith("EBRank leads on data")
 
 
 def test_each_part_stands_without_the_others() -> None:

@@ -192,7 +192,7 @@ def table(by_world: dict[str, ByKey]) -> Table:
             for measure, own in zip(MEASURES, cells(result), strict=True):
                 mark = marks[measure][world] if key == AUTO else ""
                 row.append(replace(own, best=own.value == best[measure], marks=mark))
-            rows.append(Row(tuple(row), group=world))
+            rows.append(Row(tuple(row), group=world, focus=key == AUTO))
     columns = (Column("ranker"), *(Column(measure.title) for measure in MEASURES))
     return Table("beyond", TITLE, CAPTION, columns, tuple(rows))
 

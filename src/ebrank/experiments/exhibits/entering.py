@@ -79,7 +79,7 @@ def findings(setup: Setup, results: Results) -> Iterator[Finding]:
                 f"{entrant.label} leads BM25 and all other methods with behavior in "
                 f"{measure.title} under every entering probability",
                 verdict,
-                f"shown at η = {eta:g}, the hardest; {_by_eta(leads)}",
+                f"shown at η = {eta:g}, the hardest, {leads[eta]}; {_by_eta(leads)}",
                 FIRST,
                 f"{entrant.label}, {measure.title}",
                 effect=leads[eta].effect,
@@ -101,9 +101,9 @@ def _share(lead: Lead) -> float:
 
 def _by_eta(leads: dict[float, Lead]) -> str:
     """Return the distance to the rival that decides under each η."""
-    return "; ".join(
-        f"η = {eta:g}: {each.measure.text(each.effect.value, signed=True)} {each}"
-        for eta, each in leads.items()
+    distances = (each.measure.text(each.effect.value, signed=True) for each in leads.values())
+    return "by η: " + ", ".join(
+        f"{eta:g} {distance}" for eta, distance in zip(leads, distances, strict=True)
     )
 
 

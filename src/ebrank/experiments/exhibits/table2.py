@@ -85,7 +85,7 @@ def table(setup: Setup, results: ByKey) -> Table:
         for index, own in enumerate(cells(results[entrant.key])):
             mark = marked[index].get(entrant.key)
             row.append(own if mark is None else replace(own, best=True, marks=mark))
-        rows.append(Row(tuple(row), entrant.heading, entrant.apart))
+        rows.append(Row(tuple(row), entrant.heading, entrant.apart, entrant.key == EBRANK))
     title = "Ranking performance"
     return Table("table2", title, CAPTION, (Column("ranker"), *columns), tuple(rows))
 

@@ -55,12 +55,14 @@ class Column:
 class Row:
     """One cell per column; texts are plain strings. Rows with the same `group` stay together.
 
-    `apart` sets a row off from those that are ranked against each other, as bounds are.
+    `apart` sets a row off from those that are ranked against each other, as bounds are; `focus`
+    makes it stand out, since the table is about it.
     """
 
     cells: tuple[Cell | str, ...]
     group: str = ""
     apart: bool = False
+    focus: bool = False
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,11 @@ class Reference:
     ratios: Mapping[str, Ratio] = field(default_factory=dict)
     statistics: Statistics | None = None
 
+    @property
+    def whose(self) -> str:
+        """Whose figures they are, in a word or two."""
+        return "released code" if self.source == RELEASED_CODE else "paper"
+
 
 def reference_for(origin: Origin | None) -> Reference | None:
     """Return the published figures to compare results on a dataset with; None if there are none.

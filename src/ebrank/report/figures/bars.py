@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from ebrank.experiments.framework.outcome import Panel
-from ebrank.report.figures.frame import horizontal
+from ebrank.report.figures.frame import horizontal, part_id
 from ebrank.report.figures.palette import INK, Look
 from ebrank.report.figures.scales import categories, set_ticks, set_x_axis, set_y_axis, x_positions
 
@@ -26,27 +26,36 @@ def fillings(chosen: Sequence[Look]) -> list[float]:
     return [1.0 if look.emphasized else next(tones) for look in chosen]
 
 
+def bar_middles(panel: Panel, index: int) -> list[float]:
+    """Return where the middles of a series' bars are along the names."""
+    shift = _SHARE / len(panel.series) * (index - (len(panel.series) - 1) / 2)
+    return [place + shift for place in x_positions(panel, panel.series[index])]
+
+
 def draw_bars(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
     """Draw the bars of a panel, with whiskers where there are errors, and set its axes."""
     flat = horizontal(panel)
     wide = _SHARE / len(panel.series)
     full = fillings(chosen)
     for index, (series, look) in enumerate(zip(panel.series, chosen, strict=True)):
-        shift = wide * (index - (len(panel.series) - 1) / 2)
-        middle = [place + shift for place in x_positions(panel, series)]
+        middle = bar_middles(panel, index)
         tone: dict[str, Any] = {
             "facecolor": (look.light, full[index]),
             "edgecolor": look.light,
             "linewidth": 0.6,
         }
         if flat:
-            axes.barh(middle, series.y, wide * 0.9, **tone)
+            bars = axes.barh(middle, series.y, wide * 0.9, **tone)
         else:
-            axes.bar(middle, series.y, wide * 0.9, **tone)
+            bars = axes.bar(middle, series.y, wide * 0.9, **tone)
+        for number, bar in enumerate(bars):
+            bar.set_gid(part_id(index, f"bar-{number}"))
         if series.error:
             points = (series.y, middle) if flat else (middle, series.y)
             whiskers: dict[str, Any] = {"xerr" if flat else "yerr": series.error, "fmt": "none"}
-            axes.errorbar(*points, ecolor=INK, elinewidth=0.8, capsize=1.5, **whiskers)
+            drawn = axes.errorbar(*points, ecolor=INK, elinewidth=0.8, capsize=1.5, **whiskers)
+            for number, line in enumerate((*drawn[1], *drawn[2])):
+                line.set_gid(part_id(index, f"whisker-{number}"))
     if flat:
         _set_horizontal_axes(axes, categories(panel) or [])
         if axes.get_xlim()[0] < 0:

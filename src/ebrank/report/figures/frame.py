@@ -53,6 +53,15 @@ def frame(panel: Panel) -> Frame:
     return Frame(left, right, top, 36.0, PLOT_WIDTH, height)
 
 
+def part_id(series: int, part: str) -> str:
+    """Return the id of a part of a series, by which a page finds it.
+
+    >>> part_id(2, "line")
+    'series-2-line'
+    """
+    return f"series-{series}-{part}"
+
+
 def horizontal(panel: Panel) -> bool:
     """Return whether bars are horizontal: where their names are long or many."""
     names = categories(panel)

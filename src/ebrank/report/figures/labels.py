@@ -13,6 +13,7 @@ from ebrank.report.figures.frame import (
     Frame,
     legend_lines,
     legend_width,
+    part_id,
     y_words,
 )
 from ebrank.report.figures.palette import Look
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
 
 def label_ends(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -> None:
     """Write each line's name where it ends; names that would overlap move apart on a leader."""
-    drawn = [(series, look) for series, look in zip(panel.series, chosen, strict=True) if series.y]
+    drawn = [
+        (index, series, look)
+        for index, (series, look) in enumerate(zip(panel.series, chosen, strict=True))
+        if series.y
+    ]
     to_axes = axes.transData + axes.transAxes.inverted()
     ends = [
-        to_axes.transform((x_positions(panel, series)[-1], series.y[-1])) for series, _ in drawn
+        to_axes.transform((x_positions(panel, series)[-1], series.y[-1])) for _, series, _ in drawn
     ]
     wanted = [float(end[1]) * room.height for end in ends]
     heights = spread(wanted, gap=LINE - 1, low=0.0, high=room.height)
-    for (series, look), end, height in zip(drawn, ends, heights, strict=True):
+    for (index, series, look), end, height in zip(drawn, ends, heights, strict=True):
         bend = [end[0] + 3 / room.width, 1 + (TO_LABEL - 2) / room.width]
         level = height / room.height
         axes.plot(
@@ -43,6 +48,7 @@ def label_ends(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) ->
             linewidth=0.6,
             alpha=0.8,
             clip_on=False,
+            gid=part_id(index, "leader"),
         )
         axes.text(
             1 + TO_LABEL / room.width,
@@ -53,17 +59,18 @@ def label_ends(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) ->
             fontweight="bold" if look.emphasized else "normal",
             color=look.light,
             verticalalignment="center_baseline",
+            gid=part_id(index, "label"),
         )
 
 
 def label_above(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -> None:
     """Write the names of bars or points above the plot, each beside its marker."""
-    looks = iter(zip(chosen, fillings(chosen), strict=True))
+    looks = iter(enumerate(zip(chosen, fillings(chosen), strict=True)))
     for number, line in enumerate(legend_lines(panel)):
         x = -(room.left - 4)
         y = 1 + (room.top - (2 + bool(y_words(panel)) + number) * LINE) / room.height
         for series in line:
-            look, filling = next(looks)
+            index, (look, filling) = next(looks)
             bars = panel.kind == "bars"
             axes.plot(
                 (x + 3) / room.width,
@@ -75,6 +82,7 @@ def label_above(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -
                 markersize=5,
                 markeredgewidth=0.6,
                 clip_on=False,
+                gid=part_id(index, "key"),
             )
             axes.text(
                 (x + 10) / room.width,
@@ -84,6 +92,7 @@ def label_above(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -
                 fontsize=SIZE,
                 fontweight="bold" if look.emphasized else "normal",
                 color=look.light,
+                gid=part_id(index, "label"),
             )
             x += legend_width(series)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ebrank.experiments.framework.outcome import Panel, Series
 from ebrank.report.figures.bands import banded
 from ebrank.report.figures.bars import draw_bars
-from ebrank.report.figures.frame import LINE, Frame, horizontal, labeled_at_end, y_words
+from ebrank.report.figures.frame import LINE, Frame, horizontal, labeled_at_end, part_id, y_words
 from ebrank.report.figures.labels import label_above, label_ends
 from ebrank.report.figures.palette import INK, Look, looks
 from ebrank.report.figures.scales import set_x_axis, set_y_axis, x_positions
@@ -50,26 +50,33 @@ def _draw_series(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
     for index, (series, look) in enumerate(zip(panel.series, chosen, strict=True)):
         x = x_positions(panel, series)
         if panel.kind == "points":
-            _draw_points(axes, x, series, look)
+            _draw_points(axes, x, series, look, index)
         else:
-            _draw_band(axes, panel, x, series, look)
+            _draw_band(axes, panel, x, series, look, index)
             _draw_line(axes, panel, x, series, look, index)
 
 
-def _draw_points(axes: Axes, x: list[float], series: Series, look: Look) -> None:
+def _draw_points(axes: Axes, x: list[float], series: Series, look: Look, index: int) -> None:
     if series.error:
         errors: dict[str, Any] = {"ecolor": look.light, "elinewidth": 0.8, "alpha": 0.7}
-        axes.errorbar(x, series.y, series.error, fmt="none", **errors)
+        drawn = axes.errorbar(x, series.y, series.error, fmt="none", **errors)
+        for whisker in drawn[2]:
+            whisker.set_gid(part_id(index, "whiskers"))
     size = 6.5 if look.marker == "*" else 4.5  # a star of the same width looks smaller
-    axes.plot(x, series.y, look.marker, color=look.light, markersize=size, markeredgewidth=0)
+    style: dict[str, Any] = {"markersize": size, "markeredgewidth": 0}
+    gid = part_id(index, "points")
+    axes.plot(x, series.y, look.marker, color=look.light, gid=gid, **style)
 
 
-def _draw_band(axes: Axes, panel: Panel, x: list[float], series: Series, look: Look) -> None:
+def _draw_band(
+    axes: Axes, panel: Panel, x: list[float], series: Series, look: Look, index: int
+) -> None:
     if banded(panel, series):
         low = [y - half for y, half in zip(series.y, series.error, strict=True)]
         high = [y + half for y, half in zip(series.y, series.error, strict=True)]
         step: Literal["post"] | None = "post" if panel.kind == "steps" else None
-        axes.fill_between(x, low, high, step=step, color=look.light, alpha=0.11, linewidth=0)
+        style: dict[str, Any] = {"color": look.light, "alpha": 0.11, "linewidth": 0}
+        axes.fill_between(x, low, high, step=step, gid=part_id(index, "band"), **style)
 
 
 def _draw_line(
@@ -90,6 +97,7 @@ def _draw_line(
         solid_capstyle="round",
         clip_on=False,  # so that a marker at the edge is not cut off
         zorder=2 + look.weight,
+        gid=part_id(index, "line"),
     )
     if look.dash:
         line.set_dashes(list(look.dash))

@@ -15,9 +15,10 @@ from ebrank.experiments.framework.outcome import Figure, Panel
 from ebrank.extras import import_extra
 from ebrank.report.figures.bands import caption
 from ebrank.report.figures.frame import Frame, frame
+from ebrank.report.figures.hover import series_data
 from ebrank.report.figures.palette import INK
 from ebrank.report.figures.panels import draw
-from ebrank.report.figures.svg import described, inline
+from ebrank.report.figures.svg import described, inline, without_part_ids
 from ebrank.report.figures.text_width import FAMILY, SIZE
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _LOOK: dict[str, Any] = {
 def svg_file(figure: Figure) -> bytes:
     """Return a figure as an SVG file on white."""
     with _drawing(figure.panels) as drawing:
-        picture = _saved(drawing, "svg", facecolor="white").decode()
+        picture = without_part_ids(_saved(drawing, "svg", facecolor="white").decode())
     header = '<?xml version="1.0" encoding="utf-8"?>\n'
     return (header + described(picture, figure.title, _description(figure, figure.panels))).encode()
 
@@ -70,9 +71,10 @@ def inline_panels(figure: Figure, prefix: str) -> list[str]:
     for number, panel in enumerate(figure.panels):
         with _drawing([panel]) as drawing:
             picture = _saved(drawing, "svg", transparent=True).decode()
+            series = series_data(drawing, panel)
         title = f"{figure.title}: {panel.title}" if panel.title else figure.title
         accessible = described(picture, title, _description(figure, [panel]))
-        pictures.append(inline(accessible, f"{prefix}-{number}"))
+        pictures.append(inline(accessible, f"{prefix}-{number}", series))
     return pictures
 
 

@@ -15,6 +15,10 @@ _FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
 """Families about as wide as the font that the layout was measured with."""
 
 
+LARGEST = 1.45
+"""How much larger than it was made a picture is on a wide page."""
+
+
 def described(svg: str, title: str, description: str) -> str:
     """Return a picture with a title and description, without matplotlib's metadata."""
     svg = svg[svg.index("<svg") :]
@@ -24,13 +28,23 @@ def described(svg: str, title: str, description: str) -> str:
     return re.sub(r"<svg [^>]*>", lambda tag: f"{_as_image(tag[0])}\n {words}", svg, count=1)
 
 
-def inline(svg: str, prefix: str) -> str:
-    """Return a described picture to put into a page: as wide as it was made, in the page's colors.
+def without_part_ids(svg: str) -> str:
+    """Return a picture without the ids of its series' parts, which several panels would share."""
+    return re.sub(r' id="series-\d+-[^"]*"', "", svg)
+
+
+def inline(svg: str, prefix: str, series: str) -> str:
+    """Return a described picture to put into a page: somewhat larger, in the page's colors.
 
     Ink becomes the color of the text around it, each series' color a variable of `variables`. Ids
-    get a prefix, since they must be unique on a page.
+    get a prefix, since they must be unique on a page. `series` is what the page's script reads.
     """
-    svg = re.sub(r' width="([0-9.]+)pt" height="[^"]*"', r' style="max-width: \1pt"', svg, count=1)
+
+    def sized(found: re.Match[str]) -> str:
+        widest = f"{LARGEST * float(found[1]):g}"
+        return f' data-series="{escape(series)}" style="max-width: {widest}pt"'
+
+    svg = re.sub(r' width="([0-9.]+)pt" height="[^"]*"', sized, svg, count=1)
     svg = svg.replace(INK, "currentColor")
     for number, look in enumerate(every_look()):
         svg = svg.replace(look.light, f"var(--series-{number})")

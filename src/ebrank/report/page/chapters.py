@@ -10,6 +10,9 @@ from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.outcome import Figure, Table
 from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
+from ebrank.report.findings import tally
+
+BEYOND = "Beyond the paper: auto, with nothing to tune"
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,13 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What belongs to one dataset, or to all."""
+    """What belongs to one dataset, or to all; its tables may have to be opened."""
 
     id: str
     title: str
     about: str
     exhibits: Sequence[Exhibit]
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,38 @@ class LedgerChapter:
 
 
 def chapters(document: Document) -> list[Chapter]:
-    """Return the tables that datasets share, then each dataset's own tables and figures."""
+    """Return the tables that datasets share, then each dataset's own; all but `beyond_chapter`."""
     made = []
     if document.tables:
         shared = _exhibits(document.tables, (), document.only)
         title = "Datasets and performance" if len(document.datasets) > 1 else "Performance"
         made.append(Chapter("shared", title, "", shared))
     for data in document.datasets:
-        own = _exhibits(data.tables, data.figures, document.only)
-        made.append(Chapter(f"data-{identifier(data.name)}", data.name, size(data), own))
+        own = _own(data, document.only, beyond=False)
+        if own:
+            made.append(Chapter(f"data-{identifier(data.name)}", data.name, size(data), own))
     return made
+
+
+def beyond_chapter(document: Document) -> Chapter | None:
+    """Return what goes beyond the paper, which readers see before its details; None if nothing."""
+    exhibits = [
+        each for data in document.datasets for each in _own(data, document.only, beyond=True)
+    ]
+    own = [finding for data in document.datasets for finding in data.findings if finding.ours]
+    about = f"What it must show: {tally(own)}." if own else ""
+    return Chapter("beyond", BEYOND, about, exhibits, folded=True) if exhibits else None
+
+
+def _own(data: DatasetRecord, only: Sequence[str], *, beyond: bool) -> list[Exhibit]:
+    """Return what belongs to `auto`, or all else."""
+    tables = [table for table in data.tables if _is_beyond(table) is beyond]
+    figures = [figure for figure in data.figures if _is_beyond(figure) is beyond]
+    return _exhibits(tables, figures, only)
+
+
+def _is_beyond(value: Table | Figure) -> bool:
+    return value.name.partition("-")[0] == "beyond"
 
 
 def ledger_chapters(document: Document) -> list[LedgerChapter]:

@@ -7,8 +7,9 @@ SVG within the page, panel by panel, so that a narrow screen shows them below ea
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ebrank.experiments.document import Document
@@ -20,24 +21,36 @@ from ebrank.report.figures.svg import variables
 from ebrank.report.findings import HOW
 from ebrank.report.ledger import ledger_table, remarks
 from ebrank.report.page import run_tables
-from ebrank.report.page.chapters import chapters, identifier, ledger_chapters, size
+from ebrank.report.page.chapters import beyond_chapter, chapters, identifier, ledger_chapters, size
 from ebrank.report.page.forest import forest
-from ebrank.report.page.summary import MEASURES, simulated, summaries
+from ebrank.report.page.summary import BIAS, MEASURES, simulated, summaries, title
 from ebrank.report.tables import TABLE_FILES, layout
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+KINDS = {".csv": "text/csv", ".svg": "image/svg+xml", ".gz": "application/gzip"}
 ADDRESS = re.compile(r"\bhttps://[\w./?=%~-]*[\w/]")
 
 
-def page(document: Document, times: Mapping[str, Any] | None) -> str:
-    """Return the page; without `times` it says nothing of run times."""
-    names = ", ".join(data.name for data in document.datasets)
+def page(
+    document: Document,
+    times: Mapping[str, Any] | None,
+    files: Mapping[str, bytes] | None = None,
+) -> str:
+    """Return the page; without `times` it says nothing of run times.
+
+    `files` can be saved from the page itself, by name, so that it may be sent alone.
+    """
+    embedded = {name: _address(name, content) for name, content in (files or {}).items()}
     environment = _environment()
     return environment.get_template("report.html").render(
-        title=f"EBRank reproduced: {names}",
+        title=title(document),
+        names=", ".join(data.name for data in document.datasets),
+        bias=BIAS,
+        files=embedded,
+        beyond=beyond_chapter(document),
         simulated=simulated(document),
         measures=MEASURES,
         summaries=summaries(document),
@@ -113,3 +126,13 @@ def _plain(value: object) -> str:
 
 def _table_files(name: str) -> list[str]:
     return [f"tables/{name}.{form}" for form in TABLE_FILES]
+
+
+def _address(name: str, content: bytes) -> str:
+    """Return a file as an address that holds all of it.
+
+    >>> _address("a.csv", b"1,2")
+    'data:text/csv;base64,MSwy'
+    """
+    kind = KINDS.get(PurePosixPath(name).suffix, "text/plain")
+    return f"data:{kind};base64,{b64encode(content).decode()}"

@@ -1,4 +1,4 @@
-"""The results in sentences: who leads, what concatenation costs, how long new items wait."""
+"""The results in sentences: who leads, what clicks as a feature cost, who shows what is new."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from ebrank.experiments.document import DatasetRecord
-from ebrank.experiments.exhibits.extras.waiting import SHOWN
+from ebrank.experiments.exhibits.extras.waiting import SHOWN, SOON
 from ebrank.experiments.exhibits.table2 import HINGES
 from ebrank.experiments.framework.entrants import (
     EBRANK,
@@ -27,7 +27,7 @@ VERDICT_OF_LOSS = {
 }
 WAITING = (EBRANK, EXPOSURE, UCBRANK, CLICKS_AS_FEATURE)
 """The rankers whose waits are mentioned."""
-MEDIAN = Column("median wait", SHOWN)
+SHOWN_SOON = Column(f"by {SOON} sessions", SHOWN)
 
 
 def sentences(data: DatasetRecord, standings: Mapping[str, Standing]) -> list[str]:
@@ -39,9 +39,50 @@ def sentences(data: DatasetRecord, standings: Mapping[str, Standing]) -> list[st
     return texts
 
 
+def result(datasets: Sequence[tuple[DatasetRecord, Mapping[str, Standing]]]) -> str:
+    """Return the result in one sentence, for the title; "" if rankers were not compared.
+
+    The measure is Cum-NDCG, what users saw; the loss is the largest by clicks as a feature.
+    """
+    known = [(data.name, own) for data, own in datasets if len(_paper(own)) > 1]
+    if not known:
+        return ""
+    first = {name: max(_paper(own), key=_cum) for name, own in known}
+    leads = [name for name, standing in first.items() if standing.entrant.key == EBRANK]
+    if len(known) > 1:
+        text = f"EBRank leads on {len(leads)} of {len(known)} datasets"
+    else:
+        ((name, standing),) = first.items()
+        sure = "" if "†" in standing.cells[CUM].marks else ", not significantly"
+        text = f"{standing.name} leads on {name}{sure}"
+    losses = [1 - a.value(COLD) / b.value(COLD) for _, own in known for a, b in _twins(own)]
+    if losses and max(losses) > 0:
+        text += f"; clicks as a feature cost new items up to {max(losses):.0%}".replace("%", " %")
+        text += " of their NDCG"
+    return text
+
+
+def _cum(standing: Standing) -> float:
+    return standing.value(CUM)
+
+
+def _paper(standings: Mapping[str, Standing]) -> list[Standing]:
+    return [standings[entrant.key] for entrant in PAPER if entrant.key in standings]
+
+
+def _twins(standings: Mapping[str, Standing]) -> list[tuple[Standing, Standing]]:
+    """Return the rankers with clicks as a feature, each beside itself without."""
+    keys = [(f"{name}:features=concate", f"{name}:features=none") for name in NAMES]
+    return [
+        (standings[concate], standings[none])
+        for concate, none in keys
+        if concate in standings and none in standings
+    ]
+
+
 def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
     """Yield who is first among the paper's rankers, how far ahead, and whether significantly."""
-    paper = [standings[entrant.key] for entrant in PAPER if entrant.key in standings]
+    paper = _paper(standings)
     if len(paper) < 2:
         return
     for measure in (WARM, CUM):
@@ -63,19 +104,14 @@ def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
 
 def concatenation(standings: Mapping[str, Standing], findings: Sequence[Finding]) -> Iterator[str]:
     """Yield what clicks as a feature do to the ranking of items without clicks."""
-    keys = [(f"{name}:features=concate", f"{name}:features=none") for name in NAMES]
-    pairs = [
-        (standings[concate], standings[none])
-        for concate, none in keys
-        if concate in standings and none in standings
-    ]
+    pairs = _twins(standings)
     if not pairs:
         return
     changes = [concate.value(COLD) - none.value(COLD) for concate, none in pairs]
     worst, other = pairs[changes.index(min(changes))]
     digits = worst.cells[COLD].digits
     text = (
-        f"Behavior concatenated as a feature changes {COLD} by "
+        f"Clicks as a feature change {COLD} by "
         f"{number(fmean(changes), digits, signed=True)} on average over {len(pairs)} "
         f"rankers, at worst from {_value(other, COLD)} to {_value(worst, COLD)} "
         f"({worst.entrant.label})."
@@ -89,21 +125,15 @@ def concatenation(standings: Mapping[str, Standing], findings: Sequence[Finding]
 
 
 def waits(table: Table) -> Iterator[str]:
-    """Yield how long the median new relevant item waits to be shown, shortest wait first."""
-    medians = _medians(table)
-    never = medians.pop(None, [])
-    waited = [f"{wait:,.0f} with {listed(names)}" for wait, names in sorted(medians.items())]
-    text = ""
-    if waited:
-        text = (
-            "The median new relevant item waits for its first impression, in sessions of its "
-            f"query: {', '.join(waited)}."
+    """Yield how many of the new relevant items were shown soon, most first."""
+    shares = _shown_soon(table)
+    if shares:
+        most = sorted(shares, key=lambda name: -shares[name])
+        texts = [f"{shares[name]:.0%}".replace("%", " %") + f" with {name}" for name in most]
+        yield (
+            f"Of the relevant items that are new, this many are shown within {SOON} sessions of "
+            f"their query: {', '.join(texts)}."
         )
-    if never:
-        show = "shows" if len(never) == 1 else "show"
-        text += f" {listed(never)} {show} fewer than half of these items before the end."
-    if text:
-        yield text.strip()
 
 
 def listed(words: Sequence[str]) -> str:
@@ -116,20 +146,19 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _medians(table: Table) -> dict[float | None, list[str]]:
-    """Return rankers by their median wait for the first impression; None if not reached."""
-    if MEDIAN not in table.columns:
+def _shown_soon(table: Table) -> dict[str, float]:
+    """Return the share of items shown within some sessions, by ranker, where it is known."""
+    if SHOWN_SOON not in table.columns:
         return {}
-    column = table.columns.index(MEDIAN)
+    column = table.columns.index(SHOWN_SOON)
     rows = {(row.cells[0], row.group): row for row in table.rows}
-    medians: dict[float | None, list[str]] = {}
+    shares = {}
     for entrant in map(entrant_of, WAITING):
         row = rows.get((entrant.label, entrant.heading))
-        if row is not None:
-            cell = row.cells[column]
-            wait = cell.value if isinstance(cell, Cell) else None
-            medians.setdefault(wait, []).append(Standing(entrant, {}).name)
-    return medians
+        cell = None if row is None else row.cells[column]
+        if isinstance(cell, Cell) and cell.value is not None:
+            shares[entrant.name] = cell.value
+    return shares
 
 
 def _value(standing: Standing, measure: str) -> str:

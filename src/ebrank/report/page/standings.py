@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from ebrank.experiments.document import DatasetRecord
 from ebrank.experiments.framework.entrants import (
     EBRANK,
     ENTRANTS,
@@ -20,16 +21,22 @@ CLICKS_AS_FEATURE = "cftopk:features=concate"
 ALWAYS = ("bm25", CLICKS_AS_FEATURE, UCBRANK, EBRANK, EXPOSURE)
 CAPTION = (
     "Some rows of the table of all rankers, with its marks. Bold is the best of the rows here. Of "
-    "the other rankers with behavior, only the best by Cum-NDCG is here."
+    "the other rankers with clicks as a feature, only the best by Cum-NDCG is here."
 )
+OURS = "ours"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How an entrant did on one dataset: a cell for each measure."""
+    """How an entrant did on one dataset: a cell for each measure.
+
+    Attributes:
+        published: the figures to hold ours against, by measure, where there are any.
+    """
 
     entrant: Entrant
     cells: Mapping[str, Cell]
+    published: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -43,10 +50,11 @@ class Standing:
         return value
 
 
-def standings(table: Table | None, dataset: str) -> dict[str, Standing]:
+def standings(table: Table | None, data: DatasetRecord) -> dict[str, Standing]:
     """Return how every entrant did on a dataset, by key; without a Table 2 there are none."""
     if table is None:
         return {}
+    dataset, published = data.name, _published(data)
     columns = {
         column.title: place for place, column in enumerate(table.columns) if column.group == dataset
     }
@@ -56,8 +64,18 @@ def standings(table: Table | None, dataset: str) -> dict[str, Standing]:
         row = rows.get((entrant.label, entrant.heading))
         cells = {} if row is None else _cells(row, columns)
         if len(cells) == len(MEASURES):
-            standings[entrant.key] = Standing(entrant, cells)
+            theirs = published.get((entrant.label, entrant.setting), {})
+            standings[entrant.key] = Standing(entrant, cells, {} if entrant.apart else theirs)
     return standings
+
+
+def _published(data: DatasetRecord) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the published figures by label and setting, then by measure."""
+    figures: dict[tuple[str, str], dict[str, float]] = {}
+    for entry in (entry for section in data.ledger for entry in section.entries):
+        if entry.group and entry.reference is not None:
+            figures.setdefault((entry.name, entry.group), {})[entry.figure] = entry.reference
+    return figures
 
 
 def headline(standings: Mapping[str, Standing]) -> list[Standing]:
@@ -71,18 +89,25 @@ def headline(standings: Mapping[str, Standing]) -> list[Standing]:
     return [standing for key, standing in standings.items() if key in ALWAYS or standing is best]
 
 
-def headline_table(chosen: Sequence[Standing]) -> Table:
-    """Return the figures of some entrants; the best of each measure are bold."""
+def headline_table(chosen: Sequence[Standing], reference: str = "") -> Table:
+    """Return the figures of some entrants, published ones beside them; the best are bold."""
     best = {measure: max(standing.value(measure) for standing in chosen) for measure in MEASURES}
+    known = {measure for standing in chosen for measure in standing.published}
     rows = []
     for standing in chosen:
-        cells = (
-            replace(standing.cells[measure], best=standing.value(measure) == best[measure])
-            for measure in MEASURES
-        )
-        rows.append(Row((standing.name, *cells), apart=standing.entrant.apart))
-    columns = (Column("ranker"), *map(Column, MEASURES))
-    return Table("headline", "Some rankers", CAPTION, columns, tuple(rows))
+        cells: list[Cell | str] = [standing.name]
+        for measure in MEASURES:
+            cell = standing.cells[measure]
+            cells.append(replace(cell, best=standing.value(measure) == best[measure]))
+            if measure in known:
+                cells.append(Cell(standing.published.get(measure), digits=cell.digits))
+        entrant = standing.entrant
+        rows.append(Row(tuple(cells), apart=entrant.apart, focus=entrant.key == EBRANK))
+    columns = [Column("ranker")]
+    for measure in MEASURES:
+        beside = [Column(OURS, measure), Column(reference, measure)]
+        columns += beside if measure in known else [Column(measure)]
+    return Table("headline", "Some rankers", CAPTION, tuple(columns), tuple(rows))
 
 
 def _cells(row: Row, columns: Mapping[str, int]) -> dict[str, Cell]:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ebrank.evaluation.survival import Curve, kaplan_meier
-from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
+from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, FIGURES, Entrant
 from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
 from ebrank.experiments.framework.outcome import (
     Cell,
@@ -130,6 +130,7 @@ def _table(
             ),
             group=entrant.heading,
             apart=entrant.apart,
+            focus=entrant.key == EBRANK,
         )
         for entrant, result in results_by_entrant.items()
     ]
