@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 
+import ebrank
 from ebrank.cli import root
+from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.core.engine import Engine
+from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
@@ -96,3 +101,33 @@ def test_a_copy_of_a_damaged_store_leaves_nothing(database: Postgres, tmp_path: 
     assert code == 2
     assert "query 'q' is not the same in the copy" in told
     assert "there is no store" in run("replay", there)[1]
+
+
+async def served(url: str) -> None:
+    """Leave the announcements of two servers, one of which has left."""
+    async with open(url) as first, open(url) as second:
+        engines = [await Engine.open(store, Settings()) for store in (first, second)]
+        for engine in engines:
+            await engine.start()
+        await engines[0].put_items("q", [ItemIn("a", [1.0])])
+        await engines[0].rank(RankRequest("q"))
+        await engines[0]._beat()
+        [one, two] = await engines[1].fleet.servers()
+        assert (one.jobs, two.jobs) == (["train", "roll up"], [])
+        await engines[1].close()
+        await engines[0]._chores.close()  # and nothing else, as if it was killed
+
+
+def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
+    url = database.url("servers")
+    assert run("store", "init", url)[0] == 0
+    nobody = "no server has announced itself within a minute\n"
+    assert run("store", "servers", url) == (0, nobody)
+    asyncio.run(served(url))
+    code, told = run("store", "servers", url)
+    assert code == 0, told
+    assert "train" in told
+    assert "roll up" in told
+    [server] = json.loads(run("store", "servers", url, "--json")[1])
+    assert (server["lists"], server["model"], server["answers"]) == (1, 0, False)
+    assert server["version"] == ebrank.__version__

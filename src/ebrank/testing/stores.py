@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -1017,6 +1018,37 @@ async def room(stores: Stores) -> None:
         size = await store.size()
         _equal("size().used above 0", size is None or size.used > 0, True)
         _equal("size().entries below 0", size is not None and size.entries < 0, False)
+
+
+@_check
+async def numbers(stores: Stores) -> None:
+    """Numbers that a setting holds add up."""
+    async with stores.new() as store:
+        once = await store.meta.add("totals", {"lists": 2, "items": 1}, [Minute(0.0, {"a": 1.0})])
+        _equal("the numbers", once, {"lists": 2, "items": 1})
+        again = await store.meta.add("totals", {"lists": 3, "more": 1}, [Minute(0.0, {"a": 1.0})])
+        _equal("the numbers", again, {"lists": 5, "items": 1, "more": 1})
+        _equal("none", await store.meta.add("totals", {}), again)
+        kept = json.loads(await store.meta.get("totals") or "")
+        _equal("the setting", kept, again)
+        _equal("the minutes", (await store.meta.minutes(0.0))[0].values, {"a": 2.0})
+
+
+@_check
+async def servers(stores: Stores) -> None:
+    """Servers are listed from when they announce themselves until they leave."""
+    async with stores.new() as store:
+        _equal("servers()", await store.servers(), [])
+        for name, about in (("two", "☂"), ("one", "old"), ("one", "new")):
+            await store.announce(name, about)
+        heard = await store.servers()
+        _equal(
+            "servers()", [(one.server, one.about) for one in heard], [("one", "new"), ("two", "☂")]
+        )
+        assert all(0.0 <= one.seconds < 60.0 for one in heard), f"the times of {heard}"
+        await store.announce("two", None)
+        await store.announce("three", None)
+        _equal("servers()", [one.server for one in await store.servers()], ["one"])
 
 
 # --- the whole -----------------------------------------------------------------------------------

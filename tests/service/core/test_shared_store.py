@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ebrank.service.api import DeletionRequest, ItemIn, QueryResponse, RankRequest
+from ebrank.service.api import DeletionRequest, ItemIn, QueryResponse, RankRequest, Totals
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import NotFound
 from ebrank.service.settings import Settings
@@ -261,5 +261,36 @@ def test_a_query_is_read_once_for_all_who_wait_for_it(count: int) -> None:
         tasks[0].cancel()  # the first to ask
         await asyncio.gather(*tasks[1:])
         assert loads == 1
+
+    run(scene())
+
+
+def test_servers_are_told_and_their_totals_add_up() -> None:
+    async def scene() -> None:
+        store = MemoryStore()
+        one, two = await pair(store)
+        for engine in (one, two):
+            await engine.start()
+        await one.put_items("q", items(3))
+        for engine, lists in ((one, 1), (two, 3), (one, 1)):
+            for _ in range(lists):
+                served = await engine.rank(RankRequest("q"))
+            await engine.feedback([click(served.ranking_id, served.ranking_id, "i0")])
+        for engine in (one, two):
+            await engine._beat()
+            await engine._activity.save()  # both as chores do
+        told = [await engine.insights() for engine in (one, two)]
+        assert [known.totals for known in told] == [Totals(5, 3, 3, 3, 1, found=0)] * 2
+        first, second = told[1].servers
+        assert (first.lists, first.events, first.answers) == (2, 2, False)
+        assert (second.lists, second.events, second.answers) == (3, 1, True)
+        assert (first.stale, second.stale) == (1, 0)
+        assert second.from_memory >= 2
+        assert second.seen_seconds < 60.0
+        assert one.fleet.size == two.fleet.size == 2
+        await one.close()
+        assert [server.lists for server in (await two.insights()).servers] == [3]
+        await two.close()
+        assert await store.servers() == []
 
     run(scene())

@@ -30,6 +30,9 @@ def test_every_metric_keeps_its_name_and_type() -> None:
         "ebrank_flush_waiting": "gauge",
         "ebrank_model_version": "gauge",
         "ebrank_clock_lag_seconds": "gauge",
+        "ebrank_servers": "gauge",
+        "ebrank_announcement_seconds": "gauge",
+        "ebrank_elected": "gauge",
         "ebrank_lookups": "counter",
         "ebrank_stale": "counter",
     }

@@ -1,4 +1,4 @@
-"""`ebrank store`: make, migrate and copy stores in a database."""
+"""`ebrank store`: make, migrate and copy stores in a database, and see who serves them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ VERBS = {
     "copy": "Copy a store to a folder, or to a database, where there is none.",
     "init": "Make an empty store, if there is none.",
     "migrate": "Bring a store up to the version that this ebrank reads.",
+    "servers": "Print the servers of a store, and what each says of itself.",
 }
 
 
@@ -24,4 +25,4 @@ VERBS = {
     ),
 )
 def command() -> None:
-    """Make a store in a database, copy one, or bring it up to this version."""
+    """Make a store in a database, copy one, bring it up to this version, or see who serves it."""

@@ -396,6 +396,42 @@ class BotsOut(Struct, frozen=True):
     events: int
 
 
+class ServerOut(Struct, frozen=True):
+    """A server, as it said of itself a few seconds ago. Counts are since it began.
+
+    Attributes:
+        name: its machine's, and the number of its process.
+        version: of ebrank.
+        started: when it began, in seconds since 1970.
+        model: the version of the prior that it ranks with.
+        jobs: what it does for all: `train`, `roll up`.
+        lists: that it served.
+        events: that it accepted.
+        from_memory: how often it found a query in memory.
+        from_store: how often it had to read one.
+        stale: how often a write told it that another server had written to the query before.
+        clock_lag: seconds that its clock is behind the log.
+        store_ms: how long the store took to note the announcement before.
+        seen_seconds: how long ago it said so: a server does every three seconds.
+        answers: whether it is the one that gives this answer.
+    """
+
+    name: str
+    version: str
+    started: float
+    model: int
+    jobs: list[str]
+    lists: int
+    events: int
+    from_memory: int
+    from_store: int
+    stale: int
+    clock_lag: float
+    store_ms: float
+    seen_seconds: float = 0.0
+    answers: bool = False
+
+
 class Insights(Struct, frozen=True):
     """All that the dashboard shows, but for the view of one query; `models` are the newest.
 
@@ -433,4 +469,5 @@ class Insights(Struct, frozen=True):
     training: TrainingOut
     prior: PriorOut
     bots: BotsOut
+    servers: list[ServerOut]
     shadow: ShadowOut | None

@@ -36,6 +36,7 @@ from ebrank.service.core.catalog import UNKNOWN, Catalog
 from ebrank.service.core.deletions import delete, proof_out
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
+from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, About, Fleet
 from ebrank.service.core.items import FIRST_ITEM, Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries import LiveQuery, Lookups, Queries
@@ -67,8 +68,6 @@ CHECKED_BYTES = 32 * 1024
 WEEK = 7 * 86400.0
 MOST_PROOFS = 1000
 """Deletions that are listed."""
-TRAINER, ROLLER = "train", "roll up"
-"""Jobs that one server does for all."""
 MOST_SHOWN = 20
 """Versions of the prior that the dashboard asks for, again and again."""
 
@@ -88,6 +87,7 @@ class Engine:
         flusher: puts writes on disk; metrics watch it.
         turns: what long calls take.
         bots: tells bots by their rate; metrics watch it.
+        fleet: this server among those of its store; metrics watch it.
         on_failure: is given what was wrong with the store when a list was made without it.
     """
 
@@ -149,6 +149,7 @@ class Engine:
         self._sums = overview.Sums(settings, self._activity, timer)
         self._surveyor = overview.Surveyor(settings, self._queries, timer)
         self._arrivals = Arrivals(settings, self._queries, self._expected_lists)
+        self.fleet = Fleet(store, self._about)
 
     @classmethod
     async def open(
@@ -176,6 +177,8 @@ class Engine:
         await self._store.flush()  # other servers rely on what was settled
         await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
         self._memory.start()  # again: compiled code takes some
+        await self._beat()
+        self._chores.add(BEAT_SECONDS, self._beat)
         self._chores.add(TICK_SECONDS, self._adjust_memory)
         self._chores.add(SAVE_SECONDS, self._activity.save)
         self._chores.add(self._settings.store.roll_up_seconds, self._roll_up)
@@ -189,6 +192,7 @@ class Engine:
         await self.flusher.close()
         try:
             await self._activity.save()
+            await self.fleet.leave()
         except StoreError as problem:  # only sums for the dashboard
             log.warning("%s", problem)
 
@@ -528,7 +532,24 @@ class Engine:
             training=training,
             prior=await self._versions.prior(training, self._training.failing_since),
             bots=overview.bots_out(minutes),
+            servers=await self.fleet.servers(),
             shadow=overview.shadow_out(minutes) if shadow else None,
+        )
+
+    async def _beat(self) -> None:
+        await self.fleet.beat()
+        self._activity.shared = self.fleet.size > 1
+
+    def _about(self) -> About:
+        own, lookups = self._activity.own, self.lookups
+        return About(
+            model=self.version,
+            lists=own["rankings"],
+            events=own["events"],
+            from_memory=lookups.memory,
+            from_store=lookups.store,
+            stale=lookups.stale,
+            clock_lag=self.clock_lag,
         )
 
     async def _adjust_memory(self) -> None:

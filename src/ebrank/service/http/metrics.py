@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from prometheus_client import (
@@ -30,6 +31,7 @@ from prometheus_client.metrics_core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
 from ebrank.service import api, logs
+from ebrank.service.core.fleet import JOBS
 
 if TYPE_CHECKING:
     from ebrank.service.core.engine import Engine
@@ -110,6 +112,12 @@ class Metrics:
             ("store_failing", "1 while the store fails.", lambda: float(self.store_failing())),
             ("flush_waiting", "Who waits for a flush.", lambda: engine.flusher.waiting),
             ("model_version", "Version of the prior in use.", lambda: engine.version),
+            ("servers", "Servers that share the store.", lambda: engine.fleet.size),
+            (
+                "announcement_seconds",
+                "Time that the store took to note that the server is there.",
+                lambda: engine.fleet.store_seconds,
+            ),
             (
                 "clock_lag_seconds",
                 "How far the clock is behind the log, whose times then stand still.",
@@ -118,6 +126,9 @@ class Metrics:
         ):
             Gauge(f"ebrank_{name}", meaning, registry=own).set_function(value)
         own.register(QueriesFound(engine))
+        elected = Gauge("ebrank_elected", "1 if it does a task for all.", ("task",), registry=own)
+        for job in JOBS:
+            elected.labels(job).set_function(partial(_does, engine, job))
         ProcessCollector(registry=own)
 
     def closed(self, reason: str) -> None:
@@ -151,6 +162,10 @@ class Metrics:
         elif isinstance(answer, api.FeedbackResponse):
             for status in ("accepted", "duplicate", "rejected"):
                 self._events.labels(status).inc(getattr(answer, status))
+
+
+def _does(engine: Engine, job: str) -> float:
+    return float(job in engine.fleet.jobs)
 
 
 class QueriesFound(Collector):

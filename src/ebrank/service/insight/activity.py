@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import bisect
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -44,7 +44,11 @@ _EDGES = [_FIRST * _GROWTH**power for power in range(_CLASSES)]
 
 
 class Activity:
-    """Counts lists, events and items."""
+    """Counts lists, events and items.
+
+    Attributes:
+        shared: whether there are other servers, of whose counts the store tells.
+    """
 
     def __init__(
         self, store: Store, insights: InsightsSettings, examination: Floats, totals: str | None
@@ -54,20 +58,30 @@ class Activity:
         self._examination = examination
         self._new_seconds = insights.new_seconds
         self._book = MinuteBook(insights.bucket_seconds)
-        self._totals: dict[str, int] = {"rankings": 0, "events": 0, "clicks": 0, "items": 0}
-        self._totals |= {"queries": 0, "found": 0} | (json.loads(totals) if totals else {})
-        self._changed = False
+        self._totals: dict[str, int] = json.loads(totals) if totals else {}  # as the store has them
+        self._unsaved = Counter[str]()
+        self.shared = False
+        self._saving = Counter[str]()  # on its way
+        self._saved = Counter[str]()  # by us
         self.last_event: float | None = None
 
     @property
     def totals(self) -> api.Totals:
-        """Since the store was made."""
-        return api.Totals(**self._totals)
+        """Since the store was made, by all servers as far as they have saved theirs."""
+        return api.Totals(**{name: self._total(name) for name in api.Totals.__struct_fields__})
+
+    @property
+    def own(self) -> Counter[str]:
+        """What came through this server since it began, by the names of `api.Totals`."""
+        return self._saved + self._saving + self._unsaved
 
     @property
     def events(self) -> int:
         """How many events were accepted since the store was made."""
-        return self._totals["events"]
+        return self._total("events")
+
+    def _total(self, name: str) -> int:
+        return self._totals.get(name, 0) + self._saving[name] + self._unsaved[name]
 
     def items(self, *, items: int, queries: int) -> None:
         """Count items, and queries, that are new."""
@@ -116,10 +130,10 @@ class Activity:
             sums["bot_events"] += 1.0
             return
         new = live.state.entered[row] > entry.received - self._new_seconds
-        self._totals["events"] += 1
+        self._unsaved["events"] += 1
         sums["events"] += 1.0
         if written.outcome > 0 and not written.replaces:
-            self._totals["clicks"] += 1
+            self._unsaved["clicks"] += 1
             sums["clicks"] += 1.0
             sums["clicks_new" if new else "clicks_old"] += 1.0
         if written.shows:
@@ -127,7 +141,6 @@ class Activity:
             sums["exposure_new" if new else "exposure_old"] += self._examination.item(
                 entry.rank - 1
             )
-        self._changed = True
         self.last_event = entry.received
 
     def not_counted(self, time: float, status: str, reason: str) -> None:
@@ -177,21 +190,24 @@ class Activity:
 
     async def save(self) -> None:
         """Hand to the store what is not there yet; what it does not take is kept."""
-        minutes, changed = self._book.taken(), self._changed
-        if not minutes and not changed:
+        minutes, unsaved = self._book.taken(), self._unsaved
+        if not (minutes or unsaved or self.shared):
             return
-        self._changed = False
+        self._unsaved = Counter()
+        self._saving += unsaved
         try:
-            await self._store.meta.set({TOTALS: json.dumps(self._totals)}, minutes)
+            self._totals = await self._store.meta.add(TOTALS, unsaved, minutes)
+            self._saved += unsaved
         except StoreError:
             self._book.put_back(minutes)
-            self._changed = True
+            self._unsaved += unsaved
             raise
+        finally:
+            self._saving -= unsaved
 
     def _count(self, **more: int) -> None:
         for name, value in more.items():
-            self._totals[name] += value
-        self._changed = True
+            self._unsaved[name] += value
 
     def _new(self, live: LiveQuery, rows: Ints, time: float) -> Bools:
         return live.state.entered[rows] > time - self._new_seconds

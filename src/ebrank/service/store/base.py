@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from ebrank.errors import EBRankError
+from ebrank.service.store.announcements import Announced
 from ebrank.service.store.records import (
     CatalogCommit,
     Commit,
@@ -384,6 +385,15 @@ class StoredMeta(MetaView, Protocol):
         """
         ...
 
+    async def add(
+        self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
+    ) -> dict[str, int]:
+        """Add to the numbers that a setting holds, as JSON, and return what they are now.
+
+        The sums of some minutes are added to those kept, in the same transaction.
+        """
+        ...
+
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep those settings that nobody has kept before; return what each of them is now."""
         ...
@@ -488,6 +498,17 @@ class Store(Protocol):
 
         It is until it leaves, or loses its connection; then another one is, when it asks.
         """
+        ...
+
+    async def announce(self, server: str, about: str | None) -> None:
+        """Note that a server is there, and what it says of itself; None when it leaves.
+
+        Nothing depends on it: a crash of the store may lose it.
+        """
+        ...
+
+    async def servers(self) -> list[Announced]:
+        """Return the servers that have announced themselves lately, by name."""
         ...
 
     async def faults(self) -> list[Fault]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from ebrank.evidence.behaviors import NEGATIVE
+from ebrank.service.store.announcements import Announced, Announcements
 from ebrank.service.store.base import (
     ANOTHER_EPOCH,
     Mode,
@@ -68,6 +70,7 @@ from ebrank.service.store.rows import (
     ID_SEEN,
     Count,
     ItemRow,
+    added,
     count_rows,
     item_rows,
     padded,
@@ -150,6 +153,7 @@ class MemoryStore:
         self.url: str | None = None
         self.touched: float | None = None
         self.epoch = 0
+        self._announcements = Announcements()
         kept = _Kept()
         self.items = MemoryItems(kept)
         self.catalog = MemoryCatalog(kept)
@@ -167,6 +171,14 @@ class MemoryStore:
     async def elected(self, job: str) -> bool:
         """Return whether this server does a job: there is no other."""
         return True
+
+    async def announce(self, server: str, about: str | None) -> None:
+        """Note that a server is there, and what it says of itself; None when it leaves."""
+        self._announcements.announce(server, about)
+
+    async def servers(self) -> list[Announced]:
+        """Return the servers that have announced themselves lately."""
+        return self._announcements.heard()
 
     async def faults(self) -> list[Fault]:
         """Return nothing: there is nothing below."""
@@ -689,6 +701,14 @@ class MemoryMeta:
             kept = self._kept.minutes.setdefault(minute.start, {})
             for name, value in minute.values.items():
                 kept[name] = kept.get(name, 0.0) + value
+
+    async def add(
+        self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
+    ) -> dict[str, int]:
+        """Add to the numbers that a setting holds, as JSON, and return what they are now."""
+        sums = added(self._kept.meta.get(key), numbers)
+        await self.set({key: json.dumps(sums)}, minutes)
+        return sums
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep those settings that nobody has kept before; return what each of them is now."""

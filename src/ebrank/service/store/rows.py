@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -142,6 +143,16 @@ def count_rows(state: QueryState) -> list[Count]:
     shown = ~np.isnan(state.first_shown) & ~counts[:, SHOWN].any(axis=1)
     faded = ((place, SHOWN, 0, 0, epoch) for place in np.flatnonzero(shown).tolist())
     return [*((*row, epoch) for row in rows), *faded]
+
+
+def added(held: str | None, numbers: Mapping[str, int]) -> dict[str, int]:
+    """Return numbers added to those that a setting holds.
+
+    >>> added('{"lists": 2}', {"lists": 1, "items": 3})
+    {'lists': 3, 'items': 3}
+    """
+    sums: dict[str, int] = {} if held is None else json.loads(held)
+    return sums | {name: sums.get(name, 0) + number for name, number in numbers.items()}
 
 
 def padded(rows: Sequence[Sequence[float] | Features]) -> Features:

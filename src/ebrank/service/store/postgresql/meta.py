@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ebrank.service.store.postgresql.database import Connections
 from ebrank.service.store.records import Minute
+from ebrank.service.store.rows import added
 
 if TYPE_CHECKING:
     import asyncpg
@@ -25,6 +27,9 @@ _ADD = (
     "AS g (start, name, value) ORDER BY start, name "
     "ON CONFLICT (start, name) DO UPDATE SET value = m.value + excluded.value"
 )
+
+
+_HELD = "SELECT value FROM meta WHERE key = $1 FOR UPDATE"
 
 
 class PostgresMeta:
@@ -47,15 +52,22 @@ class PostgresMeta:
 
     async def set(self, values: Mapping[str, str], minutes: Sequence[Minute] = ()) -> None:
         """Keep settings, and add the sums of some minutes to those kept, in one transaction."""
-        sums = [
-            (one.start, name.encode(), value)
-            for one in minutes
-            for name, value in one.values.items()
-        ]
         async with self._database.writer() as connection, connection.transaction():
-            if sums:
-                await connection.execute(_ADD, *map(list, zip(*sums, strict=True)))
+            await _add_minutes(connection, minutes)
             await set_meta(connection, values)
+
+    async def add(
+        self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
+    ) -> dict[str, int]:
+        """Add to the numbers that a setting holds, as JSON, and return what they are now."""
+        async with self._database.writer() as connection, connection.transaction():
+            # Whoever adds to it waits here, also if there is nothing yet.
+            await connection.execute(_SETTLE, [key.encode()], [b"{}"])
+            held = await connection.fetchval(_HELD, key.encode())
+            sums = added(held.decode(), numbers)
+            await _add_minutes(connection, minutes)
+            await set_meta(connection, {key: json.dumps(sums)})
+        return sums
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep those settings that nobody has kept before; return what each of them is now."""
@@ -86,6 +98,15 @@ def _grouped(rows: Iterable[Sequence[Any]]) -> list[Minute]:
         Minute(start, {name.decode(): value for _, name, value in group})
         for start, group in itertools.groupby(rows, key=lambda row: float(row[0]))
     ]
+
+
+async def _add_minutes(connection: asyncpg.Connection, minutes: Sequence[Minute]) -> None:
+    """Add the sums of some minutes, within a transaction."""
+    sums = [
+        (one.start, name.encode(), value) for one in minutes for name, value in one.values.items()
+    ]
+    if sums:
+        await connection.execute(_ADD, *map(list, zip(*sums, strict=True)))
 
 
 async def set_meta(connection: asyncpg.Connection, values: Mapping[str, str]) -> None:

@@ -81,6 +81,9 @@ TABLES = (
         number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, time float8 NOT NULL,
         kind text NOT NULL, digest bytea NOT NULL, queries integer NOT NULL,
         rankings integer NOT NULL, events integer NOT NULL)""",
+    # Who is there, and what each says of itself.
+    """CREATE UNLOGGED TABLE servers (
+        name bytea PRIMARY KEY, seen timestamptz NOT NULL, about bytea NOT NULL)""",
     "CREATE TABLE meta (key bytea PRIMARY KEY, value bytea NOT NULL)",
     """CREATE TABLE state (
         one integer PRIMARY KEY CHECK (one = 1), active_model integer NOT NULL,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ebrank.service.store.announcements import LATELY_SECONDS, Announced
 from ebrank.service.store.base import Mode, Progress, StoreError
 from ebrank.service.store.postgresql.catalog import PostgresCatalog
-from ebrank.service.store.postgresql.database import Address, Database, Session
+from ebrank.service.store.postgresql.database import Address, Database, Session, encoded
 from ebrank.service.store.postgresql.deletions import PostgresDeletions
 from ebrank.service.store.postgresql.faults import faults
 from ebrank.service.store.postgresql.items import PostgresItems
@@ -20,6 +21,13 @@ _ENTRIES = (
     "SELECT sum(greatest(reltuples, 0)) FROM pg_class "
     "WHERE oid IN ('rankings'::regclass, 'events'::regclass)"
 )
+
+_ANNOUNCE = """INSERT INTO servers VALUES ($1, clock_timestamp(), $2)
+    ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, about = excluded.about"""
+_LEAVE = "DELETE FROM servers WHERE name = $1 AND $2::bytea IS NULL"
+_SILENT = "extract(epoch FROM clock_timestamp() - seen)::float8"
+_FORGET = f"DELETE FROM servers WHERE {_SILENT} > $1"
+_SERVERS = f"SELECT name, {_SILENT}, about FROM servers WHERE {_SILENT} <= $1 ORDER BY name"
 
 
 class PostgresStore:
@@ -65,6 +73,19 @@ class PostgresStore:
             used = await connection.fetchval("SELECT pg_database_size(current_database())")
             entries = await connection.fetchval(_ENTRIES)
         return StoreSize(int(used), None, int(entries))
+
+    async def announce(self, server: str, about: str | None) -> None:
+        """Note that a server is there, and what it says of itself; None when it leaves."""
+        name, said = server.encode(), encoded(about)
+        async with self._database.reader() as connection:
+            await connection.execute(_LEAVE if said is None else _ANNOUNCE, name, said)
+            await connection.execute(_FORGET, LATELY_SECONDS)
+
+    async def servers(self) -> list[Announced]:
+        """Return the servers that have announced themselves lately."""
+        async with self._database.reader() as connection:
+            rows = await connection.fetch(_SERVERS, LATELY_SECONDS)
+        return [Announced(name.decode(), seconds, about.decode()) for name, seconds, about in rows]
 
     async def faults(self) -> list[Fault]:
         """Return what is wrong with the tables."""

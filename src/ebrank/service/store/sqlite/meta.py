@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from ebrank.service.store.records import Minute
+from ebrank.service.store.rows import added
 from ebrank.service.store.sqlite.database import Connections
 
 _ADD = (
@@ -38,6 +40,14 @@ class SqliteMeta:
         with self._database.write() as connection:
             connection.executemany(_ADD, rows)
             set_meta(connection, values)
+
+    async def add(
+        self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
+    ) -> dict[str, int]:
+        """Add to the numbers that a setting holds, as JSON, and return what they are now."""
+        sums = added(await self.get(key), numbers)  # nobody else writes meanwhile
+        await self.set({key: json.dumps(sums)}, minutes)
+        return sums
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep those settings that nobody has kept before; return what each of them is now."""

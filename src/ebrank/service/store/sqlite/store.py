@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from ebrank.paths import expanded
+from ebrank.service.store.announcements import Announced, Announcements
 from ebrank.service.store.base import Mode, Progress, StoreError
 from ebrank.service.store.records import Fault, StoreSize
 from ebrank.service.store.sqlite.backup import backup, private_copy
@@ -38,6 +39,7 @@ class SqliteStore:
         path = expanded(folder)
         self.url: str | None = f"sqlite:{path.absolute()}"
         self._place = path
+        self._announcements = Announcements()  # of one server: no other can open the store
         self.touched = last_change(path)
         self.epoch = 0  # whatever takes the database along takes this process along
         self._building = _beside(path) if mode == "new" else None
@@ -60,6 +62,14 @@ class SqliteStore:
     async def elected(self, job: str) -> bool:
         """Return whether this server does a job: no other can open the store."""
         return True
+
+    async def announce(self, server: str, about: str | None) -> None:
+        """Note that a server is there, and what it says of itself; None when it leaves."""
+        self._announcements.announce(server, about)
+
+    async def servers(self) -> list[Announced]:
+        """Return the servers that have announced themselves lately."""
+        return self._announcements.heard()
 
     async def faults(self) -> list[Fault]:
         """Return what is wrong with the database and its tables."""

@@ -1,0 +1,109 @@
+"""The servers of a store: each announces itself every few seconds, and hears of the others.
+
+Nothing depends on it but what people see: `GET /v1/insights`, the dashboard, `ebrank store servers`
+and metrics. Work that one server does for all is given out by the store's elections, for which
+every server stands whenever it announces itself; so one that is lost is replaced within seconds.
+
+>>> import asyncio
+>>> from ebrank.service.store.memory import MemoryStore
+>>> async def session() -> None:
+...     fleet = Fleet(MemoryStore(), lambda: About(model=7, lists=3))
+...     await fleet.beat()
+...     [server] = await fleet.servers()
+...     print(server.model, server.lists, server.jobs)
+...     await fleet.leave()
+...     print(await fleet.servers())
+>>> asyncio.run(session())
+7 3 ['train', 'roll up']
+[]
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import msgspec
+
+import ebrank
+from ebrank.service import api
+from ebrank.service.store.base import Store
+
+BEAT_SECONDS = 3.0
+JOBS = TRAINER, ROLLER = "train", "roll up"
+"""Jobs that one server does for all."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a server says of itself; see `api.ServerOut`."""
+
+    model: int = 0
+    lists: int = 0
+    events: int = 0
+    from_memory: int = 0
+    from_store: int = 0
+    stale: int = 0
+    clock_lag: float = 0.0
+
+
+class Fleet:
+    """This server among those that share its store.
+
+    Attributes:
+        size: how many servers there were at the last announcement.
+        jobs: what this one does for all.
+        store_seconds: how long the store took for the last announcement.
+    """
+
+    def __init__(self, store: Store, about: Callable[[], About]) -> None:
+        self._store = store
+        self._about = about
+        self._id = secrets.token_hex(8)
+        self._started = time.time()
+        self.size = 1
+        self.jobs: list[str] = []
+        self.store_seconds = 0.0
+
+    async def beat(self) -> None:
+        """Stand for election, and announce this server."""
+        self.jobs = [job for job in JOBS if await self._store.elected(job)]
+        began = time.perf_counter()
+        await self._store.announce(self._id, msgspec.json.encode(self._out()).decode())
+        self.store_seconds = time.perf_counter() - began
+        self.size = len(await self._store.servers())
+
+    async def leave(self) -> None:
+        """Say that this server leaves."""
+        await self._store.announce(self._id, None)
+
+    async def servers(self) -> list[api.ServerOut]:
+        """Return all servers, those that began first before others."""
+        return await servers(self._store, self._id)
+
+    def _out(self) -> api.ServerOut:
+        return api.ServerOut(
+            name=f"{socket.gethostname()}-{os.getpid()}",
+            version=ebrank.__version__,
+            started=self._started,
+            jobs=self.jobs,
+            store_ms=self.store_seconds * 1e3,
+            **asdict(self._about()),
+        )
+
+
+async def servers(store: Store, asked: str = "") -> list[api.ServerOut]:
+    """Return the servers of a store, given which of them is asked."""
+    heard = [
+        msgspec.structs.replace(
+            msgspec.json.decode(one.about, type=api.ServerOut),
+            seen_seconds=one.seconds,
+            answers=one.server == asked,
+        )
+        for one in await store.servers()
+    ]
+    return sorted(heard, key=lambda server: (server.started, server.name))
