@@ -10,7 +10,7 @@ VERBS = {
     "copy": "Copy a store to a folder, or to a database, where there is none.",
     "init": "Make an empty store, if there is none.",
     "migrate": "Bring a store up to the version that this ebrank reads.",
-    "servers": "Print the servers of a store, and what each says of itself.",
+    "servers": "Print the servers of a store, as each announced itself a few seconds ago.",
 }
 
 

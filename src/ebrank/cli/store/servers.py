@@ -29,9 +29,10 @@ HEAD = ("server", "version", "up", "model", "jobs", "lists", "events", "memory",
 @click.argument("url")
 @json_option
 def command(url: str, as_json: bool) -> None:
-    """Print the servers of a store in a database, as each announced itself a few seconds ago.
+    """Print the servers of a store, as each announced itself a few seconds ago.
 
-    Lists, events and shares are since a server began. `memory` is the share of queries that it
+    A store in a folder has one, which it does not tell: URL is that of a database. Lists, events
+    and shares are since a server began. `memory` is the share of queries that it
     found in memory, `stale` the share of its writes that came after another server's, which it had
     not heard of: a load balancer that sends a query always to the same server keeps both good.
     """
