@@ -34,7 +34,7 @@ VERBS = {
     "reproduce": "Reproduce the paper: all its tables and figures, and more.",
     "serve": "Serve rankings over HTTP and learn from what users do.",
     "simulate": "Run rankers on simulated users and measure them.",
-    "store": "Make a store in a database, copy one, bring it up to this version, or see who serves it.",
+    "store": "Make, copy or upgrade a store, or see who serves it.",
     "tune": "Choose a ranker's parameters on validation queries.",
 }
 

@@ -25,4 +25,4 @@ VERBS = {
     ),
 )
 def command() -> None:
-    """Make a store in a database, copy one, bring it up to this version, or see who serves it."""
+    """Make, copy or upgrade a store, or see who serves it."""

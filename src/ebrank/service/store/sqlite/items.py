@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from ebrank.service.store.base import StoreError, UnknownQuery, check_catalog
@@ -26,6 +25,8 @@ from ebrank.service.store.sqlite.meta import set_meta, touch
 from ebrank.typing import Features
 
 FLOAT32 = np.dtype("<f4")
+AT_ONCE = 500
+"""Names looked up by one statement."""
 QUICK_ITEMS = 500
 """A query of so many items is read in 2 ms: more are read in a thread."""
 AT_ONCE = 500
@@ -188,16 +189,18 @@ def advance(connection: sqlite3.Connection, query: str) -> Advanced:
 def items_by_name(
     connection: sqlite3.Connection, columns: str, query: int, names: Sequence[str]
 ) -> Iterator[tuple[Any, ...]]:
-    """Return some columns of a query's items of these names, as far as it has them.
+    """Yield some columns of a query's items of these names, as far as it has them.
 
     The names come first: left to itself, SQLite reads all items of a query instead of looking up
-    a few.
+    a few. As JSON they would end at a zero character.
     """
-    sql = (
-        f"SELECT {columns} FROM (SELECT value AS wanted FROM json_each(?)) "
-        "CROSS JOIN items ON query = ? AND id = wanted"
-    )
-    return connection.execute(sql, (msgspec.json.encode(names).decode(), query))
+    for begin in range(0, len(names), AT_ONCE):
+        some = names[begin : begin + AT_ONCE]
+        sql = (
+            f"WITH wanted (name) AS (VALUES {', '.join(['(?)'] * len(some))}) "
+            f"SELECT {columns} FROM wanted CROSS JOIN items ON query = ? AND id = name"
+        )
+        yield from connection.execute(sql, (*some, query))
 
 
 def names_of(connection: sqlite3.Connection, query: int, places: Sequence[int]) -> dict[int, str]:
