@@ -17,7 +17,7 @@ from tests.browser import chromium
 from tests.postgres import Postgres, postgres
 
 # The same examples every time, however slow the machine; HYPOTHESIS_PROFILE=explore looks further.
-settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("quick", settings.get_profile("steady"), max_examples=20)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))

@@ -25,12 +25,10 @@ from ebrank.service.store.sqlite.meta import set_meta, touch
 from ebrank.typing import Features
 
 FLOAT32 = np.dtype("<f4")
-AT_ONCE = 500
-"""Names looked up by one statement."""
 QUICK_ITEMS = 500
 """A query of so many items is read in 2 ms: more are read in a thread."""
 AT_ONCE = 500
-"""Rows of features read together."""
+"""Names looked up, or features read, by one statement."""
 
 _ADVANCE = (
     "UPDATE queries SET version = version + 1 WHERE name = ? "
