@@ -137,7 +137,7 @@ def _figures(folder: Path, events: int) -> Iterator[Figure]:
     equal = same_rows(folder / "duckdb-tenth.parquet", folder / "pandas-tenth.parquet")
     rates = [events / PARTS / one["seconds"] / 1e6 for one in (few, pandas)]
     yield Figure(
-        "a tenth of it: DuckDB against pandas, which has all in memory",
+        "a tenth of it: DuckDB against pandas, which keeps everything in memory",
         f"{rates[0]:.2f} M events/s, {rates[0] / rates[1]:.1f}× as many as pandas, with "
         f"{pandas['processor'] / few['processor']:.1f}× less processor time; "
         f"{few['bytes'] / 1e9:.1f} GB against {pandas['bytes'] / 1e9:.1f} GB; "
