@@ -92,6 +92,22 @@ def test_a_server_that_leaves_is_told_and_its_return_noticed(page: Page, server:
     assert not page.run("return document.querySelector('main').hasAttribute('data-stale')")
 
 
+def test_a_server_that_is_not_ready_is_waited_for(page: Page, server: Running) -> None:
+    page.open()
+    page.run(
+        "window.real = window.fetch; const error = { message: 'the server is starting' };"
+        "window.fetch = async () => new Response(JSON.stringify({ error }), { status: 503 })"
+    )
+    page.wait_for_status("waiting")
+    assert page.text(".status") == "not ready, trying again"
+    assert "Nothing is known yet" in page.text("main")  # what was known stays
+    page.run("location.hash = '#/queries'")
+    page.wait(lambda: "The server is starting." in page.text("main"), "the reason")
+    page.run("window.fetch = window.real")
+    page.wait_for_status("live")
+    assert "There is none yet." in page.text("main")
+
+
 @pytest.mark.parametrize("config", [TOKENS])
 def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: Running) -> None:
     page.browser.get("about:blank")
@@ -186,6 +202,15 @@ def choose(page: Page, version: str, key: str) -> None:
     page.wait(lambda: page.count("dialog[open]"), "the question")
     page.enter("dialog .primary", key)
     page.wait(lambda: not page.count("dialog"), "the dialog to close")
+
+
+@pytest.mark.parametrize("config", ["[insights]\ndemo = true\n"])
+def test_a_demo_says_so_and_asks_for_no_items(page: Page, server: Running) -> None:
+    page.open()
+    assert page.shows(".ribbon")
+    assert "users are simulated" in page.text(".ribbon")
+    assert "on their way" in page.text(".lead")
+    assert page.count("pre") == 0
 
 
 @pytest.mark.parametrize("config", ['[ranking]\nmode = "shadow"\n'])

@@ -9,6 +9,7 @@ from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
 from ebrank.service.insight.arrivals import MOST_WATCHED
 from ebrank.service.settings import Settings
+from ebrank.service.store.memory import MemoryStore
 from tests.service.scenes import START, Clock, click, ids, items, play, settings
 
 EXPLORING = {"k": 2, "policy": "ebrank:epsilon=100"}
@@ -108,6 +109,26 @@ def test_an_item_that_leaves_is_not_looked_at_any_more() -> None:
     before, after, later = play(scene, watched(), clock=clock)
     assert before == after == later
     assert len(before[0].seconds) > 1
+
+
+def test_after_a_restart_items_that_are_still_new_are_watched_again() -> None:
+    store, clock = MemoryStore(), Clock()
+
+    async def first(engine: Engine) -> None:
+        await busy(engine, 4)
+        clock.now += 1.0
+        await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
+
+    async def second(engine: Engine) -> list[api.Arrival]:
+        assert (await engine.insights()).arrivals == []  # no query is in memory
+        clock.now += 20.0
+        await looks(engine, clock, 2)
+        return (await engine.insights()).arrivals
+
+    play(first, watched(), store=store, clock=clock)
+    clock.now += 1.0
+    [new] = play(second, watched(), store=store, clock=clock)
+    assert (new.item, new.seconds) == ("new", [22.0])
 
 
 def test_as_many_are_watched_as_fit_and_newer_ones_take_their_turn() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from selenium.webdriver import Chrome
 
 import ebrank
 from ebrank.equations import relevance_probability
@@ -21,6 +22,7 @@ from ebrank.service.ops import demo
 from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings, guide
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
+from tests.service.dashboard.page import Page
 from tests.service.running import Running
 from tests.service.scenes import Clock
 
@@ -235,6 +237,20 @@ def test_users_come_in_a_process_of_their_own_that_ends_with_them(tmp_path: Path
 
     with Running(tmp_path) as server:
         assert asyncio.run(asyncio.wait_for(visited(server), 60)) > 0
+
+
+@pytest.mark.slow
+def test_the_page_shows_its_point_soon(tmp_path: Path, browser: Chrome) -> None:
+    with Running(tmp_path, "", "--demo") as server:
+        page = Page(browser, server.url)
+        page.emulate()
+        page.open()
+        page.wait(lambda: page.count("#panel-newest svg:first-child path.rising") >= 5, "arrivals")
+        assert page.shows(".ribbon")
+        served, by_clicks = page.attributes("#panel-newest svg", "aria-label")
+        assert not served.startswith("As served: 0 ")
+        assert by_clicks.startswith("By clicks alone: 0 ")
+        assert page.complaints() == []
 
 
 @pytest.mark.slow

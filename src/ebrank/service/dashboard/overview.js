@@ -29,8 +29,8 @@ const GROUPS = [
     panels: [
       { id: "clicks", title: "Clicks per list", draw: users.clicks, csv: "buckets" },
       { id: "examination", title: "How far users look", draw: users.examination },
-      { id: "found", title: "Found by exploration", draw: users.found, wide: true, still: true, csv: "found" },
-      { id: "top", title: "Queries asked most", draw: users.topQueries, wide: true, still: true, csv: "top_queries" },
+      { id: "found", title: "Found by exploration", draw: users.found, still: true, csv: "found" },
+      { id: "top", title: "Queries asked most", draw: users.topQueries, still: true, csv: "top_queries" },
       { id: "buried", title: "Promising, and little shown", draw: users.buried, wide: true, still: true, csv: "buried" },
     ],
   },

@@ -47,13 +47,11 @@ export function found({ insights }) {
   const columns = [
     ["Query", "name", (item) => queryLink(item.query)],
     ["Item", "name", (item) => h("span", { title: item.item }, item.item)],
-    ["Relevance", "number wide-only", (item) => decimal(item.relevance)],
-    ["Shown", "number wide-only", (item) => count(item.shown)],
     ["Clicks", "number", (item) => count(item.clicks)],
     ["Here for", "number", (item) => duration(Math.max(0, now - item.entered))],
     ["Rank", "number", (item) => count(item.rank_by_relevance)],
   ];
-  return [about, table(columns, insights.found.slice(0, 10))];
+  return [about, table(columns, insights.found.slice(0, 8))];
 }
 
 export function topQueries({ insights }) {
@@ -61,11 +59,10 @@ export function topQueries({ insights }) {
   const columns = [
     ["Query", "name", (one) => queryLink(one.query)],
     ["Lists", "number", (one) => count(one.lists)],
-    ["Clicks", "number wide-only", (one) => count(one.clicks)],
     ["Clicks per list", "number", (one) => decimal(ratio(one.clicks, one.lists))],
     ["Candidates", "number", (one) => count(one.candidates)],
   ];
-  return [about, table(columns, insights.top_queries.slice(0, 10))];
+  return [about, table(columns, insights.top_queries.slice(0, 8))];
 }
 
 export function buried({ insights }) {

@@ -104,7 +104,7 @@ class Arrivals:
         self._queries = queries
         self._expected = expected
         self._watched: list[Arrival] = []
-        self._looked: float | None = None
+        self._looked = -math.inf
         self._admitted = -math.inf
         self._looking = False
 
@@ -119,9 +119,8 @@ class Arrivals:
         self._looking = True
         try:
             recent = self._queries.recent(MOST_QUERIES)
-            since = now - self._window if self._looked is None else self._looked
             for live in recent:
-                self._admit(live, since, now)
+                self._admit(live, now)
             self._looked = now
             due: dict[str, list[Arrival]] = {}
             for arrival in self._watched:
@@ -137,18 +136,24 @@ class Arrivals:
     def _is_due(self, arrival: Arrival, now: float) -> bool:
         return arrival.next_age <= now - arrival.entered <= self._window
 
-    def _admit(self, live: LiveQuery, since: float, now: float) -> None:
-        """Watch what has arrived in a query, as far as there is room.
+    def _admit(self, live: LiveQuery, now: float) -> None:
+        """Watch what has arrived in a query since the last look, as far as there is room.
 
-        There always is for one more after a share of the window, so that ages differ.
+        There always is for one more after a share of the window, so that ages differ. In a query
+        that was not in memory then, all that is new counts: it may be so after a restart.
         """
-        entered = live.state.entered
+        entered, since = live.state.entered, self._looked
+        if live.since > since:
+            since = now - self._window
         if entered.max(initial=-math.inf) <= since:
             return
         first_shown = live.state.first_shown
         first = np.nanmin(first_shown) if not np.isnan(first_shown).all() else math.inf
         arrived = (entered > since) & (entered > first) & live.state.active
+        watched = {(one.query, one.row) for one in self._watched}
         for row in np.flatnonzero(arrived)[-MOST_WATCHED:].tolist():
+            if (live.state.query, row) in watched:
+                continue
             if len(self._watched) >= MOST_WATCHED:
                 if now - self._admitted < self._window / MOST_WATCHED:
                     return
