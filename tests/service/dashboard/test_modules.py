@@ -98,6 +98,10 @@ def test_the_last_hour_has_no_holes_and_no_bucket_that_has_just_begun(page: Page
     assert [m["start"] for m in hour(6005)] == [6000]  # the only one there is
     assert len(hour(7230, *range(0, 7200, 60))) == 60
     assert [m["start"] for m in hour(6030, 5820, rankings=0)] == [6000]  # only errors before
+    seconds = json.dumps([{"seconds": one} for one in (60, 60, 15, 10)])
+    assert page.module("buckets.js", f"m.latest({seconds}, 20).length") == 2
+    assert page.module("buckets.js", f"m.latest({seconds}, 5).length") == 1
+    assert page.module("buckets.js", f"m.latest({seconds}, 500).length") == 4
 
 
 def test_models_that_went_live_and_starts_are_marked(page: Page) -> None:

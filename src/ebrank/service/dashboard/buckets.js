@@ -25,7 +25,7 @@ const EMPTY = {
 
 /**
  * Return the buckets since the first with traffic, each with `seconds`, how much of it is over. The
- * running one joins when a sixth of it is, which is enough to tell something.
+ * running one joins when enough of it is to tell something.
  */
 export function filled({ now, hours, buckets, bucket_seconds: width }) {
   const known = new Map(buckets.map((bucket) => [bucket.start, bucket]));
@@ -36,7 +36,19 @@ export function filled({ now, hours, buckets, bucket_seconds: width }) {
     const seconds = Math.min(width, Math.max(Math.min(1, width), now - start));
     result.push({ ...EMPTY, start, ...known.get(start), seconds });
   }
-  return result.length > 1 && result.at(-1).seconds < width / 6 ? result.slice(0, -1) : result;
+  return result.length > 1 && result.at(-1).seconds < telling(width) ? result.slice(0, -1) : result;
+}
+
+/** Return how many seconds of a bucket must be over. */
+export function telling(width) {
+  return Math.max(10, width / 6);
+}
+
+/** Return the last buckets, as many as make up some seconds. */
+export function latest(buckets, seconds) {
+  let first = buckets.length - 1;
+  while (first > 0 && sum(buckets.slice(first), "seconds") < seconds) first -= 1;
+  return buckets.slice(first);
 }
 
 /**

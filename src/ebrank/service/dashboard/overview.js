@@ -1,11 +1,11 @@
 /** The first view: are new items found, what does it cost, and is the service well? */
 
 import { arrivalCounts, newest } from "./arrivals.js";
-import { filled, lostShare, newShare, settled, sum } from "./buckets.js";
+import { filled, latest, lostShare, newShare, settled, sum } from "./buckets.js";
 import { spark } from "./charts.js";
 import { h, patch } from "./dom.js";
 import { firstSteps } from "./empty.js";
-import { bytes, counted, duration, milliseconds, percent, rate, wait } from "./format.js";
+import { counted, duration, milliseconds, percent, rate, wait } from "./format.js";
 import * as health from "./health.js";
 import { modelsPanel, priorNotice } from "./models.js";
 import * as panels from "./panels.js";
@@ -176,10 +176,10 @@ function price(lost, words) {
 }
 
 function tiles({ insights, buckets }) {
-  const latest = buckets.findLast((bucket) => bucket.seconds >= insights.bucket_seconds / 3) ?? buckets.at(-1);
+  const now = latest(buckets, 20);
+  const { latency_p50_ms: p50, latency_p99_ms: p99 } = now.at(-1);
   const { first_shown: first, top_k: top } = insights.waiting;
   const { found, explored } = insights.exploration;
-  const { store_bytes: used } = insights.system;
   return [
     shareTile(insights, settled(insights, buckets)),
     tile("Wait for the first impression", wait(first.median), waits(first, top)),
@@ -191,10 +191,8 @@ function tiles({ insights, buckets }) {
     ),
     tile(
       "Rankings per second, now",
-      rate(latest.rankings / latest.seconds),
-      latest.latency_p50_ms === null
-        ? `no list just now${used === null ? "" : `; ${bytes(used)} stored`}`
-        : `p50 ${milliseconds(latest.latency_p50_ms)}, p99 ${milliseconds(latest.latency_p99_ms)}`,
+      rate(sum(now, "rankings") / sum(now, "seconds")),
+      p50 === null ? "no list just now" : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`,
       spark(buckets.map((bucket) => bucket.rankings / bucket.seconds)),
     ),
   ];
@@ -208,11 +206,11 @@ function waits(first, top) {
 function shareTile({ new_seconds: seconds }, buckets) {
   const name = "New items' share of exposure, now";
   const share = buckets.map((bucket) => newShare([bucket], "exposure"));
-  const latest = share.findLastIndex((value) => value !== null);
-  if (latest < 0) return tile(name, percent(null), `known when the first are ${duration(seconds)} old`);
-  const clicks = newShare([buckets[latest]], "clicks");
+  const last = share.findLastIndex((value) => value !== null);
+  if (last < 0) return tile(name, percent(null), `known when the first are ${duration(seconds)} old`);
+  const clicks = newShare([buckets[last]], "clicks");
   const note = clicks === null ? "no clicks yet" : `of clicks ${percent(clicks)}`;
-  return tile(name, percent(share[latest]), note, spark(share, { tone: "accent" }));
+  return tile(name, percent(share[last]), note, spark(share, { tone: "accent" }));
 }
 
 function tile(name, figure, note, picture = null) {

@@ -1,6 +1,6 @@
 /** What exploration is worth: each panel takes the data and a width in pixels, and returns elements. */
 
-import { lostShare, settled } from "./buckets.js";
+import { lostShare, settled, telling } from "./buckets.js";
 import { line, scatter } from "./charts.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
@@ -27,8 +27,9 @@ export function newAgainstOld(data, width) {
 }
 
 function allNew({ new_seconds: seconds, now, first_item: first, bucket_seconds: width }) {
-  const start = width * Math.ceil((first + seconds) / width); // of the first bucket that is shown, once a sixth is over
-  return `At first all items are new. Their share can be told in ${duration(Math.max(1, Math.ceil(start + width / 6 - now)))}.`;
+  const start = width * Math.ceil((first + seconds) / width); // of the first bucket that is shown
+  const left = Math.max(1, Math.ceil(start + Math.min(width, telling(width)) - now));
+  return `At first all items are new. Their share can be told in ${duration(left)}.`;
 }
 
 export function cost(data, width) {
