@@ -119,6 +119,21 @@ def test_models_that_went_live_and_starts_are_marked(page: Page) -> None:
     assert marks == [{"x": 60, "name": "start"}, {"x": 100, "name": "model 3"}]
 
 
+def test_servers_that_share_a_store_are_listed(page: Page) -> None:
+    server = {
+        "name": "a-1", "version": "1.0", "started": 0.0, "model": 2, "jobs": ["train"],
+        "lists": 5, "events": 3, "from_memory": 3, "from_store": 1, "stale": 0,
+        "clock_lag": 0.0, "store_ms": 1.5, "seen_seconds": 2.0, "answers": True,
+    }  # fmt: skip
+    other = server | {"name": "b-1", "model": 3, "answers": False, "seen_seconds": 60.0}
+    told = json.dumps({"insights": {"servers": [server, other], "now": 7200.0}})
+    script = f"m.fleet({told}).map((part) => part.textContent)"
+    note, listed = page.module("fleet.js", script)
+    assert note.startswith("2 servers on one store. They rank with different models")
+    assert "1 server said nothing for 10\u00a0s." in note
+    assert "a-1answers2\u00a0h1.02train5375\u00a0%01.5\u00a0ms2\u00a0s ago" in listed
+
+
 def test_a_spreadsheet_gets_names_as_text_and_no_formula(page: Page) -> None:
     rows = [
         {"item": 'a "b", c', "shown": 3, "ranks": [1, 2], "first": None},

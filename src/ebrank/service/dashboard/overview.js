@@ -5,19 +5,20 @@ import { filled, latest, lostShare, newShare, settled, sum } from "./buckets.js"
 import { spark } from "./charts.js";
 import { h, patch } from "./dom.js";
 import { firstSteps } from "./empty.js";
+import { fleet } from "./fleet.js";
 import { counted, duration, milliseconds, percent, rate, wait } from "./format.js";
 import * as health from "./health.js";
 import { modelsPanel, priorNotice } from "./models.js";
 import * as panels from "./panels.js";
 import * as users from "./users.js";
 
-/** Each panel: its id, its title, what draws it; `wide`; `csv`, its rows; `still` while pointed at. */
+/** Each panel: its id, its title, what draws it; `wide`; `csv`, its rows; `still` while pointed at; `when` it is there. */
 const HERO = [{ id: "newest", title: "New items get their chance", draw: newest, wide: true, still: true, csv: "arrivals" }];
 const GROUPS = [
   {
     title: "Is it worth it?",
     panels: [
-      { id: "shadow", title: "Shadow mode", draw: panels.shadow, wide: true },
+      { id: "shadow", title: "Shadow mode", draw: panels.shadow, wide: true, when: ({ shadow }) => shadow !== null },
       { id: "new", title: "New against old", draw: panels.newAgainstOld, csv: "buckets" },
       { id: "waiting", title: "How long new items wait", draw: panels.waiting },
       { id: "cost", title: "What exploration costs", draw: panels.cost, csv: "buckets" },
@@ -42,6 +43,7 @@ const GROUPS = [
       { id: "errors", title: "Answers that were errors", draw: health.errors, csv: "routes" },
       { id: "feedback", title: "Feedback", draw: health.feedback, csv: "buckets" },
       { id: "server", title: "Server", draw: health.server, wide: true },
+      { id: "fleet", title: "Servers", draw: fleet, wide: true, csv: "servers", when: ({ servers }) => servers.length > 1 },
       { id: "models", title: "Models and training", draw: modelsPanel, wide: true, csv: "models" },
     ],
   },
@@ -92,7 +94,7 @@ function render(root, data, held) {
     const below = h("div", { class: "panels" }, panelsOf(some, data, root, held, "h2"));
     return patch(root, head(insights.hours), nothingYet(insights), below);
   }
-  const shown = (panel) => panel.id !== "shadow" || insights.shadow !== null;
+  const shown = ({ when = () => true }) => when(insights);
   patch(
     root,
     head(insights.hours),
