@@ -12,6 +12,7 @@ import asyncio
 import random
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,13 +47,14 @@ class Outcome:
     kills: tuple[int, int] = (0, 0)
 
 
-def fleet(folder: Path, url: str, size: int) -> list[Running]:
+def fleet(folder: Path, url: str, size: int, config: str = QUIET) -> list[Running]:
     """Return servers that run on one database."""
     servers = []
     for number in range(size):
         (folder / str(number)).mkdir()
-        servers.append(Running(folder / str(number), QUIET, store=url))
-        servers[-1].start()
+        servers.append(Running(folder / str(number), config, store=url))
+    with ThreadPoolExecutor(size) as threads:
+        list(threads.map(Running.start, servers))
     return servers
 
 
@@ -162,6 +164,86 @@ async def _sent(
     outcome.failed += 1
     await asyncio.sleep(0.02)
     return None
+
+
+class Balancer:
+    """Sends each request to the next server that is ready, once; what then fails has failed.
+
+    Attributes:
+        failed: what was wrong with requests.
+        answered: how many were answered well.
+    """
+
+    def __init__(self, servers: Sequence[Running], probe_seconds: float = 0.1) -> None:
+        self._servers = servers
+        self._ready = list(servers)
+        self._probe_seconds = probe_seconds
+        self._turn = 0
+        self.failed: list[str] = []
+        self.answered = 0
+
+    async def probe(self, done: asyncio.Event) -> None:
+        """Find out again and again who is ready."""
+        async with httpx.AsyncClient(timeout=5.0) as http:
+            while not done.is_set():
+                ready = await asyncio.gather(*(self._is_ready(http, s) for s in self._servers))
+                self._ready = [s for s, yes in zip(self._servers, ready, strict=True) if yes]
+                await asyncio.sleep(self._probe_seconds)
+
+    async def _is_ready(self, http: httpx.AsyncClient, server: Running) -> bool:
+        try:
+            return (await http.get(f"{server.url}/readyz")).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    async def sent(self, http: httpx.AsyncClient, path: str, body: object) -> Any:  # noqa: ANN401
+        """Return the answer of a server, None if there is none or it is not a good one."""
+        self._turn += 1
+        try:
+            server = self._ready[self._turn % len(self._ready)]
+            answer = await http.post(server.url + path, json=body)
+            answer.raise_for_status()
+        except (ZeroDivisionError, httpx.HTTPError) as problem:
+            self.failed.append(f"{path}: {problem!r}")
+            return None
+        self.answered += 1
+        return answer.json()
+
+
+async def restart_in_turn(servers: Sequence[Running]) -> tuple[Balancer, Outcome]:
+    """Restart each server while clients are served, and return what became of them."""
+    balancer, outcome, done = Balancer(servers), Outcome(), asyncio.Event()
+
+    async def client(name: int) -> None:
+        chance, turn = random.Random(name), 0
+        without_keeping = httpx.Limits(max_keepalive_connections=0)
+        async with httpx.AsyncClient(timeout=30.0, limits=without_keeping) as http:
+            while not done.is_set():
+                turn += 1
+                query = {"query": f"q{chance.randrange(QUERIES)}", "k": 4}
+                served = await balancer.sent(http, "/v1/rank", query)
+                if served is None:
+                    continue
+                outcome.lists += 1
+                event = {
+                    "event_id": f"e{name}-{turn}",
+                    "ranking_id": served["ranking_id"],
+                    "item": chance.choice(served["items"])["id"],
+                    "type": "click",
+                }
+                told = await balancer.sent(http, "/v1/feedback", {"events": [event]})
+                if told is not None and told["accepted"]:
+                    outcome.acknowledged.add(event["event_id"])
+
+    tasks = [asyncio.create_task(balancer.probe(done))]
+    tasks += [asyncio.create_task(client(name)) for name in range(CLIENTS)]
+    for server in servers:
+        await asyncio.to_thread(server.stop)
+        await asyncio.to_thread(server.start)
+        await asyncio.sleep(0.5)
+    done.set()
+    await asyncio.gather(*tasks)
+    return balancer, outcome
 
 
 async def check(url: str, outcome: Outcome) -> int:

@@ -117,3 +117,38 @@ def test_three_servers_and_the_database_are_killed_and_nothing_is_lost(tmp_path:
         counted = asyncio.run(fleet.check(own.url(), outcome))
     assert outcome.kills == (4, 1)
     assert counted >= len(outcome.acknowledged) > 20
+
+
+def test_a_rolling_restart_fails_no_request(database: Postgres, tmp_path: Path) -> None:
+    url = database.url("rolling")
+    patient = f"{fleet.QUIET}[server]\nleave_seconds = 1.0\n"
+    servers = fleet.fleet(tmp_path, url, 3, patient)
+    try:
+        fleet.put_items(servers[0])
+        balancer, outcome = asyncio.run(fleet.restart_in_turn(servers))
+        names = {server["name"] for server in sent(servers[0], "GET", "/v1/insights")["servers"]}
+        assert len(names) == 3  # those that left said so
+    finally:
+        for server in servers:
+            server.stop()
+    assert balancer.failed == []
+    counted = asyncio.run(fleet.check(url, outcome))
+    assert balancer.answered == 2 * outcome.lists
+    assert counted == len(outcome.acknowledged) == outcome.lists > 20
+
+
+def test_a_server_with_other_rules_does_not_start_beside_others(
+    database: Postgres, tmp_path: Path
+) -> None:
+    url = database.url("rules")
+    folders = tmp_path / "one", tmp_path / "two"
+    for folder in folders:
+        folder.mkdir()
+    other = Running(folders[1], '[ranking]\npolicy = "ebrank:epsilon=5"\n', store=url)
+    with Running(folders[0], store=url):
+        with pytest.raises(AssertionError, match=r"ranking\.policy is"):
+            other.start()
+        assert 'ranking.policy is "ebrank:epsilon=5" here and "auto" on' in other.log()
+        assert "stop the others first" in other.log()
+    other.start()  # they have left
+    other.stop()

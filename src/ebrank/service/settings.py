@@ -43,6 +43,14 @@ class ServerSettings:
     traces: Annotated[
         bool, _about("whether OpenTelemetry spans are sent; needs the extra `otel`")
     ] = False
+    leave_seconds: Annotated[
+        float,
+        _about(
+            "how long it goes on to serve after SIGTERM while `/readyz` says 503, for a load "
+            "balancer to notice",
+            ge=0,
+        ),
+    ] = 0.0
 
 
 @dataclass(frozen=True)

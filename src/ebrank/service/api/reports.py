@@ -411,6 +411,7 @@ class ServerOut(Struct, frozen=True):
         from_store: how often it had to read one.
         stale: how often a write told it that another server had written to the query before.
         clock_lag: seconds that its clock is behind the log.
+        rules: settings by which it makes lists, as JSON; all servers of a store have the same.
         store_ms: how long the store took to note the announcement before.
         seen_seconds: how long ago it said so: a server does every three seconds.
         answers: whether it is the one that gives this answer.
@@ -427,6 +428,7 @@ class ServerOut(Struct, frozen=True):
     from_store: int
     stale: int
     clock_lag: float
+    rules: dict[str, str]
     store_ms: float
     seen_seconds: float = 0.0
     answers: bool = False

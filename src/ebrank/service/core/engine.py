@@ -36,7 +36,15 @@ from ebrank.service.core.catalog import UNKNOWN, Catalog
 from ebrank.service.core.deletions import delete, proof_out
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
-from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, About, Fleet
+from ebrank.service.core.fleet import (
+    BEAT_SECONDS,
+    ROLLER,
+    TRAINER,
+    About,
+    Fleet,
+    check_rules,
+    rules,
+)
 from ebrank.service.core.items import FIRST_ITEM, Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries import LiveQuery, Lookups, Queries
@@ -165,6 +173,7 @@ class Engine:
         The clock dates the log; the timer is for what must go on even if the clock is set back.
         """
         now = MonotoneClock(clock, await store.log.last_time())
+        await check_rules(store, settings)
         await fixed_settings.fix(store, settings, now())
         meta = await store.meta.all()
         versions = await ModelVersions.open(store, settings, now)
@@ -550,6 +559,7 @@ class Engine:
             from_store=lookups.store,
             stale=lookups.stale,
             clock_lag=self.clock_lag,
+            rules=rules(self._settings),
         )
 
     async def _adjust_memory(self) -> None:

@@ -24,16 +24,20 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 
 import msgspec
 
 import ebrank
 from ebrank.service import api
+from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
+from ebrank.settings import SettingsError
 
 BEAT_SECONDS = 3.0
+PRESENT_SECONDS = 4 * BEAT_SECONDS
+"""A server that has said nothing for so long may have been killed."""
 JOBS = TRAINER, ROLLER = "train", "roll up"
 """Jobs that one server does for all."""
 
@@ -49,6 +53,42 @@ class About:
     from_store: int = 0
     stale: int = 0
     clock_lag: float = 0.0
+    rules: Mapping[str, str] = field(default_factory=dict)
+
+
+def rules(settings: Settings) -> dict[str, str]:
+    """Return the settings by which lists are made and events counted, as texts."""
+    ranking, events = settings.ranking, settings.events
+    given: dict[str, object] = {
+        "ranking.policy": ranking.policy,
+        "ranking.seed": ranking.seed,
+        "events.impressions": events.impressions,
+        "events.behaviors": events.behaviors,
+        "events.negative": events.negative,
+    }
+    for section in ("examination", "features"):
+        part = getattr(settings, section)
+        given |= {f"{section}.{one.name}": getattr(part, one.name) for one in fields(part)}
+    return {name: msgspec.json.encode(value).decode() for name, value in given.items()}
+
+
+async def check_rules(store: Store, settings: Settings) -> None:
+    """Refuse settings by which other servers of the store do not make lists.
+
+    Raises:
+        SettingsError: if one that is there now has others.
+    """
+    ours = rules(settings)
+    for server in await servers(store):
+        if server.seen_seconds > PRESENT_SECONDS:
+            continue
+        for name, theirs in server.rules.items():
+            if theirs != ours.get(name, theirs):
+                raise SettingsError(
+                    f"{name} is {ours[name]} here and {theirs} on {server.name}, which serves the "
+                    "same store. Give all servers the same settings; to change this one, stop the "
+                    "others first"
+                )
 
 
 class Fleet:

@@ -42,6 +42,7 @@ class Readiness:
 
     Attributes:
         started: whether requests are served at all.
+        leaving: whether the server is about to close, and others should be asked.
         troubled: whether a request failed and none has succeeded since.
     """
 
@@ -54,12 +55,13 @@ class Readiness:
         self._failure = ""
         self._unsaid = self._failures = 0
         self.started = False
+        self.leaving = False
         self.troubled = False
         engine.on_failure = self.failed
 
     async def check(self) -> None:
         """Raise a problem if a request could not be served."""
-        if not self.started:
+        if not self.started or self.leaving:
             raise starting()
         if self._timer() - self._tried > TRY_SECONDS:
             self._tried = self._timer()

@@ -1,8 +1,9 @@
 """One process: the store, the engine and the web server around them.
 
 The server listens before the engine has started, so that `/healthz` answers at once and `/readyz`
-says when the rest does. On SIGTERM or Ctrl-C it takes nothing new, finishes what it is doing,
-flushes and leaves; callers that never send the rest of a request, or never take its answer, are not
+says when the rest does. On SIGTERM or Ctrl-C it is not ready any more, which it gives a load
+balancer some time to notice; then it takes nothing new, finishes what it is doing, flushes and
+leaves. Callers that never send the rest of a request, or never take its answer, are not
 waited for. A second signal ends it at once. On SIGHUP it reads its tokens again.
 """
 
@@ -148,6 +149,8 @@ async def _serve(
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, follower.ask)
                 beside.append(asyncio.create_task(follower.follow(app.admission, settings)))
             await stopped.wait()
+            app.readiness.leaving = True
+            await asyncio.sleep(settings.server.leave_seconds)
         finally:
             for one in beside:
                 one.cancel()

@@ -110,6 +110,18 @@ def test_servers_that_write_at_once_count_all_of_it_once(database: Postgres) -> 
     run(scene())
 
 
+def test_servers_that_start_at_once_make_one_store(database: Postgres) -> None:
+    async def begun(url: str) -> None:
+        async with open(url) as store:
+            await store.meta.settle({"a": "b"})
+
+    async def scene() -> None:
+        for turn in range(4):
+            await asyncio.gather(*(begun(database.url(f"at once {turn}")) for _ in range(6)))
+
+    run(scene())
+
+
 def test_first_items_that_come_at_once_are_all_stored(database: Postgres) -> None:
     async def scene() -> None:
         url = database.url("first items")

@@ -328,11 +328,15 @@ async def made(connection: asyncpg.Connection, address: Address) -> bool:
     """Return whether there was no store in a schema; then there is one now."""
     if await schema.check(connection, address.schema, address.name):
         return False
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(hashtext($1))", address.schema)
-        if await schema.check(connection, address.schema, address.name):  # made meanwhile
-            return False
-        await schema.make(connection, address.schema)
+    # Not within the transaction: one that waits does not see what was made meanwhile.
+    await connection.execute("SELECT pg_advisory_lock(hashtext($1))", address.schema)
+    try:
+        async with connection.transaction():
+            if await schema.check(connection, address.schema, address.name):
+                return False
+            await schema.make(connection, address.schema)
+    finally:
+        await connection.execute("SELECT pg_advisory_unlock(hashtext($1))", address.schema)
     return True
 
 
