@@ -60,10 +60,10 @@ def test_json(folder: Path) -> None:
 def test_import_without_features_says_what_follows(folder: Path) -> None:
     ebrank(*ARGUMENTS)
     done = ebrank("import", "evidence.parquet", "store")
-    assert (done.exit_code, "withdrawn until they are put" in done.stderr) == (0, True)
+    assert (done.exit_code, "inactive until you put them" in done.stderr) == (0, True)
     (folder / "some.csv").write_text("item,x\ni0,1\n")
     done = ebrank("import", "evidence.parquet", "other", "--features", "some.csv")
-    assert "60 items have no features in some.csv: left out" in done.stderr
+    assert "60 items have no features in some.csv and were skipped" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_import_without_features_says_what_follows(folder: Path) -> None:
         (("aggregate", "none.csv", "--out", "e.parquet"), "there is no such file"),
         ((*ARGUMENTS, "--behavior", "click=2"), "must be at most 1"),
         ((*ARGUMENTS, "--impressions", "served"), "need the lists"),
-        (("import", "log.csv", "store", "--features", "items.csv"), "belong to evidence"),
-        (("examine", "store", "--features", "items.csv"), "belongs to evidence"),
+        (("import", "log.csv", "store", "--features", "items.csv"), "work only with evidence"),
+        (("examine", "store", "--features", "items.csv"), "works only with evidence"),
     ],
 )
 def test_mistakes_are_explained(folder: Path, arguments: tuple[str, ...], why: str) -> None:

@@ -59,9 +59,9 @@ def test_a_served_store_is_changed_through_its_server(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["show", "price"], "show takes no names"),
-        (["add"], "add takes a name at least"),
+        (["add"], "add takes at least one name"),
         (["rename", "price"], "rename takes an old name and a new one"),
-        (["remove", "price", "--shared"], "--shared belongs to add"),
+        (["remove", "price", "--shared"], "--shared works only with add"),
         (["drop", "price"], "'drop' is not one of"),
     ],
 )

@@ -37,11 +37,11 @@ def features() -> dict[str, tuple[int, int]]:
 def test_a_file_of_each_kind() -> None:
     Path("a.ndjson").write_text(NDJSON)
     done = put("store", "a.ndjson")
-    assert (done.exit_code, done.stdout) == (0, "2 items changed, 0 unchanged, 0 refused\n")
+    assert (done.exit_code, done.stdout) == (0, "2 items changed, 0 unchanged, 0 rejected\n")
     assert features() == {"stock": (2, 1), "weight": (2, 2)}
     Path("b.csv").write_text('id,stock,weight\nsencha,12,\n"oo,long",3,0.5\nmate,many,1\n')
     done = put("store", "b.csv")
-    assert (done.exit_code, done.stdout) == (1, "1 items changed, 1 unchanged, 1 refused\n")
+    assert (done.exit_code, done.stdout) == (1, "1 items changed, 1 unchanged, 1 rejected\n")
     assert done.stderr.startswith("line 3: Expected `float | null`, got `str`")
     table = {"id": ["mate", "assam"], "weight": [1.5, None], "stock": [4, 5]}
     pq.write_table(pa.table(table), "c.parquet")
@@ -59,7 +59,11 @@ def test_a_file_of_each_kind() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.txt", "", "a.txt: a file of another kind: .txt. Its name ends with one of .ndjson"),
+        (
+            "a.txt",
+            "",
+            "a.txt: unsupported file type: .txt. Use a file with one of these extensions: .ndjson",
+        ),
         ("a.csv", "item,x\n", "a.csv: there is no column `id`"),
         ("a.parquet", "PAR", "a.parquet: not a Parquet file"),
     ],
@@ -78,7 +82,7 @@ def test_through_a_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     Path("many.jsonl").write_text("\n".join(rows))
     with serving(folder / "store") as server:
         done = put(server.address, "many.jsonl")
-        assert (done.exit_code, done.stdout) == (1, "9 items changed, 0 unchanged, 1 refused\n")
+        assert (done.exit_code, done.stdout) == (1, "9 items changed, 0 unchanged, 1 rejected\n")
         assert done.stderr.startswith("line 8: ")
         with Client(server.address) as client:
             assert client.catalog_item("i9").features == {"x": 9.0}

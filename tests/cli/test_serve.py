@@ -114,7 +114,7 @@ def test_a_locked_store_names_its_owner(tmp_path: Path) -> None:
 def test_a_demo_keeps_nothing_where_somebody_wants_it(tmp_path: Path) -> None:
     done = run("--demo", "--store", str(tmp_path / "store"))
     assert done.returncode == 2
-    assert "--demo throws its store away" in done.stderr
+    assert "--demo uses a temporary store" in done.stderr
     assert not (tmp_path / "store").exists()
 
 
@@ -127,7 +127,7 @@ def test_on_all_addresses_it_names_one_that_can_be_opened(tmp_path: Path) -> Non
 def test_scopes_without_a_token_are_a_usage_error() -> None:
     done = run("--scopes", "rank")
     assert done.returncode == 2
-    assert "--scopes belongs to --new-token" in done.stderr
+    assert "--scopes works only with --new-token" in done.stderr
 
 
 def test_it_says_where_everything_is(tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     assert (code, told) == (2, f"error: {name}: there is no store. Run `ebrank store init`.\n")
     code, told = run("store", "init", url)
     assert code == 0
-    assert told.endswith("the store is there and is empty\n")
+    assert told.endswith("the store exists and is empty\n")
     asyncio.run(filled(url))
-    assert run("store", "init", url)[1].endswith("the store is there and holds 2 queries\n")
+    assert run("store", "init", url)[1].endswith("the store exists and holds 2 queries\n")
     assert run("store", "migrate", url) == (0, f"{name}: a store of version 1 already\n")
     asyncio.run(aged(url, 0))
     code, told = run("store", "init", url)

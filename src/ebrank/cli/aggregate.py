@@ -26,28 +26,30 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("log", nargs=-1, required=True)
-@click.option("--out", required=True, metavar="FILE", help="The Parquet file to write; a new one.")
+@click.option(
+    "--out", required=True, metavar="FILE", help="The Parquet file to write; must not exist."
+)
 @click.option(
     "--engine",
     type=click.Choice(["duckdb", "spark"]),
     default="duckdb",
     show_default=True,
-    help="Who computes; the results are the same.",
+    help="Engine that computes; the results are the same.",
 )
 @click.option(
     "--map",
     "maps",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Where ranking, query, item, type, rank, value and time are, if not in columns of these "
-    "names; lists.FIELD=COLUMN for the file of lists. A dot leads into nested columns.",
+    help="Columns of ranking, query, item, type, rank, value and time, if they have other names; "
+    "lists.FIELD=COLUMN for the file of lists. A dot reaches into nested columns.",
 )
 @click.option("--ubi", is_flag=True, help="The columns are those of User Behavior Insights.")
 @click.option(
     "--lists",
     multiple=True,
     metavar="FILE",
-    help="Lists that were served: ranking, query, and items by rank. Says the queries of events.",
+    help="Lists that were served: ranking, query, and items by rank. Gives events their queries.",
 )
 @click.option(
     "--impressions",
@@ -61,39 +63,39 @@ if TYPE_CHECKING:
     "behaviors",
     multiple=True,
     metavar="TYPE[=WORTH]",
-    help="A type of event that counts, and its worth up to 1; dwell>=30=0.6 from a value on.  "
+    help="An event type that counts, and its worth up to 1; dwell>=30=0.6 sets a threshold.  "
     "[default: click]",
 )
 @click.option(
     "--negative",
     multiple=True,
     metavar="TYPE",
-    help="A type of event after which an impression is worth nothing, such as hide.",
+    help="An event type that makes an impression worth nothing, such as hide.",
 )
 @click.option(
     "--impression",
     default="impression",
     show_default=True,
     metavar="TYPE",
-    help="The type of event that is an impression.",
+    help="The event type of impressions.",
 )
 @click.option(
     "--first-rank",
     type=click.IntRange(0, 1),
     default=1,
     show_default=True,
-    help="How the log calls the first rank.",
+    help="Number of the first rank in the log.",
 )
-@click.option("--skip-bad", is_flag=True, help="Leave bad rows out instead of stopping at one.")
+@click.option("--skip-bad", is_flag=True, help="Skip bad rows instead of stopping at the first.")
 @click.option(
     "--memory",
     default="4 GB",
     show_default=True,
     metavar="SIZE",
-    help="Memory of the engine; what does not fit is spilled.",
+    help="Memory for the engine; the rest spills to disk.",
 )
 @click.option(
-    "--spill", metavar="FOLDER", help="Where to spill to.  [default: beside the file to write]"
+    "--spill", metavar="FOLDER", help="Where to spill.  [default: next to the output file]"
 )
 @click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Cores to use.  [default: all]"
@@ -119,12 +121,12 @@ def command(
     master: str | None,
     as_json: bool,
 ) -> None:
-    """Count what logs of any size say of each query and item.
+    """Turn logs of any size into evidence for each query and item.
 
-    LOG is Parquet, CSV or NDJSON, or a folder of such files: a row for each impression and each
-    click, with the id of its list. An event counts once for each list, item and type, however often
-    it is logged. The result starts a store (`ebrank import`), tells how far down users look
-    (`ebrank examine`), and fits a ranker (`ebrank.logs.read_evidence`): see docs/scale.md.
+    LOG is Parquet, CSV or NDJSON, or a folder of such files, with a row for each impression and
+    each click and the id of its list. An event counts once per list, item and type, however often
+    it is logged. Use the result to start a store (`ebrank import`), to estimate how far down users
+    look (`ebrank examine`), or to fit a ranker (`ebrank.logs.read_evidence`): see docs/scale.md.
     """
     from ebrank.evidence.behaviors import CLICKS, Behaviors
     from ebrank.logs import UBI, FieldMap, aggregate

@@ -24,10 +24,10 @@ from ebrank.paths import expanded
 @click.argument("target", metavar="FILE|FOLDER")
 @json_option
 def command(store: str, target: str, as_json: bool) -> None:
-    """Copy a store to a file or a folder while it is served.
+    """Back up a store to a file or a folder, even while it is in use.
 
-    The copy is the store at one moment, checked and on disk when this ends. An existing FOLDER with
-    a backup in it is a store again: `ebrank serve --store FOLDER`.
+    The backup is a snapshot of the store, verified and on disk when the command ends. If FOLDER
+    exists, the backup in it can be served directly: `ebrank serve --store FOLDER`.
     """
     path = asyncio.run(copied(store, expanded(target)))
     size = path.stat().st_size

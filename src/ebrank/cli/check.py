@@ -31,16 +31,15 @@ if TYPE_CHECKING:
 @click.option(
     "--config",
     metavar="FILE",
-    help="Settings of the service, as TOML: names parts of your own that models may have.",
+    help="Settings of the service, in TOML; needed if models use your own parts.",
 )
 @json_option
 def command(store: str, config: str | None, as_json: bool) -> None:
-    """Find all that is wrong with a store.
+    """Check a store for damage.
 
-    Looks at the files, at references between tables, at every query, the log, the models and the
-    settings, and replays the log. The store may be in use; a backup will do too. Exit code 0 means
-    that nothing is wrong, 1 that something is, 2 that there is no store to look at. See `ebrank
-    repair` for what to do.
+    Checks the files, references between tables, every query, the log, the models and the settings,
+    and replays the log. STORE may be in use, and may be a backup. Exit code 0 means no damage, 1
+    damage, 2 no readable store. To fix a store, see `ebrank repair`.
     """
     faults = asyncio.run(found(store, config))
     if as_json:
@@ -50,7 +49,7 @@ def command(store: str, config: str | None, as_json: bool) -> None:
     elif faults:
         for fault in faults:
             click.echo(f"{fault.kind}: {fault.what}")
-        click.echo(f"{len(faults)} faults, ten of a kind at most. See `ebrank repair {store}`")
+        click.echo(f"{len(faults)} faults (at most ten of each kind). See `ebrank repair {store}`")
     else:
         click.echo("nothing is wrong")
     if faults:

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @click.option("--item", metavar="NAME", help="An item, in all queries and in the catalog.")
 @click.option("--query", metavar="NAME", help="A query, with its items and its history.")
 @click.option("--user", metavar="NAME", help="A user's name, in the log of lists.")
-@click.option("--vacuum", is_flag=True, help="Only rewrite the files, after deletions by a server.")
+@click.option(
+    "--vacuum", is_flag=True, help="Only rewrite the files, after deletions through a server."
+)
 @click.option("--list", "listing", is_flag=True, help="List the proofs of deletions.")
 @token_option
 @json_option
@@ -45,16 +47,15 @@ def command(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Delete an item, a query or a user's name, for good.
+    """Permanently delete an item, a query or a user's name.
 
-    A deleted item leaves a nameless place in lists and counters, so that the log still adds up.
-    Lists of a deleted user go on to count, as those of nobody. The store keeps a proof: what kind
-    of thing was deleted when, with a digest in place of its name.
+    A deleted item leaves an anonymous entry in lists and counters, so that the log still adds up.
+    Lists of a deleted user still count, but belong to nobody. The store keeps a proof of what kind
+    of thing was deleted and when, with a digest instead of its name.
 
-    A store that nobody serves is rewritten then, so that its files hold nothing of it. A store that
-    is being served is changed through its server: give the server's address, and run this with
-    --vacuum once the server is stopped. Backups, exports and log.db.before-… files hold what they
-    held: delete them too.
+    If no server is running, the command then rewrites the store's files, so that no trace remains.
+    If a server is running, give its URL instead of STORE, and run this with --vacuum once you have
+    stopped it. Backups, exports and log.db.before-… files still contain the data: delete them too.
     """
     from ebrank.service import api
 
@@ -64,7 +65,9 @@ def command(
         raise click.UsageError("Give one of --item, --query, --user, --vacuum and --list.")
     served = store.startswith(("http://", "https://"))
     if vacuum and served:
-        raise click.UsageError("--vacuum needs the store itself, which nobody serves.")
+        raise click.UsageError(
+            "--vacuum needs the store itself, not a server. Stop the server first."
+        )
     request = requests[0] if requests else None
     if served:
         proofs = over_http(store, request, token)
@@ -124,6 +127,6 @@ def show(proofs: list[api.DeletionOut], *, as_json: bool, vacuumed: bool) -> Non
             f"{one.rankings:,} lists and {one.events:,} events changed"
         )
     if vacuumed:
-        click.echo("The files hold nothing of what was deleted.")
+        click.echo("The files contain no trace of what was deleted.")
     elif not proofs:
-        click.echo("Nothing was deleted so far.")
+        click.echo("Nothing has been deleted so far.")

@@ -32,19 +32,19 @@ BAR = 24
     ),
 )
 @click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
-@click.option("--config", metavar="FILE", help="Settings of the service, as TOML.")
-@click.option("--features", metavar="FILE", help="Features of items, beside evidence.")
-@click.option("--plot", metavar="FILE", help="Draw the curve into an .svg or .png file.")
+@click.option("--config", metavar="FILE", help="Settings of the service, in TOML.")
+@click.option("--features", metavar="FILE", help="Features of items, for evidence.")
+@click.option("--plot", metavar="FILE", help="Plot the curve to an .svg or .png file.")
 @json_option
 def command(
     path: str, config: str | None, features: str | None, plot: str | None, as_json: bool
 ) -> None:
-    """Learn from a store how far down users look.
+    """Estimate how far down users look.
 
-    Items shown at several ranks tell how likely users are to look at each, compared with the first.
-    The support is how many impressions are of such items; where there are too few, or the error is
-    too large, the configured curve stands. The store may be in use; a backup or an export will do,
-    and so will what `ebrank aggregate` wrote.
+    Items shown at several ranks reveal how likely users are to look at each rank, relative to the
+    first. The support is the number of impressions of such items; where it is too small, or the
+    error too large, the configured curve applies. The store may be in use; a backup, an export or
+    the output of `ebrank aggregate` works too.
     """
     if plot is not None and Path(plot).suffix not in (".svg", ".png"):
         raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
@@ -71,7 +71,7 @@ async def examined(
     if is_evidence(path):
         return await examine.examined_evidence(path, features, settings)
     if features is not None:
-        raise click.UsageError("--features belongs to evidence: stores have their own.")
+        raise click.UsageError("--features works only with evidence: a store has its own features.")
     if is_export(path):
         return await examine.examined(Exported(path), settings)
     async with open(path, "browse") as store:

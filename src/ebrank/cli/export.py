@@ -25,8 +25,8 @@ from ebrank.paths import expanded
 def command(store: str, folder: str, as_json: bool) -> None:
     """Write a store's items, log and models as Parquet files.
 
-    STORE may be in use: the export is the store as it was when the export began. FOLDER must be new
-    or empty. The columns are described in docs/store.md; `ebrank import` reads them back.
+    STORE may be in use: the export is a snapshot from the moment it began. FOLDER must be new or
+    empty. docs/store.md describes the columns; `ebrank import` reads them back.
     """
     counts = asyncio.run(exported(store, folder))
     if as_json:

@@ -32,8 +32,8 @@ ACTIONS = ("show", "add", "remove", "rename", "name")
 @click.argument("store", metavar="STORE|URL")
 @click.argument("action", type=click.Choice(ACTIONS), default="show")
 @click.argument("names", nargs=-1)
-@click.option("--shared", is_flag=True, help="Added features are shared by all queries.")
-@click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
+@click.option("--shared", is_flag=True, help="All queries share the added features.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
 @token_option
 @json_option
 def command(
@@ -47,11 +47,11 @@ def command(
 ) -> None:
     """Show the features of a store's items; add, remove and rename them.
 
-    No stored item is touched. What items lack counts as missing, and the active model goes on with
-    what it knows of until the next fit. `rename` takes an old name and a new one; `name` gives
-    names to features that are known by their positions.
+    Stored items are not rewritten. Features that items lack count as missing, and the active model
+    keeps using the features it knows until the next fit. `rename` takes an old name and a new one;
+    `name` names features that have only positions so far.
 
-    A store that is being served is changed through its server: give the server's address.
+    If a server is running, give its URL instead of STORE.
     """
     request = requested(action, names, shared=shared, dry_run=dry_run)
     if store.startswith(("http://", "https://")):
@@ -75,13 +75,13 @@ def requested(
     from ebrank.service import api
 
     if shared and action != "add":
-        raise click.UsageError("--shared belongs to add.")
+        raise click.UsageError("--shared works only with add.")
     if action == "show":
         if names:
             raise click.UsageError("show takes no names.")
         return None
     if not names or (action == "rename" and len(names) != 2):
-        wanted = "an old name and a new one" if action == "rename" else "a name at least"
+        wanted = "an old name and a new one" if action == "rename" else "at least one name"
         raise click.UsageError(f"{action} takes {wanted}.")
     if action == "rename":
         return api.ChangeFeaturesRequest(rename={names[0]: names[1]}, dry_run=dry_run)

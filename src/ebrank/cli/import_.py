@@ -24,26 +24,28 @@ from ebrank.paths import expanded
 @click.option(
     "--features",
     metavar="FILE",
-    help="Features of items, beside evidence: columns item, maybe query, and numbers.",
+    help="Features of items, for evidence: columns item, optionally query, and numbers.",
 )
 @click.option(
     "--literal",
     is_flag=True,
-    help="Keep the names of queries in evidence as they are (store.normalize_queries = false).",
+    help="Do not normalize query names in evidence (store.normalize_queries = false).",
 )
 @json_option
 def command(path: str, store: str, features: str | None, literal: bool, as_json: bool) -> None:
-    """Make a new store of an export, or of what `ebrank aggregate` wrote.
+    """Create a store from an export or from the output of `ebrank aggregate`.
 
-    STORE appears when it is complete and its counters are those that were exported, or not at all.
-    Items of evidence without features come back to life when they are put: their history is there.
+    STORE appears only once it is complete and its counters match the export. Items in evidence
+    without features are inactive until you put them; they keep their history.
     """
     from ebrank.logs.evidence_file import is_evidence
 
     if is_evidence(path):
         rows = evidence_imported(path, store, features, literal=literal)
     elif features is not None or literal:
-        raise click.UsageError("--features and --literal belong to evidence, not to an export.")
+        raise click.UsageError(
+            "--features and --literal work only with evidence, not with an export."
+        )
     else:
         rows = export_imported(path, store)
     if as_json:
@@ -74,9 +76,9 @@ def evidence_imported(
 
     evidence = read_evidence(path, features=features, missing="drop")
     if evidence.dropped:
-        console.note(f"{evidence.dropped:,} items have no features in {features}: left out")
+        console.note(f"{evidence.dropped:,} items have no features in {features} and were skipped")
     if features is None:
-        console.note("without --features, items are withdrawn until they are put")
+        console.note("without --features, items stay inactive until you put them")
     with console.progress("importing") as progress:
         asyncio.run(import_evidence(evidence, store, normalize=not literal, progress=progress))
     return {"queries": len(evidence.queries), "items": len(evidence)}

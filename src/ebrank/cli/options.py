@@ -19,8 +19,8 @@ def data_dir_option(function: F) -> F:
         "--data-dir",
         metavar="FOLDER",
         type=click.Path(file_okay=False),
-        help="Folder with the datasets, as NAME/Fold1/train.txt; else EBRANK_DATA, else the "
-        "data_dir of the configuration file.",
+        help="Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA, then "
+        "data_dir in the configuration file.",
     )(function)
 
 
@@ -48,15 +48,15 @@ def dataset_options(function: F) -> F:
             callback=_drop_features,
             default=AUTO,
             metavar="LIST|none",
-            help="Features to remove because they were made from clicks, such as 134-136. Known as "
-            "above, else none.",
+            help="Features to remove because they are derived from clicks, such as 134-136. "
+            "Known as above, else none.",
         ),
         click.option(
             "--max-label",
             callback=_max_label,
             default=AUTO,
             metavar="N",
-            help="Largest label of the scale. Known as above, else the largest in the files.",
+            help="Largest label on the scale. Known as above, else the largest in the files.",
         ),
     )
     for option in reversed(options):
@@ -76,7 +76,7 @@ def _baseline_feature(ctx: click.Context, param: click.Parameter, value: str) ->
         return None if value == NONE else value
     number = _whole(value)
     if number is None or not 1 <= number <= MAX_FEATURE:
-        raise click.BadParameter(f"{value!r} is not a feature number from 1, nor none")
+        raise click.BadParameter(f"{value!r} is neither a feature number from 1 up nor none")
     return number
 
 
@@ -97,7 +97,7 @@ def _drop_features(ctx: click.Context, param: click.Parameter, value: str) -> tu
         return tuple(sorted({number for part in value.split(",") for number in _range_of(part)}))
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is not a list of feature numbers such as 1,7,134-136, nor none"
+            f"{value!r} is neither a list of feature numbers such as 1,7,134-136 nor none"
         ) from None
 
 
@@ -128,5 +128,5 @@ def token_option(function: F) -> F:
         "--token",
         metavar="TOKEN",
         envvar="EBRANK_TOKEN",
-        help="For a server that needs one; else EBRANK_TOKEN.",
+        help="Token, if the server needs one; default: EBRANK_TOKEN.",
     )(function)

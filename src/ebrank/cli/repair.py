@@ -21,16 +21,17 @@ from ebrank.cli.options import json_option
     ),
 )
 @click.argument("store")
-@click.option("--apply", is_flag=True, help="Do it; without, nothing is changed.")
+@click.option("--apply", is_flag=True, help="Repair the store; without this, nothing changes.")
 @json_option
 def command(store: str, apply: bool, as_json: bool) -> None:
-    """Set a store right, or say what that would change.
+    """Repair a store, or show what a repair would change.
 
-    Times after now become now, for a clock was wrong once; counters are added up again from the
-    log; what cannot be read is left out. With --apply a new store takes the place of the old one in
-    one step. The old one is kept beside it, as log.db.before-…: delete it when all is well. Stop
-    the server first. Exit code 0 means that nothing was wrong or that it was set right, 1 that
-    there is something to set right, 2 that the store cannot be read or is in use.
+    Sets future times, left by a wrong clock, to the current time; recomputes counters from the log;
+    leaves out unreadable data. With --apply, a new store atomically replaces the old one, which
+    stays next to it as log.db.before-…: delete it when all is well. Stop the server first.
+
+    Exit code 0 means that nothing was wrong or that the store is repaired, 1 that a repair is
+    needed, 2 that the store is unreadable or in use.
     """
     from ebrank.service.ops.repair import repair, survey
 
@@ -46,6 +47,6 @@ def command(store: str, apply: bool, as_json: bool) -> None:
         elif report.kept is None:
             click.echo("Nothing was changed. Stop the server, and run this again with --apply")
         else:
-            click.echo(f"Repaired. The store as it was: {report.kept}")
+            click.echo(f"Repaired. The old store is in {report.kept}")
     if report.needed and report.kept is None:
         raise click.exceptions.Exit(1)

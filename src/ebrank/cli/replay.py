@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 @click.argument("path", metavar="STORE|EXPORT")
 @json_option
 def command(path: str, as_json: bool) -> None:
-    """Prove that a store's counters are what its log adds up to.
+    """Verify that a store's counters match its log.
 
-    Statistics are rebuilt from the snapshot and the log, and compared bit by bit. The store may be
-    in use; a backup or the folder of an export will do too. Exit code 0 means equal, 1 not equal,
-    2 that it cannot be read.
+    Rebuilds the counters from the snapshot and the log, and compares them bit by bit. The store may
+    be in use; a backup or an export works too. Exit code 0 means equal, 1 different, 2 unreadable.
     """
     report = asyncio.run(replayed(path))
     if as_json:

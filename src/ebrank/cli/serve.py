@@ -29,22 +29,20 @@ if TYPE_CHECKING:
     ),
 )
 @click.option("--host", metavar="ADDRESS", help="Address to listen on; default 127.0.0.1.")
-@click.option("--port", type=int, metavar="N", help="Port; default 8000, 0 takes a free one.")
+@click.option("--port", type=int, metavar="N", help="Port; default 8000; 0 picks a free one.")
 @click.option(
     "--store",
     metavar="URL",
-    help="Where everything is kept: a folder, or a URL; default ebrank-store.",
+    help="Folder or URL of the store; default ebrank-store.",
 )
-@click.option("--config", metavar="FILE", help="Settings as TOML; see docs/service.md.")
+@click.option("--config", metavar="FILE", help="Settings in TOML; see docs/service.md.")
 @click.option("--check", is_flag=True, help="Print the effective settings and exit.")
-@click.option(
-    "--demo", is_flag=True, help="Serve simulated users from a store that is thrown away."
-)
-@click.option("--new-token", metavar="NAME", help="Make a token, print it once, and exit.")
+@click.option("--demo", is_flag=True, help="Serve simulated users from a temporary store.")
+@click.option("--new-token", metavar="NAME", help="Create a token, print it once, and exit.")
 @click.option(
     "--scopes",
     metavar="LIST",
-    help="What it allows: some of rank,feedback,admin; default rank,feedback.",
+    help="What the token allows: any of rank,feedback,admin; default rank,feedback.",
 )
 def command(
     host: str | None,
@@ -58,17 +56,17 @@ def command(
 ) -> None:
     """Serve rankings over HTTP and learn from what users do.
 
-    Everything is kept in one folder; nothing else is needed. Settings come from the file, then from
-    variables such as EBRANK_SERVE_RANKING_K, then from these options. On a loopback address no
-    token is needed unless the file names some; elsewhere there must be tokens.
+    Everything is stored in one folder. Settings come from the file; environment variables such as
+    EBRANK_SERVE_RANKING_K override it, and these options override both. On a loopback address,
+    tokens are optional; on any other address, they are required.
 
-    Ctrl-C or SIGTERM finishes what is under way and leaves. Tokens that change in the file take
-    effect within seconds, or at once on SIGHUP.
+    Ctrl-C or SIGTERM finishes requests in progress and stops. Changes to the tokens in the file
+    take effect within seconds, or immediately on SIGHUP.
     """
     if scopes is not None and new_token is None:
-        raise click.UsageError("--scopes belongs to --new-token NAME.")
+        raise click.UsageError("--scopes works only with --new-token NAME.")
     if demo and store is not None:
-        raise click.UsageError("--demo throws its store away: leave out --store.")
+        raise click.UsageError("--demo uses a temporary store: leave out --store.")
     for module in ("cachetools", "httptools"):
         import_extra(module, extra="service", purpose="to serve")
     if new_token is not None:
@@ -141,9 +139,9 @@ def print_token(name: str, scopes: list[str]) -> None:
     from ebrank.service.http.admission import new_token
 
     secret, token = new_token(name, [scope.strip() for scope in scopes])
-    click.echo("The token; it is not stored and cannot be shown again:\n")
+    click.echo("The token (it is not stored and cannot be shown again):\n")
     click.echo(f"  {secret}\n")
-    click.echo("For the file given to --config:\n")
+    click.echo("Add this to the --config file:\n")
     click.echo(f"  [tokens.{json.dumps(token.name)}]")
     click.echo(f"  sha256 = {json.dumps(token.sha256)}")
     click.echo(f"  scopes = {json.dumps(list(token.scopes))}")

@@ -241,14 +241,14 @@ def test_a_wrong_list_of_features_is_a_usage_error() -> None:
     for wrong in ("x", "3-1", "0", "1-999999999999"):
         done = run("check", ".", "--drop-features", wrong)
         assert done.exit_code == 2
-        assert "is not a list of feature numbers such as 1,7,134-136, nor none" in done.stderr
+        assert "is neither a list of feature numbers such as 1,7,134-136 nor none" in done.stderr
 
 
 def test_a_wrong_baseline_is_a_usage_error() -> None:
     for wrong in ("x", "0", "1.5", "-1"):
         done = run("check", ".", "--baseline-feature", wrong)
         assert done.exit_code == 2
-        assert f"{wrong!r} is not a feature number from 1, nor none" in done.stderr
+        assert f"{wrong!r} is neither a feature number from 1 up nor none" in done.stderr
 
 
 def test_a_label_over_any_scale_is_a_usage_error() -> None:

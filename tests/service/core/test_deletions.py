@@ -211,7 +211,7 @@ def test_a_served_store_is_changed_through_its_server(tmp_path: Path) -> None:
         assert [one.query for one in client.queries().queries] == ["tea"]
         assert client.deletions().total == 2
     done = command(str(tmp_path / "store"), "--vacuum")
-    assert (done.exit_code, done.stdout) == (0, "The files hold nothing of what was deleted.\n")
+    assert (done.exit_code, done.stdout) == (0, "The files contain no trace of what was deleted.\n")
     for name in (ITEM, QUERY, USER):
         assert holding(tmp_path / "store", name) == []
 

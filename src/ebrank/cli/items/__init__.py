@@ -7,7 +7,7 @@ import click
 from ebrank.cli.lazy import LazyGroup, examples
 
 VERBS = {
-    "put": "Add items to the catalog, or change them, from a file.",
+    "put": "Add or update items in the catalog from a file.",
 }
 
 
@@ -22,4 +22,4 @@ VERBS = {
     ),
 )
 def command() -> None:
-    """Fill the catalog of items, whose features all queries share."""
+    """Fill the catalog of items that all queries share."""

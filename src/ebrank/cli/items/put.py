@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 @token_option
 @json_option
 def command(store: str, file: Path, token: str | None, as_json: bool) -> None:
-    """Add items to the catalog, or change them, from a file.
+    """Add or update items in the catalog from a file.
 
-    FILE is NDJSON (.ndjson, .jsonl), whose lines are {"id": ..., "features": {...}}; or CSV or
-    Parquet with a column `id` and one for each feature. What is empty is missing. Each item is
-    judged by itself: exit code 1 says that some were refused.
+    FILE is NDJSON (.ndjson, .jsonl) with lines like {"id": ..., "features": {...}}, or CSV or
+    Parquet with a column `id` and one column per feature. Empty values are missing. Each item is
+    validated separately; exit code 1 means that some were rejected.
 
-    A store that is being served is filled through its server: give the server's address. Without a
-    server there are no settings, and items may lack features.
+    If a server is running, give its URL instead of STORE. Without a server, no settings apply, and
+    items may lack features.
     """
     lines = lines_of(file)
     if store.startswith(("http://", "https://")):
@@ -58,7 +58,7 @@ def command(store: str, file: Path, token: str | None, as_json: bool) -> None:
             click.echo(f"line {error.line}: {error.reason}", err=True)
         click.echo(
             f"{answer.changed:,} items changed, {answer.unchanged:,} unchanged, "
-            f"{answer.rejected:,} refused"
+            f"{answer.rejected:,} rejected"
         )
     if answer.rejected:
         raise click.exceptions.Exit(1)
@@ -74,9 +74,9 @@ def lines_of(path: Path) -> Iterator[bytes]:
     }
     if path.suffix not in readers:
         raise DataError(
-            f"a file of another kind: {path.suffix or 'no ending'}",
+            f"unsupported file type: {path.suffix or 'no extension'}",
             path=path,
-            remedy=f"Its name ends with one of {', '.join(readers)}.",
+            remedy=f"Use a file with one of these extensions: {', '.join(readers)}.",
         )
     return readers[path.suffix](path)
 
@@ -109,7 +109,9 @@ def _parquet(path: Path) -> Iterator[bytes]:
 
 def _check_columns(path: Path, names: Any) -> None:  # noqa: ANN401 (names of columns)
     if "id" not in names:
-        raise DataError("there is no column `id`", path=path, remedy="Name the column of ids so.")
+        raise DataError(
+            "there is no column `id`", path=path, remedy="Rename the column of ids to `id`."
+        )
 
 
 def _line(row: dict[str, Any]) -> bytes:

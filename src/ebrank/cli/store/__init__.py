@@ -7,10 +7,10 @@ import click
 from ebrank.cli.lazy import LazyGroup, examples
 
 VERBS = {
-    "copy": "Copy a store to a folder, or to a database, where there is none.",
-    "init": "Make an empty store, if there is none.",
-    "migrate": "Bring a store up to the version that this ebrank reads.",
-    "servers": "Print the servers of a store, as each announced itself a few seconds ago.",
+    "copy": "Copy a store to a new folder or database.",
+    "init": "Create an empty store, unless it exists.",
+    "migrate": "Migrate a store to the current version.",
+    "servers": "List the servers that share a store.",
 }
 
 
@@ -25,4 +25,4 @@ VERBS = {
     ),
 )
 def command() -> None:
-    """Make, copy or upgrade a store, or see who serves it."""
+    """Create, copy or migrate a store, or list its servers."""

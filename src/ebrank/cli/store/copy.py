@@ -22,11 +22,11 @@ from ebrank.cli.options import json_option
 @click.argument("target", metavar="TO")
 @json_option
 def command(source: str, target: str, as_json: bool) -> None:
-    """Copy a store to a folder, or to a database, where there is none.
+    """Copy a store to a new folder or database.
 
-    The copy is FROM at one moment and equal to the bit: items, counts, log, models and the salt.
-    It appears when it is complete and was compared. One that is interrupted leaves nothing: start
-    it again. What is served meanwhile is not in it, so stop the servers of FROM before you serve
+    The copy is a snapshot of FROM, equal to the bit: items, counts, log, models and the salt. It
+    appears only once it is complete and verified. An interrupted copy leaves nothing behind: start
+    it again. Changes made meanwhile are not copied, so stop the servers of FROM before you serve
     TO.
     """
     from ebrank.service.ops.transfer.copying import copy_store

@@ -18,20 +18,20 @@ from ebrank.cli.lazy import examples
 )
 @click.argument("url")
 def command(url: str) -> None:
-    """Make an empty store, if there is none.
+    """Create an empty store, unless it exists.
 
-    The user of URL becomes the owner of its tables. Servers may then be another user, who may use
-    them, but neither make nor drop any: see docs/scale.md.
+    The user in URL owns the tables. Servers can then connect as another user, who may read and
+    write the tables, but not create or drop any: see docs/scale.md.
     """
     asyncio.run(made(url))
 
 
 async def made(url: str) -> None:
-    """Make a store and say so."""
+    """Create a store and say so."""
     from ebrank.service.store import open
     from ebrank.service.store.urls import without_password
 
     async with open(url) as store:
         queries = len(await store.items.queries())
     holds = f"holds {queries:,} queries" if queries else "is empty"
-    click.echo(f"{without_password(url)}: the store is there and {holds}")
+    click.echo(f"{without_password(url)}: the store exists and {holds}")

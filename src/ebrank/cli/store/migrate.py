@@ -15,10 +15,10 @@ from ebrank.cli.lazy import examples
 )
 @click.argument("url")
 def command(url: str) -> None:
-    """Bring a store up to the version that this ebrank reads.
+    """Migrate a store to the current version.
 
-    URL is that of a store in PostgreSQL, and its user must own the tables. All of it happens in one
-    transaction, or nothing does. Stop the servers before, and start those of this version after.
+    URL is a store in PostgreSQL, and its user must own the tables. The migration is a single
+    transaction. Stop the servers first, and start servers of this version afterwards.
     """
     asyncio.run(migrated(url))
 

@@ -29,12 +29,12 @@ HEAD = ("server", "version", "up", "model", "jobs", "lists", "events", "memory",
 @click.argument("url")
 @json_option
 def command(url: str, as_json: bool) -> None:
-    """Print the servers of a store, as each announced itself a few seconds ago.
+    """List the servers that share a store.
 
-    A store in a folder has one, which it does not tell: URL is that of a database. Lists, events
-    and shares are since a server began. `memory` is the share of queries that it
-    found in memory, `stale` the share of its writes that came after another server's, which it had
-    not heard of: a load balancer that sends a query always to the same server keeps both good.
+    URL is a database: a store in a folder has only one server. Figures count from the start of each
+    server. `memory` is the share of queries it found in memory; `stale` is the share of its writes
+    to queries that another server had changed in the meantime. Both are good if the load balancer
+    always sends a query to the same server.
     """
     from msgspec import to_builtins
 
