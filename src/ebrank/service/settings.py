@@ -1,7 +1,6 @@
 """Every setting of the service, declared once: its name, type, limits, default and meaning.
 
-`configuration` reads them from a TOML file, the environment and flags; the table in
-`docs/service.md` is made from these declarations.
+`configuration` reads them from a TOML file, the environment and flags; a test compares the table in `docs/service.md` with these declarations.
 
 >>> Settings().ranking.k
 10
@@ -32,22 +31,23 @@ class ServerSettings:
     """Where the service listens."""
 
     host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
-    port: Annotated[int, _about("port to listen on; 0 takes a free one", ge=0, le=65535)] = 8000
+    port: Annotated[int, _about("port to listen on; 0 picks a free one", ge=0, le=65535)] = 8000
     access_log: Annotated[
-        bool, _about("whether each request is a line of JSON on stderr, without names or secrets")
+        bool,
+        _about("whether to log each request as a line of JSON on stderr, without names or secrets"),
     ] = False
     log: Annotated[
         Literal["text", "json"],
-        _about("how everything else is written there; as `json`, training and roll-ups too"),
+        _about("format of all other log lines on stderr; `json` also logs training and roll-ups"),
     ] = "text"
     traces: Annotated[
-        bool, _about("whether OpenTelemetry spans are sent; needs the extra `otel`")
+        bool, _about("whether to send OpenTelemetry spans; needs the extra `otel`")
     ] = False
     leave_seconds: Annotated[
         float,
         _about(
-            "how long it goes on to serve after SIGTERM while `/readyz` says 503, for a load "
-            "balancer to notice",
+            "how long to keep serving after SIGTERM while `/readyz` returns 503, so that a load "
+            "balancer can notice",
             ge=0,
         ),
     ] = 0.0
@@ -55,7 +55,7 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Where and how long the service remembers."""
+    """Where and for how long the service stores data."""
 
     url: Annotated[
         str, _about("where the store is: a folder, `memory:`, or `module:Class:argument`")
@@ -63,8 +63,9 @@ class StoreSettings:
     durability: Annotated[
         Literal["process", "disk"],
         _about(
-            "what a ranking survives once its answer leaves: the end of the `process`, or of "
-            "the machine (`disk`, which waits for a flush); feedback is always on disk"
+            "what a ranking survives once the response is sent: a crash of the `process`, or of "
+            "the machine (`disk`, which waits for a flush); acknowledged feedback is always on "
+            "disk"
         ),
     ] = "process"
     retention_seconds: Annotated[
@@ -73,13 +74,16 @@ class StoreSettings:
     roll_up_seconds: Annotated[float, _about("time between two roll-ups", gt=0)] = 600.0
     normalize_queries: Annotated[
         bool,
-        _about("whether `Tea` and `tea ` are one query: Unicode NFKC, no case, single spaces"),
+        _about(
+            "whether `Tea` and `tea ` are the same query: Unicode NFKC, case-insensitive, single "
+            "spaces"
+        ),
     ] = True
     max_idle_seconds: Annotated[
         float,
         _about(
-            "a clock further ahead of the log and of the store's files is taken to be wrong, and "
-            "the server does not start; 0 is off",
+            "if the clock is further ahead of the log and the store's files, the server assumes "
+            "it is wrong and does not start; 0 is off",
             ge=0,
         ),
     ] = 180 * 86400.0
@@ -91,29 +95,38 @@ class RankingSettings:
 
     mode: Annotated[
         Literal["live", "shadow"],
-        _about("`shadow` serves the caller's order and reports what EBRank would have done"),
+        _about("`shadow` serves the caller's order and reports what EBRank would have served"),
     ] = "live"
-    k: Annotated[int, _about("length of a list, if a request names none", ge=1, le=MOST_RANKS)] = 10
+    k: Annotated[
+        int, _about("length of a list, if the request does not say", ge=1, le=MOST_RANKS)
+    ] = 10
     degraded: Annotated[
         bool,
-        _about("whether lists are made from memory while the store fails, marked and not counted"),
+        _about(
+            "whether to serve lists from memory while the store is failing; they are marked and "
+            "do not count"
+        ),
     ] = True
     policy: Annotated[
-        str, _about("how items are scored: `auto`, `ebrank:epsilon=20,estimator=exposure`, ...")
+        str, _about("how to score items: `auto`, `ebrank:epsilon=20,estimator=exposure`, ...")
     ] = "auto"
     plan_seconds: Annotated[
         float,
         _about("how far ahead exploration plans, for policies with a horizon such as `auto`", gt=0),
     ] = 30 * 86400.0
-    seed: Annotated[int, _about("of the keys that break ties", ge=0, le=2**63 - 1)] = 0
+    seed: Annotated[int, _about("seed for breaking ties", ge=0, le=2**63 - 1)] = 0
     window: Annotated[
-        float, _about("seconds for which a user's list of a query keeps its order; 0 is off", ge=0)
+        float, _about("how many seconds a user sees the same order for a query; 0 is off", ge=0)
     ] = 60.0
     max_explored: (
-        Annotated[int, _about("most slots of a list that exploration may fill", ge=0)] | None
+        Annotated[int, _about("maximum number of slots in a list that exploration may fill", ge=0)]
+        | None
     ) = None
     max_promotion: (
-        Annotated[int, _about("most ranks that exploration may lift an item", ge=0)] | None
+        Annotated[
+            int, _about("maximum number of ranks by which exploration may raise an item", ge=0)
+        ]
+        | None
     ) = None
 
 
@@ -128,7 +141,7 @@ class ExaminationSettings:
     ) = None
 
     def examination(self) -> Examination:
-        """Return the library's curve; raises `ParameterError` where it is none."""
+        """Return the library's curve; raises `ParameterError` if it is invalid."""
         return Examination(self.severity, self.cutoff, self.curve)
 
 
@@ -139,22 +152,29 @@ class FeaturesSettings:
     names: (
         Annotated[
             tuple[str, ...],
-            _about("names of those of query and item; else the first items decide", min_length=1),
+            _about(
+                "names of the features of query and item; default: those of the first items",
+                min_length=1,
+            ),
         ]
         | None
     ) = None
     shared: (
         Annotated[
             tuple[str, ...],
-            _about("names of those that queries share; else the catalog's first", min_length=1),
+            _about(
+                "names of the features that queries share; default: those of the catalog's first "
+                "item",
+                min_length=1,
+            ),
         ]
         | None
     ) = None
     missing: Annotated[
         Literal["reject", "zero", "mean"],
         _about(
-            "what a missing value becomes; `mean` is that of the query's candidates, by which "
-            "`reject` fills what was stored before a feature was added"
+            "what to do with a missing value; `mean` uses the mean of the query's candidates, and "
+            "so does `reject` for items stored before a feature was added"
         ),
     ] = "reject"
     scaling: Annotated[
@@ -164,7 +184,7 @@ class FeaturesSettings:
 
     @property
     def fills_by_mean(self) -> bool:
-        """Whether what is missing becomes the mean rather than 0."""
+        """Whether a missing value becomes the mean rather than 0."""
         return self.missing != "zero"
 
 
@@ -179,26 +199,24 @@ class EventsSettings:
     behaviors: Annotated[
         tuple[str, ...],
         _about(
-            "types of events that count, each with its worth up to 1, as in `click=0.3`, or from a "
-            "value on, as in `dwell>=30=0.6`"
+            "event types that count, each with its worth up to 1, as in `click=0.3`, or with a "
+            "threshold, as in `dwell>=30=0.6`"
         ),
     ] = ("click",)
     negative: Annotated[
         tuple[str, ...],
-        _about("types of events after which an impression is worth nothing, such as `hide`"),
+        _about("event types that make an impression worth nothing, such as `hide`"),
     ] = ()
-    other: Annotated[
-        tuple[str, ...], _about("types of events that are logged and count nothing")
-    ] = ()
+    other: Annotated[tuple[str, ...], _about("event types that are logged but do not count")] = ()
     half_life_days: (
-        Annotated[float, _about("days after which an impression counts half", gt=0)] | None
+        Annotated[float, _about("days until an impression counts half", gt=0)] | None
     ) = None
     future_seconds: Annotated[
-        float, _about("how far an event's time may lie ahead of our clock", ge=0)
+        float, _about("how far an event's time may be ahead of the server's clock", ge=0)
     ] = 300.0
 
     def declared(self) -> Behaviors:
-        """Return the library's behaviors; raises `ParameterError` where they are none.
+        """Return the library's behaviors; raises `ParameterError` if they are invalid.
 
         >>> EventsSettings(behaviors=("click=0.3", "purchase")).declared().weights
         (0.3, 1.0)
@@ -208,28 +226,28 @@ class EventsSettings:
 
 @dataclass(frozen=True)
 class BotsSettings:
-    """Who asks too often to be a person."""
+    """Who sends too many requests to be a person."""
 
     lists_per_minute: Annotated[
-        int, _about("a visitor who asks for more lists in a minute is a bot; 0 is off", ge=0)
+        int, _about("a visitor who requests more lists per minute is a bot; 0 is off", ge=0)
     ] = 0
     events_per_minute: Annotated[
-        int, _about("a visitor with more events in a minute is a bot; 0 is off", ge=0)
+        int, _about("a visitor with more events per minute is a bot; 0 is off", ge=0)
     ] = 0
     visitor: Annotated[
-        Literal["user", "session"], _about("whose lists and events are added up: the request's")
+        Literal["user", "session"], _about("which field of the request identifies a visitor")
     ] = "user"
 
 
 @dataclass(frozen=True)
 class ContextsSettings:
-    """What is made of the contexts of requests."""
+    """How the service uses the contexts of requests."""
 
     most: Annotated[
         int,
         _about(
-            "pairs of name and value in the `context` of requests, the most frequent ones, for "
-            "which preferences of their own are learned; 0 is off",
+            "maximum number of name-value pairs in the `context` of requests, the most frequent "
+            "ones, for which to learn separate preferences; 0 is off",
             ge=0,
             le=MOST_CONTEXTS,
         ),
@@ -240,20 +258,30 @@ class ContextsSettings:
 class TrainingSettings:
     """When the prior is refitted, and on what."""
 
-    every_seconds: Annotated[float, _about("time between two runs; 0 is off", ge=0)] = 3600.0
-    after_events: Annotated[int, _about("new events that start a run; 0 is off", ge=0)] = 200
+    every_seconds: Annotated[float, _about("time between training runs; 0 is off", ge=0)] = 3600.0
+    after_events: Annotated[
+        int, _about("number of new events that start a training run; 0 is off", ge=0)
+    ] = 200
     after_growth: Annotated[
-        float, _about("... if there are also this many for each one before the last run", ge=0)
+        float,
+        _about(
+            "... provided they are at least this fraction of the events before the last run", ge=0
+        ),
     ] = 0.25
-    min_rows: Annotated[int, _about("shown items needed to train at all", ge=1)] = 20
+    min_rows: Annotated[int, _about("minimum number of shown items for training", ge=1)] = 20
     validation_share: Annotated[
-        float, _about("share of the queries that judge a model instead of training it", gt=0, lt=1)
+        float,
+        _about("share of queries used to validate a model instead of training it", gt=0, lt=1),
     ] = 0.2
     tolerance: Annotated[
-        float, _about("how much higher the validation loss of a new model may be", ge=0)
+        float, _about("by how much the validation loss of a new model may be higher", ge=0)
     ] = 0.0
     max_seconds: Annotated[
-        float, _about("longest run; the trainer's process is ended then, and the next may do", gt=0)
+        float,
+        _about(
+            "time limit of a training run; a run that exceeds it is stopped",
+            gt=0,
+        ),
     ] = 1800.0
 
 
@@ -264,8 +292,8 @@ class ModelsSettings:
     keep: Annotated[
         int,
         _about(
-            "newest versions that are kept, beside the active one and the last that went live "
-            "before",
+            "number of newest versions to keep, besides the active one and the one that was live "
+            "before it",
             ge=1,
             le=1000,
         ),
@@ -276,44 +304,53 @@ class ModelsSettings:
 class InsightsSettings:
     """What the dashboard shows."""
 
-    new_seconds: Annotated[float, _about("age below which an item is new", gt=0)] = 86400.0
-    refresh_seconds: Annotated[float, _about("time for which costly figures are kept", ge=0)] = 5.0
+    new_seconds: Annotated[float, _about("age up to which an item counts as new", gt=0)] = 86400.0
+    refresh_seconds: Annotated[float, _about("how long to cache expensive figures", ge=0)] = 5.0
     bucket_seconds: Annotated[
-        float, _about("span of time whose figures are added up", ge=1, le=3600)
+        float, _about("time span over which figures are summed", ge=1, le=3600)
     ] = 60.0
-    demo: Annotated[bool, _about("whether the page says that its users are simulated")] = False
+    demo: Annotated[bool, _about("whether the dashboard says that its users are simulated")] = False
 
 
 @dataclass(frozen=True)
 class LimitsSettings:
-    """How much one caller may ask for."""
+    """How much callers may use."""
 
-    body_bytes: Annotated[int, _about("largest body of a request", ge=1024)] = 8 * 2**20
+    body_bytes: Annotated[int, _about("maximum size of a request body", ge=1024)] = 8 * 2**20
     bodies_bytes: Annotated[
-        int, _about("most bytes of bodies held at once, of all requests together", ge=1024)
+        int, _about("maximum size of all request bodies in memory together", ge=1024)
     ] = 64 * 2**20
     connections: Annotated[
-        int, _about("open connections; beyond, the one that waited longest makes room", ge=1)
+        int,
+        _about(
+            "maximum number of open connections; beyond it, the one that waited longest is closed",
+            ge=1,
+        ),
     ] = 4096
     head_seconds: Annotated[
-        float, _about("time to send the address and headers of a request", gt=0)
+        float, _about("time limit for sending the URL and headers of a request", gt=0)
     ] = 10.0
-    body_seconds: Annotated[float, _about("time to send a body", gt=0)] = 30.0
-    answer_seconds: Annotated[float, _about("time to take an answer", gt=0)] = 30.0
+    body_seconds: Annotated[float, _about("time limit for sending a request body", gt=0)] = 30.0
+    answer_seconds: Annotated[float, _about("time limit for receiving a response", gt=0)] = 30.0
     idle_seconds: Annotated[
         float, _about("how long a connection stays open without a request", gt=0)
     ] = 75.0
     requests_per_second: Annotated[
-        float, _about("steady rate of a token or an address; 0 is no limit", ge=0)
+        float, _about("sustained rate per token or address; 0 means no limit", ge=0)
     ] = 0.0
-    burst: Annotated[int, _about("requests it may send at once", ge=1)] = 100
+    burst: Annotated[
+        int, _about("number of requests a token or address may send at once", ge=1)
+    ] = 100
     memory: Annotated[
         int | str,
-        _about("memory of the process, in bytes or as in `512 MB`; what is long unused is dropped"),
+        _about(
+            "memory limit of the process, in bytes or as in `512 MB`; the least recently used "
+            "data is dropped"
+        ),
     ] = "1 GB"
 
     def memory_bytes(self) -> int:
-        """Return the limit of memory; raises `ParameterError` where it is none.
+        """Return the memory limit; raises `ParameterError` if it is invalid.
 
         >>> LimitsSettings(memory="1.5 GB").memory_bytes(), LimitsSettings(memory=7).memory_bytes()
         (1500000000, 7)
@@ -332,7 +369,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Settings:
-    """All sections, each a table of the TOML file; `tokens` is a table of tables."""
+    """All sections, each a table in the TOML file; `tokens` is a table of tables."""
 
     server: ServerSettings = field(default_factory=ServerSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
