@@ -259,6 +259,24 @@ def test_feedback_that_does_not_count_is_counted_with_its_reason() -> None:
     assert (bucket.events, bucket.duplicate, bucket.rejected, bucket.shown) == (1, 1, 3, 2)
 
 
+def test_the_last_feedback_before_a_restart_is_known_to_the_minute() -> None:
+    store, clock = MemoryStore(), Clock(START - START % 3600)
+
+    async def first(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        listed = (await engine.rank(RankRequest("q"))).ranking_id
+        clock.now += 1810.0
+        await engine.feedback([click("a", listed, "i0")])
+
+    async def second(engine: Engine) -> list[float | None]:
+        return [(await engine.insights(hours)).feedback.last for hours in (1, 24, 168)]
+
+    play(first, store=store, clock=clock)
+    began = clock.now - 1810.0
+    clock.now += 100.0
+    assert play(second, store=store, clock=clock) == [began + 1800.0] * 3
+
+
 def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not() -> None:
     async def scene(engine: Engine) -> api.Insights:
         for route, status in (

@@ -509,6 +509,7 @@ class Engine:
         first = await self._store.meta.get(FIRST_ITEM)
         first_item = None if first is None else float(first)
         width, minutes = await self._sums.over(hours, now, first_item)
+        finer = minutes if hours == 1 else (await self._sums.over(1, now, first_item))[1]
         found = await self._surveyor.survey(self._versions.model, now)
         await self._look_at_arrivals()
         training = self._training.out()
@@ -525,7 +526,7 @@ class Engine:
             bucket_seconds=width,
             totals=self._activity.totals,
             buckets=[overview.bucket_out(minute) for minute in minutes],
-            feedback=overview.feedback_out(minutes, self._activity.last_event),
+            feedback=overview.feedback_out(minutes, finer, self._activity.last_event),
             routes=overview.routes_out(minutes),
             system=await self._system.out(self._versions.model),
             arrivals=self._arrivals.out(),

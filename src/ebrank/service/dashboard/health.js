@@ -34,8 +34,8 @@ export function latency(data, width) {
   return [about, overTime(width, data, buckets, times, milliseconds, "Median and 99th percentile latency")];
 }
 
-export function errors(data) {
-  const { insights, words } = data;
+export function errors(data, width) {
+  const { insights, buckets, words } = data;
   const bad = insights.routes.filter(({ refused, failed }) => refused + failed > 0);
   const all = sum(insights.routes, "answers");
   const failed = sum(insights.routes, "failed");
@@ -51,7 +51,15 @@ export function errors(data) {
     ["5xx", "number", (one) => errorShare(one.failed, one.answers)],
     ["4xx", "number", (one) => errorShare(one.refused, one.answers)],
   ];
-  return [about, table(columns, bad.slice(0, 8))];
+  const flows = [
+    { name: "5xx", tone: "accent", of: (b) => b.failed / b.seconds },
+    { name: "4xx", tone: "quiet", dashed: true, of: (b) => b.refused / b.seconds },
+  ];
+  return [
+    about,
+    table(columns, bad.slice(0, 8)),
+    overTime(width, data, buckets, flows, rate, "Answers that were errors, per second", { height: 120 }),
+  ];
 }
 
 function errorShare(part, all) {

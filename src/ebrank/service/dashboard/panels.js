@@ -11,8 +11,10 @@ export function newAgainstOld(data, width) {
   const { insights, buckets, words } = data;
   const { coverage } = insights;
   const about = note(
-    `Share of items that entered less than ${duration(insights.new_seconds)} before. They are ${count(coverage.new)} of `,
-    `${counted(coverage.candidates, "candidate")} now: the fair share, if all were treated alike.`,
+    `Share of items that entered less than ${duration(insights.new_seconds)} before. `,
+    coverage.candidates === 0
+      ? ""
+      : `They are ${count(coverage.new)} of ${counted(coverage.candidates, "candidate")} now: the fair share, if all were treated alike.`,
   );
   if (quiet(buckets)) return [about, nothing(silence(words))];
   const telling = settled(insights, buckets);

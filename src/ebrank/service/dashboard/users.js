@@ -7,10 +7,12 @@ import { count, counted, decimal, duration, percent, ratio } from "./format.js";
 import { note, overTime, quiet, silence } from "./over_time.js";
 import { queryLink, table } from "./tables.js";
 
+const UNUSED = "No query was used since this server started.";
+
 export function clicks(data, width) {
   const { insights, buckets, words } = data;
   const { coverage } = insights;
-  const about = note(
+  const about = coverage.candidates === 0 ? note(UNUSED) : note(
     `Of ${counted(coverage.candidates, "candidate")} of the ${counted(coverage.queries, "query", "queries")} used last, `,
     `${percent(ratio(coverage.shown, coverage.candidates))} were ever shown and `,
     `${percent(ratio(coverage.clicked, coverage.candidates))} clicked.`,
@@ -56,6 +58,7 @@ export function found({ insights }) {
 
 export function topQueries({ insights }) {
   const about = note(`The queries used last, those with most lists first. `, h("a", { href: "#/queries" }, "All queries"));
+  if (insights.top_queries.length === 0) return [about, nothing(UNUSED)];
   const columns = [
     ["Query", "name", (one) => queryLink(one.query)],
     ["Lists", "number", (one) => count(one.lists)],

@@ -246,10 +246,16 @@ def exploration_out(minutes: Sequence[Minute]) -> api.ExplorationOut:
     )
 
 
-def feedback_out(minutes: Sequence[Minute], last: float | None) -> api.FeedbackOut:
-    """Return what became of feedback over these minutes; `last` is when some was accepted."""
-    if last is None:
-        last = max((one.start for one in minutes if one.values.get("events")), default=None)
+def feedback_out(
+    minutes: Sequence[Minute], finer: Sequence[Minute], last: float | None
+) -> api.FeedbackOut:
+    """Return what became of feedback over these minutes.
+
+    `last` is when this server accepted some. Of others, and of the time before it started, only
+    minutes tell, the finer ones better.
+    """
+    known = [one.start for one in (*minutes, *finer) if one.values.get("events")]
+    last = max([*known, *([] if last is None else [last])], default=None)
     return api.FeedbackOut(
         accepted=int(_total(minutes, "events")),
         duplicate=int(_total(minutes, "duplicate")),
