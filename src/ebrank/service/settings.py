@@ -1,6 +1,7 @@
 """Every setting of the service, declared once: its name, type, limits, default and meaning.
 
-`configuration` reads them from a TOML file, the environment and flags; a test compares the table in `docs/service.md` with these declarations.
+`configuration` reads them from a TOML file, the environment and flags; a test compares the table in
+`docs/service.md` with these declarations.
 
 >>> Settings().ranking.k
 10
