@@ -1,10 +1,10 @@
-"""The application without a network: a real engine on the store that lives in memory."""
+"""The application without a network: a real engine, on a store in memory unless told otherwise."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import httpx
@@ -13,6 +13,7 @@ from ebrank.service.core.engine import Engine
 from ebrank.service.http.app import App, Traced
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
+from ebrank.service.store import open
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
 
@@ -59,14 +60,17 @@ class Local:
 @contextmanager
 def in_process(
     settings: Settings | None = None,
-    store: Store | None = None,
+    store: Store | str | None = None,
     log: AccessLog | None = None,
     traced: Traced | None = None,
 ) -> Iterator[Local]:
-    """Yield a client of a ready application."""
+    """Yield a client of a ready application; a store that is given by its URL is closed."""
     chosen = settings or Settings()
     with asyncio.Runner() as runner:
-        engine = runner.run(Engine.open(store or MemoryStore(), chosen))
+        opened: AbstractAsyncContextManager[Store] = (
+            open(store) if isinstance(store, str) else nullcontext(store or MemoryStore())
+        )
+        engine = runner.run(Engine.open(runner.run(opened.__aenter__()), chosen))
         app = App(engine, chosen, log=log, traced=traced)
         local = Local(app, runner)
         runner.run(engine.start())
@@ -76,3 +80,4 @@ def in_process(
         finally:
             local.close()
             runner.run(engine.close())
+            runner.run(opened.__aexit__(None, None, None))

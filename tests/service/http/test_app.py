@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,14 +14,23 @@ import pytest
 from ebrank.service.http import readiness
 from ebrank.service.settings import LimitsSettings, RankingSettings, Settings
 from tests.in_process import Local, in_process
+from tests.postgres import Postgres
 from tests.service.faulty import FaultyStore
 
 ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enumerate("abcde")]}
 
 
-@pytest.fixture
-def local() -> Iterator[Local]:
-    with in_process() as opened:
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(params=["memory", "postgresql"])
+def local(request: pytest.FixtureRequest) -> Iterator[Local]:
+    """The application on a store in memory, and on one that servers share."""
+    store = None
+    if request.param == "postgresql":
+        database: Postgres = request.getfixturevalue("database")
+        store = database.url(f"http{next(NUMBERS)}")
+    with in_process(store=store) as opened:
         yield opened
 
 
