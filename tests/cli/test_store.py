@@ -8,14 +8,17 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 import ebrank
 from ebrank.cli import root
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
+from ebrank.service.ops.transfer import importing
+from ebrank.service.ops.transfer.copying import copy_store
 from ebrank.service.settings import Settings
-from ebrank.service.store import open
+from ebrank.service.store import StoreError, open
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
 from ebrank.testing.histories import contents, fill
@@ -91,7 +94,38 @@ def test_a_copy_there_and_back_is_equal_to_the_bit(database: Postgres, tmp_path:
     assert "there is a store already" in told
 
 
-def test_a_copy_of_a_damaged_store_leaves_nothing(database: Postgres, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "database"])
+def test_a_copy_goes_on_where_it_was_interrupted(
+    kind: str, database: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = str(tmp_path / "store"), str(tmp_path / "there")
+    if kind == "database":
+        there = database.url("resumed")
+    asyncio.run(filled(here))
+    asyncio.run(some_rolled_up(here))
+    monkeypatch.setattr(importing, "ENTRIES_AT_ONCE", 1)
+    written: list[int] = []
+
+    def interrupted(done: int, total: int) -> None:
+        written.append(done)
+        if done < total:
+            raise KeyboardInterrupt
+
+    for _ in range(4):
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(copy_store(here, there, interrupted))
+        told = run("replay", there)[1]
+        assert "unfinished copy" in told or "no store" in told
+    assert asyncio.run(copy_store(here, there, interrupted)) == (2, 5, 5)
+    assert written == [1, 2, 3, 4, 5, 5]
+    assert asyncio.run(held(there)) == asyncio.run(held(here))
+    assert run("replay", there)[1].startswith("equal: 5 items")
+    assert not (tmp_path / ".there.copying").exists()
+    with pytest.raises(StoreError, match="already"):
+        asyncio.run(copy_store(here, there))
+
+
+def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: Path) -> None:
     here, there = str(tmp_path / "store"), database.url("never")
     asyncio.run(filled(here))
     with sqlite3.connect(tmp_path / "store" / "log.db") as damaged:
@@ -100,7 +134,7 @@ def test_a_copy_of_a_damaged_store_leaves_nothing(database: Postgres, tmp_path: 
     code, told = run("store", "copy", here, there)
     assert code == 2
     assert "query 'q' is not the same in the copy" in told
-    assert "there is no store" in run("replay", there)[1]
+    assert "an unfinished copy" in run("replay", there)[1]
 
 
 async def served(url: str) -> None:

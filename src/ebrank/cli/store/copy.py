@@ -24,10 +24,10 @@ from ebrank.cli.options import json_option
 def command(source: str, target: str, as_json: bool) -> None:
     """Copy a store to a new folder or database.
 
-    The copy is a snapshot of FROM, equal to the bit: items, counts, log, models and the salt. It
-    appears only once it is complete and verified. An interrupted copy leaves nothing behind: start
-    it again. Changes made meanwhile are not copied, so stop the servers of FROM before you serve
-    TO.
+    The copy is equal to FROM to the bit: items, counts, log, models and the salt. It appears only
+    once it is complete and verified. If it is interrupted, the same command continues where it
+    stopped. Until then nobody can serve it: a database refuses, and a folder is called
+    .NAME.copying. Changes made meanwhile are not copied, so stop the servers of FROM first.
     """
     from ebrank.service.ops.transfer.copying import copy_store
 

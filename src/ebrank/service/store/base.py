@@ -43,13 +43,14 @@ from ebrank.service.store.records import (
 )
 from ebrank.typing import Features
 
-Mode: TypeAlias = Literal["serve", "read", "browse", "new"]
+Mode: TypeAlias = Literal["serve", "read", "browse", "new", "copy"]
 """How a store is opened.
 
 `serve`: to read and write; made if there is none. `read`: as it is at this moment; it must be there
 and is not changed. `browse`: the same, but each call sees a moment of its own: nothing is held for
 long that a server would have to work around. `new`: to write; there must be none, and none appears
-before it is closed.
+before it is closed. `copy`: the same, but what is written is kept, unseen, if it is discarded: the
+next `copy` to the same place goes on with it.
 """
 
 Remembered: TypeAlias = Callable[[str], int | None]

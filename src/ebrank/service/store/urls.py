@@ -51,7 +51,7 @@ async def open(url: str, mode: Mode = "serve") -> AsyncIterator[Store]:
     try:
         yield store
     except BaseException:
-        await store.close(discard=mode == "new")
+        await store.close(discard=mode in ("new", "copy"))
         raise
     await store.close()
 

@@ -1,4 +1,4 @@
-"""`ebrank store copy`: a store of another kind, equal to the bit, whole or not at all."""
+"""`ebrank store copy`: a store of another kind, equal to the bit; it goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from ebrank.service.store import StoreError, StoreView, open
 from ebrank.service.store.base import Progress
 from ebrank.service.store.records import QueryState
 
+_REMEDY = (
+    "If the store has changed since the copy was begun, remove the unfinished copy and begin "
+    "again; else run `ebrank check` on it"
+)
+
 
 class Copied(NamedTuple):
     """How much was copied."""
@@ -24,10 +29,12 @@ class Copied(NamedTuple):
 async def copy_store(source: str, target: str, progress: Progress | None = None) -> Copied:
     """Make a new store of all that another holds, salt included, and compare the two.
 
+    The store appears when both are equal. If it is interrupted, the next call goes on.
+
     Raises:
         StoreError: if there is something at its place, or the copy is not equal.
     """
-    async with open(source, "read") as view, open(target, "new") as store:
+    async with open(source, "read") as view, open(target, "copy") as store:
         await fill(store, view, progress)
         items, queries = 0, await view.items.queries()
         for query in queries:
@@ -42,7 +49,7 @@ async def _compared(view: StoreView, store: StoreView, query: str) -> int:
         (await view.items.snapshot(query), await store.items.snapshot(query)),
     ]
     if not all(_same(*pair) for pair in pairs):
-        raise StoreError(f"query {query!r} is not the same in the copy. Run `ebrank check` on both")
+        raise StoreError(f"query {query!r} is not the same in the copy. {_REMEDY}")
     there = pairs[0][0]
     return 0 if there is None else len(there.ids)
 
@@ -66,7 +73,7 @@ async def _compared_logs(view: StoreView, store: StoreView) -> int:
     count, copied = 0, aiter(store.log.entries())
     async for entry in view.log.entries():
         if await anext(copied, None) != entry:
-            raise StoreError(f"entry {count + 1} of the log is not the same in the copy")
+            raise StoreError(f"entry {count + 1} of the log is not the same in the copy. {_REMEDY}")
         count += 1
     if await anext(copied, None) is not None:
         raise StoreError(f"the copy has more than the {count} entries of the log")

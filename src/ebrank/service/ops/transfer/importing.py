@@ -26,34 +26,50 @@ async def import_store(exported: Exported, url: str, progress: Progress | None =
 
 
 async def fill(store: Store, exported: StoreView, progress: Progress | None = None) -> None:
-    """Put all that an export, or another store, holds into an empty store."""
-    last_time = await exported.log.last_time()
+    """Put all that an export, or another store, holds into a store.
+
+    It is empty, or holds what an earlier call had put there when it was interrupted.
+    """
+    last_time, there = await exported.log.last_time(), set(await store.items.queries())
     for query in await exported.items.queries():
+        if query in there:
+            continue
         state = await exported.items.snapshot(query)
         if state is None:
             raise DataError(f"query {query!r} is listed and cannot be found")
         await store.items.restore(state, last_time)
     await _fill_catalog(store, exported, last_time)
-    total, done = await exported.log.length(), 0
+    await _fill_log(store, exported, progress)
+    if not await store.deletions.all():
+        await store.deletions.restore(await exported.deletions.all())
+    kept = {record.version for record in await store.models.all()}
+    for record in await exported.models.all():
+        document = await exported.models.document(record.version)
+        assert document is not None, "it is listed"
+        if record.version not in kept:
+            await store.models.add(record, document)
+    await store.models.activate(await exported.models.active())
+    minutes = [] if await store.meta.minutes(0.0) else await exported.meta.minutes(0.0)
+    await store.meta.set(await exported.meta.all(), minutes)
+    await store.flush()
+
+
+async def _fill_log(store: Store, exported: StoreView, progress: Progress | None) -> None:
+    """Put the entries of a log behind those that are there, which are its first."""
+    there, total, done = await store.log.length(), await exported.log.length(), 0
     entries: list[Operation] = []
     async for entry in exported.log.entries():
-        entries.append(entry)
+        done += 1
+        if done > there:
+            entries.append(entry)
         if len(entries) == ENTRIES_AT_ONCE:
             await _write(store, entries)
-            done, entries = done + len(entries), []
+            entries = []
             if progress is not None:
                 progress(done, total)
     await _write(store, entries)
     if progress is not None:
         progress(total, total)
-    for record in await exported.models.all():
-        document = await exported.models.document(record.version)
-        assert document is not None, "it is listed"
-        await store.models.add(record, document)
-    await store.models.activate(await exported.models.active())
-    await store.meta.set(await exported.meta.all(), await exported.meta.minutes(0.0))
-    await store.deletions.restore(await exported.deletions.all())
-    await store.flush()
 
 
 async def _fill_catalog(store: Store, exported: StoreView, time: float) -> None:

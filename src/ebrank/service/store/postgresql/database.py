@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from ebrank.extras import import_extra
 from ebrank.service.store.base import Mode, StoreError
 from ebrank.service.store.postgresql import schema
+from ebrank.service.store.postgresql.schema import VERSION
 from ebrank.service.store.urls import without_password
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Connections(Protocol):
 class Session:
     """One connection in one transaction: to see one moment, or to write all or nothing.
 
-    To browse, every use of it is a transaction of its own.
+    To browse, or for a copy that may be interrupted, every use of it is a transaction of its own.
     """
 
     def __init__(self, address: Address, connection: asyncpg.Connection, mode: Mode) -> None:
@@ -164,6 +165,9 @@ class Session:
 
     async def _begin(self) -> None:
         connection, place, name = self._connection, self.address.schema, self.address.name
+        if self._mode == "copy":
+            await self._begin_copy()
+            return
         if self._mode != "browse":
             self._whole = self._transaction(reads=self._mode == "read")
             await self._whole.start()
@@ -174,6 +178,20 @@ class Session:
             await schema.make(connection, place)
         elif not there:
             raise StoreError(f"{name}: there is no store. Name one that was served.")
+
+    async def _begin_copy(self) -> None:
+        """Go on with an unfinished copy, or begin one; each write is a transaction of its own."""
+        connection, place, name = self._connection, self.address.schema, self.address.name
+        await connection.execute("SET synchronous_commit = off")
+        if not await connection.fetchval(_ELECT, f"{place} copy"):
+            raise StoreError(f"{name}: another copy is on its way there. Wait for it, or end it.")
+        if await schema.version_of(connection, place) == schema.UNFINISHED:
+            return
+        if await schema.check(connection, place, name):
+            raise StoreError(f"{name}: there is a store already. Name another schema.")
+        async with connection.transaction():
+            await schema.make(connection, place)
+            await connection.execute("UPDATE state SET schema_version = $1", schema.UNFINISHED)
 
     def _transaction(self, *, reads: bool) -> asyncpg.transaction.Transaction:
         if not reads:
@@ -189,7 +207,7 @@ class Session:
 
     def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
         """Lend the connection, unless it was opened to be read."""
-        if self._mode != "new":
+        if self._mode not in ("new", "copy"):
             raise StoreError(f"{self.address.name}: opened to be read, not to be written")
         return self.reader()
 
@@ -198,7 +216,7 @@ class Session:
 
     async def elected(self, job: str) -> bool:
         """Return whether this one does a job: nobody else sees what it writes."""
-        return self._mode == "new"
+        return self._mode in ("new", "copy")
 
     async def close(self, *, discard: bool) -> None:
         """Commit or forget what was written; closing twice is harmless."""
@@ -207,6 +225,9 @@ class Session:
         with self.address.explained():
             if self._whole is not None:
                 await (self._whole.rollback() if discard else self._whole.commit())
+            elif self._mode == "copy" and not discard:
+                await self._connection.execute("SET synchronous_commit = on")
+                await self._connection.execute("UPDATE state SET schema_version = $1", VERSION)
             await self._connection.close()
 
 

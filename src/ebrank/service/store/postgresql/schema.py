@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import asyncpg
 
 VERSION = 1
+UNFINISHED = -VERSION
+"""The version of a store that is being copied: nobody may use it yet."""
 ORDINALS = 2**20
 """How many entries one write may hold: an entry's number is that of its write times this, and its
 place there."""
@@ -296,6 +298,11 @@ async def check(connection: asyncpg.Connection, schema: str, name: str) -> bool:
         StoreError: if it belongs to another version of ebrank.
     """
     version = await version_of(connection, schema)
+    if version == UNFINISHED:
+        raise StoreError(
+            f"{name}: an unfinished copy. Run the same `ebrank store copy` again to go on with it, "
+            f"or DROP SCHEMA {quoted(schema)} CASCADE."
+        )
     if version not in (None, VERSION):
         remedy = "Upgrade ebrank" if version > VERSION else "Run `ebrank store migrate` on it"
         raise StoreError(

@@ -29,7 +29,8 @@ class SqliteStore:
 
     Args:
         folder: of the store; to `read`, a backup in one file will do.
-        mode: a store that is `new` is built beside its place and moved there when it is closed.
+        mode: a store that is `new`, or a `copy`, is built beside its place and moved there when it
+            is closed.
 
     Raises:
         StoreError: if another server uses it, or it is not a store, or it cannot be opened.
@@ -42,7 +43,8 @@ class SqliteStore:
         self._announcements = Announcements()  # of one server: no other can open the store
         self.touched = last_change(path)
         self.epoch = 0  # whatever takes the database along takes this process along
-        self._building = _beside(path) if mode == "new" else None
+        self._building = _beside(path, mode) if mode in ("new", "copy") else None
+        self._mode = mode
         self.database = _opened(self._building or path, mode)
         self.flush = self.database.flush
         self.items = SqliteItems(self.database)
@@ -85,9 +87,9 @@ class SqliteStore:
         building, self._building = self._building, None
         if building is None:
             return
-        if discard:
+        if discard and self._mode == "new":
             shutil.rmtree(building, ignore_errors=True)
-        else:
+        elif not discard:
             building.replace(self._place)
             flush_folder(self._place.parent)
 
@@ -116,8 +118,9 @@ def _as_it_is(path: Path) -> Snapshot:
         return Snapshot(path, copy)
 
 
-def _beside(place: Path) -> Path:
+def _beside(place: Path, mode: Mode) -> Path:
     """Return where to build a store, on the same disk as its place, where there must be nothing."""
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise StoreError(f"{place}: there is something already. Name a new folder.")
-    return place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    mark = "copying" if mode == "copy" else secrets.token_hex(4)
+    return place.with_name(f".{place.name}.{mark}")
