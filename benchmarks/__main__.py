@@ -15,6 +15,7 @@ NAMES = (
     "service",
     "stalls",
     "forgetting",
+    "contexts",
     "chaos",
     "fuzz",
     "logs",

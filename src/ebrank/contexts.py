@@ -6,18 +6,16 @@ then taken to be as relevant in a context as
 
     σ(logit R̂ + Σ_b (z_b - z̄_b) v_b · x)
 
-where z_b is 1 for the numbers b of the context and 0 for others, and z̄_b the part of the item's
-exposure that was in b. R̂ is a mean over those who saw the item, so what is known of them must not
-count twice: an item that only phones ever saw has the relevance that it has there.
+where z_b is 1 for the numbers b of the context and 0 for others, and z̄_b the part of all exposure
+that was in b: what changes nothing between contexts is R̂'s to say.
 
 >>> numbers({"device": "mobile", "segment": "new"})
 (1921, 2696)
 >>> moved(np.array([0.2, 0.2, 1.0]), np.array([0.0, 1.0, 1.0])).round(3)
 array([0.   , 0.205, 0.   ])
 
-The weights v are learned from single impressions (`learn`). Items are compared with themselves:
-what counts is that the same item was clicked more often in one context than in others. A Gaussian
-prior shrinks the weights; held-out queries choose its width, or that contexts change nothing.
+The weights v are learned from single impressions (`learn`). A Gaussian prior shrinks them; held-out
+queries choose its width, or that contexts change nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +42,6 @@ WIDTHS = (0.03, 0.1, 0.3, 1.0)
 FOLDS = 5
 FEWEST = 100
 """Impressions without which a context is not learned."""
-MIX_RIDGE = 10.0
-"""What is known of exposure counts as so many impressions more that have seen the usual mix."""
 ITERATIONS, TOLERANCE = 100, 1e-3
 
 
@@ -75,12 +71,12 @@ class Contexts:
     Attributes:
         numbers: of the contexts, rising.
         weights: what each adds to logits, a weight for each feature and a constant, last.
-        mix: which part of an item's exposure was in each, from its features in the same way.
+        shares: the part of all exposure that was in each.
     """
 
     numbers: Ints
     weights: Floats
-    mix: Floats
+    shares: Floats
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit together."""
@@ -88,11 +84,10 @@ class Contexts:
         inside = rising and np.all((self.numbers >= 0) & (self.numbers < NUMBERS))
         if not inside or not 0 < len(self.numbers) <= MOST:
             raise ParameterError(f"contexts have different numbers from 0 to {NUMBERS - 1}, rising")
-        shape = self.weights.shape
-        if len(shape) != 2 or shape != self.mix.shape or shape[0] != len(self.numbers):
-            raise ParameterError(
-                "each context has a weight and a mix for each feature, and one more"
-            )
+        if self.weights.ndim != 2 or not len(self.weights) == len(self.numbers) == self.shares.size:
+            raise ParameterError("each context has a row of weights, and a share")
+        if self.shares.ndim != 1 or not np.all((self.shares >= 0.0) & (self.shares <= 1.0)):
+            raise ParameterError("the shares of contexts are from 0 to 1")
 
     def shifts(self, features: Features, context: Sequence[int]) -> Floats | None:
         """Return by how much a context, given by its numbers, moves the logits of items.
@@ -107,11 +102,9 @@ class Contexts:
             f"these contexts are of {self.weights.shape[1] - 1} features, not {features.shape[1]}",
         )
         # No product of matrices: BLAS may wake threads for it, and wait for them for milliseconds.
-        x = features.astype(np.float64)
-        effects = np.einsum("if,bf->bi", x, self.weights[:, :-1]) + self.weights[:, -1:]
-        mix = np.einsum("if,bf->bi", x, self.mix[:, :-1]) + self.mix[:, -1:]
-        usual = (effects * np.clip(mix, 0.0, 1.0)).sum(axis=0)
-        shifts: Floats = np.clip(effects[known].sum(axis=0) - usual, -LARGEST, LARGEST)
+        own = self.weights[known].sum(axis=0) - np.einsum("b,bf->f", self.shares, self.weights)
+        logits = np.einsum("if,f->i", features.astype(np.float64), own[:-1]) + own[-1]
+        shifts: Floats = np.clip(logits, -LARGEST, LARGEST)
         return shifts
 
 
@@ -172,7 +165,9 @@ def learn(
     if not len(chosen) or not len(looked_at):
         return None
     with one_blas_thread:
-        table = _Table.of(features, relevance, impressions, looked_at, chosen)
+        hot = impressions.hot(chosen)
+        shares = np.average(hot[looked_at], axis=0, weights=impressions.p[looked_at])
+        table = _Table.of(features, relevance, impressions, looked_at, hot - shares)
         folds = groups[table.items] % FOLDS
         nothing = table.without_features().held_out(folds, 1.0)
         tried = {width: table.held_out(folds, width) for width in WIDTHS}
@@ -180,7 +175,7 @@ def learn(
         lower = bool(tried[best].sum() < nothing.sum())
         if not lower or not (lenient or any(surely_lower(one, nothing) for one in tried.values())):
             return None
-        return Contexts(chosen, table.raw(table.fitted(best)), table.mixed())
+        return Contexts(chosen, table.raw(table.fitted(best)), shares)
 
 
 def saved(
@@ -191,7 +186,8 @@ def saved(
     if not len(looked_at):
         return 0.0
     with one_blas_thread:
-        table = _Table.of(features, relevance, impressions, looked_at, contexts.numbers)
+        unlike = impressions.hot(contexts.numbers) - contexts.shares
+        table = _Table.of(features, relevance, impressions, looked_at, unlike)
         theta = table.standardized(contexts.weights)
         return float(table.losses(np.zeros(table.size)).sum() - table.losses(theta).sum())
 
@@ -205,9 +201,7 @@ class _Table:
         begins: where the impressions of each item begin; `owner` is the item of each.
         x: standardized features of the items, and a 1.
         center, scale: of the features.
-        unlike: by how much each impression's context differs from its item's mix.
-        mix: the mix of each item.
-        weight: the exposure of each item.
+        unlike: z - z̄ of each impression.
         base: logit of each impression's item.
     """
 
@@ -218,8 +212,6 @@ class _Table:
     center: Floats
     scale: Floats
     unlike: Floats
-    mix: Floats
-    weight: Floats
     base: Floats
     p: Floats
     outcomes: Floats
@@ -231,15 +223,14 @@ class _Table:
         relevance: Floats,
         impressions: Impressions,
         looked_at: Ints,
-        chosen: Ints,
+        unlike: Floats,
     ) -> _Table:
         order = looked_at[np.argsort(impressions.rows[looked_at], kind="stable")]
         items, begins, owner = np.unique(
             impressions.rows[order], return_index=True, return_inverse=True
         )
-        p, hot = impressions.p[order], impressions.hot(chosen)[order]
+        p = impressions.p[order]
         weight = np.add.reduceat(p, begins)
-        mix = np.add.reduceat(p[:, None] * hot, begins) / weight[:, None]
         raw = features[items].astype(np.float64)
         center = weight @ raw / weight.sum()
         spread = np.sqrt(weight @ (raw - center) ** 2 / weight.sum())
@@ -252,9 +243,7 @@ class _Table:
             x=np.column_stack([(raw - center) / scale, np.ones(len(items))]),
             center=center,
             scale=scale,
-            unlike=hot - mix[owner],
-            mix=mix,
-            weight=weight,
+            unlike=unlike[order],
             base=np.log(known / (1.0 - known))[owner],
             p=p,
             outcomes=impressions.outcomes[order],
@@ -350,15 +339,6 @@ class _Table:
         own = np.where(np.isfinite(self.scale), weights[:, :-1] * self.scale, 0.0)
         usual = weights[:, :-1] @ self.center + weights[:, -1]
         return np.append(np.column_stack([own, usual]).ravel(), 0.0)
-
-    def mixed(self) -> Floats:
-        """Return weights that give the mix of an item from its features, by least squares."""
-        usual = self.weight @ self.mix / self.weight.sum()
-        x = self.x[:, :-1]
-        bend = (x * self.weight[:, None]).T @ x + MIX_RIDGE * np.eye(x.shape[1])
-        weights = np.linalg.solve(bend, (x * self.weight[:, None]).T @ (self.mix - usual)).T
-        weights = weights / self.scale
-        return np.column_stack([weights, usual - weights @ self.center])
 
 
 def losses_and_slopes(logits: Floats, p: Floats, outcomes: Floats) -> tuple[Floats, Floats]:

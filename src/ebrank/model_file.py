@@ -37,7 +37,7 @@ OLD_VERSIONS = (1, 2)
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
 MOST_AXES = 4
-OF_CONTEXTS = ("numbers", "weights", "mix")
+OF_CONTEXTS = ("numbers", "weights", "shares")
 OLD_PARAMETERS = {
     "l2": "ridge",
     "min_impressions": "min_impressions",
@@ -129,10 +129,10 @@ def _learn(ranker: EBRanker, state: State) -> None:
 def _contexts(section: Mapping[str, Any]) -> Contexts:
     """Return what contexts change, if the arrays fit together."""
     _require_keys("contexts", section, set(OF_CONTEXTS))
-    numbers, weights, mix = (_read_array(name, section[name]) for name in OF_CONTEXTS)
+    numbers, weights, shares = (_read_array(name, section[name]) for name in OF_CONTEXTS)
     if not np.all(numbers == numbers.astype(np.int64)):
         raise ModelFileError("contexts have whole numbers")
-    return Contexts(numbers.astype(np.int64), weights, mix)
+    return Contexts(numbers.astype(np.int64), weights, shares)
 
 
 def _check_parts(text: str, allowed: frozenset[str]) -> None:

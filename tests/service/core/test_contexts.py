@@ -44,8 +44,7 @@ def with_model(store: S, *, contexts: bool = True) -> S:
         both = sorted(numbers(PHONE) + numbers(DESK))
         sign = 1.0 if both[0] == numbers(PHONE)[0] else -1.0
         weights = sign * np.array([[2.0, -2.0, 0.0], [-2.0, 2.0, 0.0]])
-        mix = np.array([[0.0, 0.0, 0.5], [0.0, 0.0, 0.5]])
-        ranker.contexts_ = Contexts(np.array(both), weights, mix)
+        ranker.contexts_ = Contexts(np.array(both), weights, np.array([0.5, 0.5]))
     record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=("p0", "p1"))
     run(store.models.add(record, model_file.to_bytes(ranker)))
     return store
@@ -123,6 +122,21 @@ def test_a_list_of_some_candidates_is_moved_as_one_of_all() -> None:
     moved = {item.id: item.context for item in whole.items}
     assert {item.id: item.context for item in part.items} == {name: moved[name] for name in some}  # type: ignore[index]
     assert all(item.context for item in whole.items)
+
+
+def test_what_is_remembered_of_a_context_follows_the_items() -> None:
+    """After a change, lists are those of a server that has just started."""
+    store, wanted = trained(), RankRequest("q", context=PHONE)
+
+    async def scene(engine: Engine) -> RankResponse:
+        await engine.put_items("q", ITEMS)
+        await engine.rank(wanted)
+        await engine.put_items("q", [ItemIn("i0", [9.0, -9.0]), ItemIn("new", [4.0, 0.0])])
+        return await engine.rank(wanted)
+
+    remembered = play(scene, ON, store=store)
+    [fresh] = lists_of(store, ON, wanted, put=False)
+    assert scores(remembered) == scores(fresh)
 
 
 def test_an_explanation_tells_what_the_context_did() -> None:

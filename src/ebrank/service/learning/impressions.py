@@ -79,7 +79,7 @@ class _Reader:
 
     def listed(self, entry: RankingEntry) -> None:
         """Add a list."""
-        if not entry.contexts or entry.bot:
+        if not entry.contexts:
             return
         context = self._contexts.setdefault(entry.contexts, len(self._contexts))
         _, known = self._found.setdefault(entry.continues or entry.id, (context, {}))
