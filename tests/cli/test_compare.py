@@ -186,7 +186,7 @@ def test_without_the_extra_there_is_a_table_and_a_hint(monkeypatch: pytest.Monke
     done = ebrank("compare", "bm25", "random", *SHORT, "--out", "kept")
     assert done.exit_code == 0, done.output
     assert "Comparison on" in done.stdout
-    assert done.stderr.startswith("warning: no picture: matplotlib is needed to draw figures and")
+    assert "\nwarning: no picture: matplotlib is needed to draw figures and" in done.stderr
     assert done.stderr.endswith("run: pip install 'ebrank[report]'\n")
 
 

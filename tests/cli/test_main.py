@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import ebrank
-from ebrank.cli import VERBS, root
+from ebrank.cli import GROUPS, VERBS, root
 from ebrank.cli.lazy import LazyGroup
 
 HEAVY = ("numpy", "numba", "scipy", "rich", "sklearn", "matplotlib", "jinja2")
@@ -182,3 +182,13 @@ def test_every_verb_is_listed() -> None:
     helpers = {"__init__", "console", "lazy", "options"}
     modules = {path.stem for path in folder.iterdir() if path.stem[0] != "_"} - helpers
     assert {name.rstrip("_") for name in modules} == set(VERBS)  # import_.py is `import`
+
+
+def test_help_is_grouped_by_what_one_wants_to_do() -> None:
+    text = run("--help").stdout
+    headings = [f"\n{heading}:\n" for heading in GROUPS]
+    places = [text.index(heading) for heading in headings]
+    assert places == sorted(places)
+    for heading, verbs in GROUPS.items():
+        own = text[text.index(f"\n{heading}:\n") :].partition("\n\n")[0]
+        assert all(f"\n  {verb} " in own for verb in verbs)

@@ -191,6 +191,22 @@ def test_rankers_of_ones_own_have_rows(tmp_path: Path, monkeypatch: pytest.Monke
     assert "--also own_ranker:Mine --also auto" in read_document(Path("a")).command
 
 
+def test_a_ranker_of_ones_own_is_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ("--tune", "smoothedctr", "--only", "table2", "--out", "a")
+    done = run(*TINY, *GIVEN, "--given", "ucbrank:epsilon=1", *own)
+    assert done.exit_code == 0, done.output
+    reproduced = read_document(Path("a"))
+    (record,) = (each for each in reproduced.datasets[0].tuning if each.key == "smoothedctr")
+    assert record.parameter == "strength"
+    assert record.value in [point.value for point in record.grid]
+    assert max(record.grid, key=lambda point: sum(point.trials)).value == record.value
+    [table] = [table for table in reproduced.tables if table.name == "table2"]
+    assert table.rows[-1].cells[0] == record.ranker
+    assert "--tune smoothedctr" in reproduced.command
+    done = run(*TINY, "--tune", "bm25", "--out", "b")
+    assert (done.exit_code, "bm25 has nothing to tune" in done.stderr) == (2, True)
+
+
 def test_several_datasets_share_tables(tmp_path: Path) -> None:
     done = run(
         *("--dataset", "mq2007-like", "--dataset", "mslr10k-like", "--only", "table1,table3"),

@@ -74,7 +74,7 @@ def test_a_table_for_people() -> None:
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[0].startswith("mq2007-like×0.01: 16 queries, 679 rows; 2 trials of 80 sessions")
-    assert lines[1].split() == ["ranker", "cold", "warm", "cum", "run"]
+    assert lines[1].split() == ["ranker", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG"]
     assert lines[3].split()[0] == "bm25"
     assert lines[3].count(" ± ") == 4
     assert [lines[4].split()[0], lines[5].strip()] == ["ebrank:epsilon=0.5,", "estimator=exposure"]

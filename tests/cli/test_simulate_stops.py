@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -131,3 +135,30 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in times} == times
     fresh = run(*LONG, "--json", "--trials", "3")
     assert without_seconds(only(again.stdout)) == without_seconds(only(fresh.stdout))
+
+
+def test_a_disk_that_is_full_names_the_file_and_shows_what_finished(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk; the trial's file is larger than that."""
+    order = ("--ranker", "bm25", *SHORT)
+    assert run(*order).exit_code == 0  # so that nothing has to be compiled, and kept, below
+    words = shlex.join([sys.executable, "-m", "ebrank", "simulate", *order, "--out", str(tmp_path)])
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f 4; {words}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 2, done
+    assert re.search(rf"error: {tmp_path}/bm25_trial\d_\w+\.npz: file too large", done.stderr)
+    assert "Cold-NDCG" in done.stdout
+    assert re.search(r"bm25 +\.\d{3}", done.stdout), "the trial that could not be kept is shown"
+    assert not list(tmp_path.glob(".*")), "no half of a file is left behind"
+
+
+def test_it_says_at_once_what_begins(tmp_path: Path) -> None:
+    with started("--ranker", "bm25", "--dataset", tmp_path / "none", "--seed", "3") as process:
+        assert process.stderr is not None
+        assert (
+            process.stderr.readline() == f"ebrank simulate: {tmp_path / 'none'}, 5 trials, seed 3\n"
+        )

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ebrank.simulation.storage import read_trial, write_trial
@@ -44,7 +45,7 @@ def test_trials_of_different_code_are_no_result() -> None:
     simulated("one", "bm25", "random")
     path = next(Path("one").glob("random_trial1_*.npz"))
     trial, identity = read_trial(path)
-    write_trial(path, trial, identity | {"engine": "0123456789abcdef"})
+    write_trial(path, trial, identity | {"engine": "0123456789abcdef"}, np.array(["q"]))
     done = ebrank("compare", "one")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: one: trials of random made by different code. Run ebrank")

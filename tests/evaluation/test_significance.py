@@ -14,8 +14,13 @@ from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
 from ebrank.errors import ParameterError
-from ebrank.evaluation.metrics import cum_ndcg
-from ebrank.evaluation.significance import compare, fisher_randomization, holm, query_differences
+from ebrank.evaluation.significance import (
+    Metric,
+    compare,
+    fisher_randomization,
+    holm,
+    query_differences,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -173,9 +178,9 @@ def test_holm_refuses_what_is_no_probability() -> None:
 class FakeTrial:
     cold_by_query: Floats
     warm_by_query: Floats
+    cum_by_query: Floats
     run_by_query: Floats
     test_queries: Ints
-    test_ndcg: Floats
 
 
 @dataclass(frozen=True)
@@ -196,7 +201,8 @@ def fake_result(ranker: str, seed: int, trials: int = 3) -> FakeResult:
 
     def trial(i: int) -> FakeTrial:
         asked = np.random.default_rng(i).integers(20, 32, 50)
-        return FakeTrial(rng.random(12), rng.random(12), rng.random(12), asked, rng.random(50))
+        cold, warm, cum, run = rng.random((4, 12))
+        return FakeTrial(cold, warm, cum, run, asked)
 
     return FakeResult(ranker, tuple(map(trial, range(trials))))
 
@@ -216,27 +222,15 @@ def test_cold_and_warm_are_averaged_over_trials() -> None:
     assert compared.difference == pytest.approx(means[0] - means[1])
 
 
-def test_cum_adds_up_to_the_difference_of_the_cum_ndcg() -> None:
+@pytest.mark.parametrize("metric", ["cum_ndcg", "run_ndcg"])
+def test_shares_of_queries_add_up(metric: Metric) -> None:
     a, b = fake_result("a", 1), fake_result("b", 2)
-    by_query: dict[int, float] = {}
-    for x, y in zip(a.trials, b.trials, strict=True):
-        for time, query in enumerate(x.test_queries):
-            gained = 0.9 ** (50 - 1 - time) * (x.test_ndcg[time] - y.test_ndcg[time])
-            by_query[query] = by_query.get(query, 0.0) + gained / 3
-    differences = query_differences(a, b, "cum_ndcg")
-    assert {q: d for q, d in enumerate(differences) if d} == pytest.approx(by_query)
-    totals = [np.mean([cum_ndcg(trial.test_ndcg, 0.9) for trial in r.trials]) for r in (a, b)]
-    compared = compare(a, b, "cum_ndcg")
-    assert compared.difference == pytest.approx(totals[0] - totals[1])
-    assert compared.p_value == fisher_randomization(list(by_query.values()))
-
-
-def test_shares_of_run_ndcg_add_up() -> None:
-    a, b = fake_result("a", 1), fake_result("b", 2)
-    totals = [np.mean([trial.run_by_query.sum() for trial in r.trials]) for r in (a, b)]
-    compared = compare(a, b, "run_ndcg")
+    name = metric.replace("_ndcg", "_by_query")
+    totals = [np.mean([getattr(trial, name).sum() for trial in r.trials]) for r in (a, b)]
+    compared = compare(a, b, metric)
     assert compared.difference == pytest.approx(totals[0] - totals[1])
     assert compared.queries == 12
+    assert compared.p_value == fisher_randomization(query_differences(a, b, metric))
 
 
 def test_only_runs_with_the_same_queries_are_compared() -> None:

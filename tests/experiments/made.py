@@ -28,10 +28,11 @@ def trial(
         sessions=np.array([50, 100]),
         cold_ndcg=np.array([[cold / 2], [cold]]),
         warm_ndcg=np.array([[warm / 2], [warm]]),
-        cum_ndcg=np.array([served * 10, _discounted(test_ndcg)]),
+        cum_ndcg=np.array([served * 10, float((_weights() * test_ndcg).sum())]),
         run_ndcg=np.array([served / 2, test_ndcg.mean()]),
         cold_by_query=cold_by_query,
         warm_by_query=warm_by_query,
+        cum_by_query=_weights() * test_ndcg,
         run_by_query=test_ndcg / QUERIES,
         test_queries=np.arange(QUERIES),
         test_ndcg=test_ndcg,
@@ -42,6 +43,8 @@ def trial(
         wait_top=nothing,
         watched=nothing,
         calibration=None,
+        cold_lists=np.zeros((QUERIES, 1), np.int64),
+        warm_lists=np.zeros((QUERIES, 1), np.int64),
         weights=None,
         seconds=1.0,
         serving_seconds=0.5,
@@ -49,9 +52,9 @@ def trial(
     )
 
 
-def _discounted(served: Floats) -> float:
-    ages = np.arange(len(served) - 1, -1, -1)
-    return float((CONFIG.discount**ages * served).sum())
+def _weights() -> Floats:
+    """Return what the list of each query is worth in Cum-NDCG."""
+    return np.asarray(CONFIG.discount ** np.arange(QUERIES - 1.0, -1.0, -1.0))
 
 
 def result(

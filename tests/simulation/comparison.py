@@ -104,6 +104,7 @@ def assert_same_measures(got: TrialResult, reference: Reference) -> None:
     np.testing.assert_allclose(got.cum_ndcg, [point.cum_ndcg for point in points], rtol=1e-11)
     np.testing.assert_allclose(got.run_ndcg, [point.run_ndcg for point in points], rtol=1e-11)
     np.testing.assert_allclose(got.run_by_query.sum(), points[-1].run_ndcg, rtol=1e-11)
+    np.testing.assert_allclose(got.cum_by_query.sum(), points[-1].cum_ndcg, rtol=1e-11)
     for mine, theirs in (("cold_ndcg", "cold"), ("warm_ndcg", "warm")):
         by_query = np.array([getattr(point, theirs) for point in points])
         np.testing.assert_allclose(getattr(got, mine), by_query.mean(axis=1), rtol=1e-11)

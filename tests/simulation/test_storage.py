@@ -38,6 +38,7 @@ __all__ = ["folder"]
 BM25 = registry.parse("bm25")
 EBRANK = registry.parse("ebrank")
 SHORT = SimulationConfig(sessions=60, updates=3)
+IDS = np.array(["q1", "q2"])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def same(one: TrialResult, other: TrialResult) -> bool:
 def test_a_trial_comes_back_bit_for_bit(tmp_path: Path, trial: TrialResult) -> None:
     assert trial.calibration is not None
     for result in (trial, dataclasses.replace(trial, weights=None, calibration=None)):
-        write_trial(tmp_path / "t.npz", result, {"seed": 1})
+        write_trial(tmp_path / "t.npz", result, {"seed": 1}, IDS)
         read, identity = read_trial(tmp_path / "t.npz")
         assert same(read, result)
         assert identity == {"seed": 1}
@@ -88,12 +89,12 @@ def test_odd_numbers_come_back_too(
 ) -> None:
     odd = dataclasses.replace(trial, warm_ndcg=array, validation_ndcg=number)
     path = tmp_path_factory.mktemp("odd") / "t.npz"
-    write_trial(path, odd, {})
+    write_trial(path, odd, {}, IDS)
     assert same(read_trial(path)[0], odd)
 
 
 def test_files_hold_no_pickles(tmp_path: Path, trial: TrialResult) -> None:
-    write_trial(tmp_path / "t.npz", trial, {})
+    write_trial(tmp_path / "t.npz", trial, {}, IDS)
     with np.load(tmp_path / "t.npz", allow_pickle=False) as file:
         assert all(file[name].dtype != object for name in file.files)
 
@@ -280,7 +281,7 @@ def test_another_format_is_not_taken(
     tmp_path: Path, trial: TrialResult, change: dict[str, object]
 ) -> None:
     path = tmp_path / "t.npz"
-    write_trial(path, trial, {})
+    write_trial(path, trial, {}, IDS)
     header = header_of(path) | change
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files} | {

@@ -1,6 +1,6 @@
 """The command line: `ebrank VERB`, one file per verb.
 
-A verb is a module of this package with a click command called `command`, and a line in `VERBS`. It
+A verb is a module of this package with a click command called `command`, and a line in `GROUPS`. It
 is imported only when called, and imports what is heavy inside its functions, so that
 `ebrank --help` answers at once.
 """
@@ -15,34 +15,44 @@ import click
 from ebrank import __version__
 from ebrank.cli.lazy import RootGroup, examples
 
-VERBS = {
-    "aggregate": "Turn logs of any size into evidence for each query and item.",
-    "backup": "Back up a store to a file or a folder, even while it is in use.",
-    "check": "Check a store for damage.",
-    "compare": "Compare rankers, and say which differences are not luck.",
-    "data": "List, describe and check datasets.",
-    "delete": "Permanently delete an item, a query or a user's name.",
-    "examine": "Estimate how far down users look.",
-    "export": "Write a store's items, log and models as Parquet files.",
-    "features": "Show the features of a store's items; add, remove and rename them.",
-    "import": "Create a store from an export or from the output of `ebrank aggregate`.",
-    "items": "Fill the catalog of items that all queries share.",
-    "rankers": "List the rankers, or describe one.",
-    "repair": "Repair a store, or show what a repair would change.",
-    "replay": "Verify that a store's counters match its log.",
-    "report": "Write the report of a reproduction again, from its results.",
-    "reproduce": "Reproduce the paper: all its tables and figures, and more.",
-    "serve": "Serve rankings over HTTP and learn from what users do.",
-    "simulate": "Run rankers on simulated users and measure them.",
-    "store": "Create, copy or migrate a store, or list its servers.",
-    "tune": "Choose a ranker's parameters on validation queries.",
+GROUPS = {
+    "Find out which ranker is best": {
+        "reproduce": "Reproduce the paper: all its tables and figures, and more.",
+        "report": "Write the report of a reproduction again, from its results.",
+        "simulate": "Run rankers on simulated users and measure them.",
+        "compare": "Compare rankers, and say which differences are not luck.",
+        "tune": "Choose a ranker's parameters on validation queries.",
+        "rankers": "List the rankers, or describe one.",
+        "data": "List, describe and check datasets.",
+    },
+    "Serve rankings": {
+        "serve": "Serve rankings over HTTP and learn from what users do.",
+        "items": "Fill the catalog of items that all queries share.",
+        "features": "Show the features of a store's items; add, remove and rename them.",
+        "delete": "Permanently delete an item, a query or a user's name.",
+    },
+    "Bring in what users did before": {
+        "aggregate": "Turn logs of any size into evidence for each query and item.",
+        "import": "Create a store from an export or from the output of `ebrank aggregate`.",
+        "examine": "Estimate how far down users look.",
+    },
+    "Look after a store": {
+        "backup": "Back up a store to a file or a folder, even while it is in use.",
+        "check": "Check a store for damage.",
+        "export": "Write a store's items, log and models as Parquet files.",
+        "repair": "Repair a store, or show what a repair would change.",
+        "replay": "Verify that a store's counters match its log.",
+        "store": "Create, copy or migrate a store, or list its servers.",
+    },
 }
+"""The verbs by what a user wants to do."""
+VERBS = {verb: line for verbs in GROUPS.values() for verb, line in verbs.items()}
 
 
 @click.command(
     cls=RootGroup,
     package=__name__,
-    verbs=VERBS,
+    groups=GROUPS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=examples(
         "ebrank data list",

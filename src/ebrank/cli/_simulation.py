@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from ebrank.cli import console
 from ebrank.cli._protocol import config_of, is_given, protocol_options
-from ebrank.cli.options import dataset_options
+from ebrank.cli.options import ALL_FOLDS, dataset_options
 from ebrank.data.interpretation import as_text
 from ebrank.errors import DataError
 
@@ -146,14 +146,16 @@ class SimulationPlan:
     cluster: str | None
     locator: Locator
     out: str | None
+    fold: int | None = None
 
     def __str__(self) -> str:
         """Return a line about what is run."""
         data = self.dataset
         sessions = self.config.session_count(data)
         trials = f"{self.trials} trial{'s' if self.trials > 1 else ''}"
+        fold = "" if self.fold is None else f", fold {self.fold}"
         return (
-            f"{data.name}: {data.n_queries:,} queries, {data.n_rows:,} rows; "
+            f"{data.name}{fold}: {data.n_queries:,} queries, {data.n_rows:,} rows; "
             f"{trials} of {sessions:,} sessions, seed {self.seed}{self._conditions()}"
         )
 
@@ -191,16 +193,41 @@ def plan_simulation(
     **others: Any,  # noqa: ANN401 (the protocol's numbers, and what `ebrank.load` takes)
 ) -> SimulationPlan:
     """Load the dataset and return the simulation that the options describe."""
+    refuse_jobs_on_clusters()
+    fold = others.get("fold")
+    say_what_begins(dataset if fold is None else f"{dataset}, fold {fold}", trials, seed)
     import ebrank
     from ebrank.simulation.worker import Locator
 
-    refuse_jobs_on_clusters()
     config = config_of(others)
     with console.progress("reading") as progress:
         loaded = ebrank.load(dataset, progress=progress, **others)
     config.session_count(loaded)  # raises if it is too short
     locator = Locator.of(dataset, **others)
-    return SimulationPlan(loaded, config, trials, seed, jobs, cluster, locator, out)
+    return SimulationPlan(loaded, config, trials, seed, jobs, cluster, locator, out, fold)
+
+
+def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
+    """Yield the simulation that the options describe, or one for each fold, read when its turn is.
+
+    Each fold has a folder of its own in --out.
+    """
+    if options["fold"] != ALL_FOLDS:
+        yield plan_simulation(**options)
+        return
+    from ebrank.data.locate import folds_of
+
+    for fold in folds_of(options["dataset"], options["data_dir"]):
+        out = None if options["out"] is None else str(Path(options["out"]) / f"Fold{fold}")
+        yield plan_simulation(**options | {"fold": fold, "out": out})
+
+
+def say_what_begins(dataset: str, trials: int, seed: int) -> None:
+    """Say at once what is under way, to people: importing and reading take seconds."""
+    context = click.get_current_context()
+    if not context.params.get("as_json"):
+        count = f"{trials} trial{'s' if trials > 1 else ''}"
+        click.echo(f"ebrank {context.info_name}: {dataset}, {count}, seed {seed}", err=True)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ebrank.cli._simulation import (
     RANKER,
     note_of_compilation,
     one_interrupt_at_a_time,
-    plan_simulation,
+    plan_folds,
     say_stopped,
     wrapped,
 )
@@ -32,7 +32,7 @@ from ebrank.cli._stored_runs import (
     read_folder,
 )
 from ebrank.cli.lazy import examples
-from ebrank.cli.options import json_option
+from ebrank.cli.options import ALL_FOLDS, json_option
 from ebrank.errors import MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ OTHER_COLUMNS = 52
         "ebrank compare bm25 ebrank ebrank:beta=2 --dataset mq2007-like --scale 0.1",
         "ebrank compare ebrank mymodule:MyRanker --dataset MQ2008 --out mine",
         "ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4",
+        "ebrank compare ebrank auto --dataset MQ2008 --fold all",
         "ebrank compare run1 run2",
         "ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json",
     ),
@@ -84,7 +85,7 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     A run is a folder that `ebrank simulate --out` wrote, with all rankers in it, or a ranker, which
     is run on --dataset. All must have met the same users. Those that share a letter do not differ
     significantly. A ranker whose code was changed between two runs is compared with itself, by
-    folder.
+    folder. --fold all runs every fold and tests over the test queries of all.
 
     Ctrl-C stops; finished trials are kept in --out for the next time.
     """
@@ -189,20 +190,24 @@ def run_now(
     rankers: Sequence[Ranker], earlier: Sequence[Conditions], options: dict[str, Any]
 ) -> list[Result]:
     """Run rankers that are in no folder yet, if they will meet the same users as the others."""
-    from ebrank.cli.simulate import run
+    from ebrank.cli.simulate import FinishedFolds, run
     from ebrank.simulation.parallel import Interrupted
 
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"--dataset is needed to run {names}; folders know their own")
-    plan = plan_simulation(**options)
-    for conditions in earlier[:1]:
-        check_same(conditions, conditions_of(plan))
-    try:
-        return run(plan, rankers)
-    except Interrupted as interrupted:
-        say_stopped(plan, interrupted.results)
-        raise click.exceptions.Exit(130) from None
+    if options["fold"] == ALL_FOLDS and earlier:
+        raise ParameterError("a folder has one fold; with --fold all, name rankers to run instead")
+    finished = FinishedFolds()
+    for plan in plan_folds(**options):
+        for conditions in earlier[:1]:
+            check_same(conditions, conditions_of(plan))
+        try:
+            finished.add(plan, run(plan, rankers))
+        except Interrupted as interrupted:
+            say_stopped(plan, interrupted.results)
+            raise click.exceptions.Exit(130) from None
+    return finished.results()
 
 
 def draw(comparison: Comparison, folder: Path) -> None:

@@ -32,12 +32,21 @@ class LazyGroup(click.Group):
     Args:
         package: where the verbs' modules are.
         verbs: the line of help of each verb, by name.
+        groups: the same under headings, instead.
     """
 
-    def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401
+        package: str,
+        verbs: Mapping[str, str] | None = None,
+        groups: Mapping[str, Mapping[str, str]] | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.package = package
-        self.verbs = verbs
+        self.groups = groups or {"Commands": verbs or {}}
+        self.verbs = {verb: line for own in self.groups.values() for verb, line in own.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the order they are declared."""
@@ -64,9 +73,11 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.verbs.items()))
+        """List the verbs without importing them, group by group, in one column."""
+        width = max(map(len, self.verbs))
+        for heading, verbs in self.groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([(verb.ljust(width), line) for verb, line in verbs.items()])
 
 
 class RootGroup(LazyGroup):

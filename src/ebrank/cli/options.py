@@ -30,9 +30,10 @@ def dataset_options(function: F) -> F:
         data_dir_option,
         click.option(
             "--fold",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Which fold of a dataset that has several, 1 by default.",
+            callback=_fold,
+            metavar="N|all",
+            help="Which fold of a dataset that has several, 1 by default. With all, simulate and "
+            "compare pool the test queries of all folds.",
         ),
         click.option(
             "--baseline-feature",
@@ -69,6 +70,22 @@ def json_option(function: F) -> F:
     return click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON document for scripts."
     )(function)
+
+
+ALL_FOLDS = "all"
+POOLING = ("simulate", "compare")
+"""The verbs that can pool folds."""
+
+
+def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
+    if value is None or (value == ALL_FOLDS and ctx.command.name in POOLING):
+        return value
+    if value == ALL_FOLDS:
+        raise click.BadParameter(f"all is for {' and '.join(POOLING)}; choose one fold here")
+    number = _whole(value)
+    if number is None or number < 1:
+        raise click.BadParameter(f"{value!r} is not the number of a fold")
+    return number
 
 
 def _baseline_feature(ctx: click.Context, param: click.Parameter, value: str) -> int | str | None:

@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from ebrank.cli._simulation import (
     one_interrupt_at_a_time,
     read_own,
     refuse_jobs_on_clusters,
+    say_what_begins,
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import dataset_options, json_option
@@ -56,7 +58,7 @@ ANY_FOLDER = "FOLDER"
         "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
         "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
         "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
-        "ebrank reproduce --only table2 --also auto --also mymodule:MyRanker",
+        "ebrank reproduce --only table2 --also auto --tune mymodule:MyRanker",
         "ebrank reproduce --only beyond --scale 0.1 --trials 2",
         "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
         "ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786",
@@ -93,7 +95,13 @@ ANY_FOLDER = "FOLDER"
     multiple=True,
     metavar=RANKER,
     help="A ranker of your own, or another one of `ebrank rankers`, for a row of its own in Table "
-    "2; tune it first, with `ebrank tune`.",
+    "2.",
+)
+@click.option(
+    "--tune",
+    multiple=True,
+    metavar=RANKER,
+    help="The same, with all its parameters that have a grid chosen on validation queries first.",
 )
 @protocol_options(without=["eta"])  # which the experiments vary
 @click.option(
@@ -118,6 +126,7 @@ def command(
     only: str | None,
     given: tuple[str, ...],
     also: tuple[str, ...],
+    tune: tuple[str, ...],
     out: str | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401
@@ -129,10 +138,11 @@ def command(
 
     Ctrl-C stops; the same command goes on where it was.
     """
+    refuse_jobs_on_clusters()
+    say_what_begins(", ".join(datasets), options["trials"], options["seed"])
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
-    refuse_jobs_on_clusters()
-    plan = make_plan(only, given, also, options)
+    plan = make_plan(only, given, also, tune, options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with one_interrupt_at_a_time(), note_of_compilation():
         loaded = load(datasets, plan, options)
@@ -152,7 +162,11 @@ def command(
 
 
 def make_plan(
-    only: str | None, given: Sequence[str], also: Sequence[str], options: dict[str, Any]
+    only: str | None,
+    given: Sequence[str],
+    also: Sequence[str],
+    tune: Sequence[str],
+    options: dict[str, Any],
 ) -> ReproductionPlan:
     """Return what to run, and take the options that say so."""
     from ebrank.experiments import catalog
@@ -160,6 +174,8 @@ def make_plan(
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.rankers import registry
 
+    for text in tune:
+        tuning.points_of(text)  # raises if it has nothing to tune
     return ReproductionPlan(
         catalog.selected(only),
         config_of(options),
@@ -167,6 +183,7 @@ def make_plan(
         options.pop("trials"),
         tuning.read_given(given),
         tuple(dict.fromkeys(str(registry.parse(text)) for text in also)),
+        tuple(dict.fromkeys(tune)),
     )
 
 
@@ -183,11 +200,23 @@ def load(
             data = ebrank.load(source, progress=progress, **options)
         plan.config.session_count(data)  # raises if it is too short
         loaded[Locator.of(source, **options)] = data
+    return named_apart(loaded)
+
+
+def named_apart(loaded: Mapping[Locator, Dataset]) -> dict[Locator, Dataset]:
+    """Return the datasets, folds of the same one with their number; raise if that is not enough."""
     names = [data.name for data in loaded.values()]
+    apart = {
+        locator: replace(data, name=f"{data.name}, fold {data.origin.fold}", check_values=False)
+        if names.count(data.name) > 1 and data.origin is not None and data.origin.fold
+        else data
+        for locator, data in loaded.items()
+    }
+    names = [data.name for data in apart.values()]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ParameterError(f"two datasets are called {twice}; reproduce one at a time")
-    return loaded
+    return apart
 
 
 def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
@@ -310,7 +339,14 @@ def print_findings(data: DatasetRecord, trials: int, width: int) -> None:
     from ebrank.report.findings import tally, themes
 
     def say(text: str, indent: str = "") -> None:
-        click.echo(textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False))
+        lines = textwrap.wrap(
+            text,
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        click.echo("\n".join(lines))
 
     click.echo(f"{data.name}: {tally(data.findings)}")
     careful = caution(data.test_queries, trials)

@@ -17,7 +17,7 @@ from ebrank.cli._simulation import (
     mean_and_spread,
     note_of_compilation,
     one_interrupt_at_a_time,
-    plan_simulation,
+    plan_folds,
     pool_of,
     read_own,
     right_aligned,
@@ -29,9 +29,11 @@ from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
 
 if TYPE_CHECKING:
+    from ebrank.experiments.query_files import QueryRow
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
     from ebrank.simulation.storage import Store
+    from ebrank.typing import Texts
 
 RESULTS = "results.json"
 KIND = "ebrank simulate"
@@ -50,6 +52,7 @@ WIDE = 92
         "ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15",
         "ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json",
         "ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786",
+        "ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec",
     ),
 )
 @click.option(
@@ -61,8 +64,26 @@ WIDE = 92
     help="A ranker as `ebrank rankers` lists them; may be given several times.",
 )
 @simulation_options
+@click.option(
+    "--per-query",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="File for the figures of each test query, by its id: FILE.csv or FILE.parquet.",
+)
+@click.option(
+    "--trec",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for TREC's files: qrels.txt, and a run of each ranker and trial.",
+)
 @json_option
-def command(rankers: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def command(
+    rankers: tuple[str, ...],
+    per_query: str | None,
+    trec: str | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Run rankers on simulated users and measure them.
 
     Users ask, look and click; items enter; the ranker learns. Cold-NDCG ranks new items by what was
@@ -70,22 +91,67 @@ def command(rankers: tuple[str, ...], as_json: bool, **options: Any) -> None:  #
     users really saw, the later ones with more weight; Run-NDCG is their mean. All are measured on
     test queries, the first two by the last model.
 
+    --fold all runs every fold of a dataset and pools their test queries.
+
     Ctrl-C stops; finished trials are reported, and kept in --out for the next time.
     """
+    from ebrank.experiments.query_files import check_form, write_table
     from ebrank.rankers import registry
-    from ebrank.simulation.parallel import Interrupted
+    from ebrank.simulation.parallel import Interrupted, NotKept
 
     chosen = list(dict.fromkeys(map(registry.parse, rankers)))
+    if per_query is not None:
+        check_form(per_query)
     with one_interrupt_at_a_time(), note_of_compilation():
-        plan = plan_simulation(**options)
-        if not as_json:
-            click.echo(str(plan))
-        try:
-            print_results(run(plan, chosen), as_json)
-        except Interrupted as interrupted:
-            print_results(interrupted.results, as_json)
-            say_stopped(plan, interrupted.results)
-            raise click.exceptions.Exit(130) from None
+        finished = FinishedFolds(per_query is not None, trec)
+        for plan in plan_folds(**options):
+            if not as_json:
+                click.echo(str(plan))
+            try:
+                finished.add(plan, run(plan, chosen))
+            except Interrupted as interrupted:
+                print_results(interrupted.results, as_json)
+                say_stopped(plan, interrupted.results)
+                raise click.exceptions.Exit(130) from None
+            except NotKept as problem:
+                print_results(problem.results, as_json)
+                raise
+    print_results(finished.results(), as_json)
+    if per_query is not None:
+        write_table(Path(per_query), finished.rows)
+
+
+class FinishedFolds:
+    """The results of one fold after the other, and what is written of each."""
+
+    def __init__(self, per_query: bool = False, trec: str | None = None) -> None:
+        self.per_query = per_query
+        self.trec = trec
+        self.rows: list[QueryRow] = []
+        self._test_ids: list[Texts] = []
+        self._by_fold: list[list[Result]] = []
+
+    def add(self, plan: SimulationPlan, results: list[Result]) -> None:
+        """Take the results of a fold, or of a dataset without folds."""
+        from ebrank.experiments.query_files import query_rows, write_trec
+
+        data = plan.dataset
+        self._test_ids.append(data.query_ids[data.queries_in("test")])
+        self._by_fold.append(results)
+        if self.per_query:
+            self.rows += query_rows(data, results, plan.fold)
+        if self.trec is not None:
+            folder = Path(self.trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
+            write_trec(folder, data, results)
+
+    def results(self) -> list[Result]:
+        """Return the results of each ranker, over all folds if there are several."""
+        from ebrank.experiments.folds import check_disjoint, pooled
+
+        if len(self._by_fold) == 1:
+            return self._by_fold[0]
+        check_disjoint(self._test_ids)
+        return [pooled(of_one) for of_one in zip(*self._by_fold, strict=True)]
 
 
 def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
@@ -179,7 +245,7 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
         console.print_json({"rankers": rankers})
     elif some:
         width = shutil.get_terminal_size().columns
-        columns = ("ranker", "cold", "warm", "cum", "run", "seconds")
+        columns = ("ranker", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG", "seconds")
         shown = len(columns) if width >= WIDE else len(columns) - 1
         room = width - MEASURED_COLUMNS - (9 if width >= WIDE else 0)
         rows = right_aligned([_row(result, room)[:shown] for result in some])

@@ -106,6 +106,25 @@ def folds_in(folder: Path) -> dict[int, Path]:
     return dict(sorted(folds.items()))
 
 
+def folds_of(source: str, data_dir: str | os.PathLike[str] | None = None) -> list[int]:
+    """Return the numbers of a dataset's folds.
+
+    Raises:
+        DataError: if it is not in folds.
+    """
+    published = find(source)
+    roots = [expanded(source)]
+    if published is not None:
+        roots = _folders_of(published, chosen_data_dir(data_dir))
+    numbers = next((list(folds) for folds in map(folds_in, roots) if folds), [])
+    if not numbers:
+        raise DataError(
+            f"{source} has no folds to pool",
+            remedy="Leave out --fold all, or give a dataset with folders Fold1, Fold2, …",
+        )
+    return numbers
+
+
 def locate(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> Path | None:
     """Return the folder with this dataset's files, or None if it is not in the data folder."""
     for folder in _folders_of(published, data_dir):

@@ -32,6 +32,7 @@ Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg"]
 BY_QUERY = {
     "cold_ndcg": "cold_by_query",
     "warm_ndcg": "warm_by_query",
+    "cum_ndcg": "cum_by_query",
     "run_ndcg": "run_by_query",
 }
 """What a trial has of each test query."""
@@ -53,11 +54,11 @@ class MeasuredTrial(Protocol):
     @property
     def warm_by_query(self) -> Floats: ...  # noqa: D102
     @property
+    def cum_by_query(self) -> Floats: ...  # noqa: D102
+    @property
     def run_by_query(self) -> Floats: ...  # noqa: D102
     @property
     def test_queries(self) -> Ints: ...  # noqa: D102
-    @property
-    def test_ndcg(self) -> Floats: ...  # noqa: D102
 
 
 class Discounted(Protocol):
@@ -145,9 +146,8 @@ def compare(
 ) -> PairedComparison:
     """Return how two rankers differ that met the same queries, and how sure that is.
 
-    Cold- and Warm-NDCG of a query are averaged over trials. Cum-NDCG's share of a query is the sum
-    of its sessions' discounted differences; these add up to the difference of the two Cum-NDCG. So
-    do the shares of Run-NDCG.
+    Cold- and Warm-NDCG of a query are averaged over trials, and so is what it adds to Cum- and to
+    Run-NDCG: the shares of all queries add up to the difference.
     """
     differences = query_differences(a, b, metric)
     adds_up = metric in ("cum_ndcg", "run_ndcg")
@@ -167,8 +167,6 @@ def query_differences(a: Measured, b: Measured, metric: Metric) -> Floats:
     if metric not in get_args(Metric):
         raise ParameterError(f"no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
     pairs = _paired_trials(a, b)
-    if metric == "cum_ndcg":
-        return _served_differences(pairs, a.config.discount)
     name = BY_QUERY[metric]
     total = np.sum([getattr(x, name) - getattr(y, name) for x, y in pairs], axis=0)
     return np.asarray(total / len(pairs))
@@ -187,19 +185,6 @@ def _paired_trials(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, Measur
             "dataset, config, seed and number of trials"
         )
     return list(zip(a.trials, b.trials, strict=True))
-
-
-def _served_differences(
-    pairs: list[tuple[MeasuredTrial, MeasuredTrial]], discount: float
-) -> Floats:
-    """Return each query's discounted difference in the lists it was served."""
-    size = 1 + max((int(x.test_queries.max(initial=-1)) for x, _ in pairs), default=-1)
-    total = np.zeros(size)
-    for x, y in pairs:
-        ages = np.arange(len(x.test_ndcg) - 1, -1, -1)
-        gained = discount**ages * (x.test_ndcg - y.test_ndcg)
-        total += np.bincount(x.test_queries, gained, minlength=size)
-    return total / len(pairs)
 
 
 def _as_far(values: Floats, drawn: int, seed: int, exact: bool, threads: int | None) -> int:

@@ -161,6 +161,7 @@ class _Run:
         cold, warm = self._best(model, cold=True), self._best(model, cold=False)
         self.cold.append(self._ndcg(cold))
         self.warm.append(self._ndcg(warm))
+        self.lists = cold, warm
         self.waiting.note_top(self.world, warm[:, : self.config.list_length])
 
     def foresee(self, model: ScoreModel, update: int) -> None:
@@ -182,6 +183,7 @@ class _Run:
             run_ndcg=self._run_ndcg(on_test, test_ndcg),
             cold_by_query=self.cold[-1][:, 0],
             warm_by_query=self.warm[-1][:, 0],
+            cum_by_query=self._cum_by_query(test_queries, test_ndcg),
             run_by_query=self._run_by_query(test_queries, test_ndcg),
             test_queries=test_queries,
             test_ndcg=test_ndcg,
@@ -192,6 +194,8 @@ class _Run:
             calibration=self.promises.outcome(
                 self.trial.sums(), self.world.click[self.world.grades]
             ),
+            cold_lists=self.lists[0],
+            warm_lists=self.lists[1],
             weights=model.weights,
             seconds=seconds[0],
             serving_seconds=seconds[1],
@@ -204,6 +208,12 @@ class _Run:
         sums = np.append(0.0, np.cumsum(test_ndcg))[counts]
         mean: Floats = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
         return mean
+
+    def _cum_by_query(self, test_queries: Ints, test_ndcg: Floats) -> Floats:
+        """Return what each test query adds to Cum-NDCG: its lists, the later with more weight."""
+        weights = self.config.discount ** np.arange(len(test_ndcg) - 1.0, -1.0, -1.0)
+        sums = np.bincount(test_queries, weights * test_ndcg, minlength=self.dataset.n_queries)
+        return np.asarray(sums[self.test])
 
     def _run_by_query(self, test_queries: Ints, test_ndcg: Floats) -> Floats:
         """Return what each test query adds to the mean NDCG of all their lists."""

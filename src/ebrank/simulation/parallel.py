@@ -7,6 +7,7 @@ the store, if there is one, and in `Interrupted`.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -61,6 +62,14 @@ class Interrupted(KeyboardInterrupt):
         self.results = results
 
 
+class NotKept(OSError):
+    """Results that could not be written, as on a full disk, with all that were finished."""
+
+    def __init__(self, problem: OSError, results: list[Result]) -> None:
+        super().__init__(problem.errno, problem.strerror or str(problem), problem.filename)
+        self.results = results
+
+
 class Stopped(Exception):
     """Raised inside a trial to end it."""
 
@@ -94,6 +103,7 @@ def run(
 
     Raises:
         Interrupted: on Ctrl-C, with the results of what is finished.
+        NotKept: if they cannot be written, likewise.
     """
     config = config or SimulationConfig()
     _check(dataset, trials, jobs)
@@ -112,6 +122,8 @@ def run(
         return batch.results()
     except KeyboardInterrupt:
         raise Interrupted(batch.results()) from None
+    except OSError as problem:
+        raise NotKept(problem, batch.results()) from problem
 
 
 class _Batch:
@@ -158,7 +170,8 @@ class _Batch:
                     finished(self.results())
         except BaseException:
             for task, result in pool.stop():
-                self._take(task, result)
+                with contextlib.suppress(OSError):  # what could not be written is not lost yet
+                    self._take(task, result)
             raise
 
     def results(self) -> list[Result]:
@@ -178,11 +191,11 @@ class _Batch:
         """Keep a result, unless that was done before."""
         if task in self.done:
             return
+        self.done[task] = result
+        self.meter.finish(task, self.config.updates)
         if self.store is not None:
             index, trial = task
             self.store.save(self.rankers[index], trial, result)
-        self.done[task] = result
-        self.meter.finish(task, self.config.updates)
 
 
 class _Threads:

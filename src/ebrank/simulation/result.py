@@ -21,7 +21,8 @@ class TrialResult:
         cum_ndcg: discounted sum of the NDCG of the lists served to test queries, shape (updates,).
         run_ndcg: mean NDCG of all lists served to test queries so far, shape (updates,).
         cold_by_query, warm_by_query: NDCG of each test query, first cutoff, last checkpoint.
-        run_by_query: what each test query adds to Run-NDCG at the last checkpoint.
+        cum_by_query, run_by_query: what each test query adds to Cum- and Run-NDCG at the last
+            checkpoint.
         test_queries: query served at each session on a test query, in order of time.
         test_ndcg: NDCG of the list it was served.
         validation_ndcg: mean NDCG of the lists of validation queries in the second half of the run;
@@ -37,6 +38,8 @@ class TrialResult:
         calibration: what the model's Beta prior, half-way through, promised of test queries' items
             that nobody had seen by then but somebody did later, and what came of it: α, β, clicks,
             exposure and true click probability, shape (items, 5); None without such a prior.
+        cold_lists, warm_lists: rows of the dataset that the last model ranks first for each test
+            query, without and with behavior; −1 where there are no more. Shape (queries, ranks).
         weights: the last linear model's weights, that of x^b last if it has one; None if none.
         seconds: run time, compilation left out.
         serving_seconds: of these, for the served sessions alone.
@@ -50,6 +53,7 @@ class TrialResult:
     run_ndcg: Floats
     cold_by_query: Floats
     warm_by_query: Floats
+    cum_by_query: Floats
     run_by_query: Floats
     test_queries: Ints
     test_ndcg: Floats
@@ -60,6 +64,8 @@ class TrialResult:
     wait_top: Ints
     watched: Ints
     calibration: Floats | None
+    cold_lists: Ints
+    warm_lists: Ints
     weights: Floats | None
     seconds: float
     serving_seconds: float

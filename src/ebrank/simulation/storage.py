@@ -29,9 +29,12 @@ from ebrank.provenance import fingerprint, stamp
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import TrialResult
+from ebrank.typing import Texts
 
-FORMAT = 2
+FORMAT = 3
 HEADER = "header"
+QUERY_IDS = "query_ids"
+"""The source's ids of the test queries, for whoever reads the file without the dataset."""
 UNREADABLE = (
     OSError,
     ValueError,
@@ -95,7 +98,8 @@ class Store:
 
     def save(self, ranker: Ranker, trial: int, result: TrialResult) -> None:
         """Write a finished trial."""
-        write_trial(self.path(ranker, trial), result, self._identity(ranker, trial))
+        ids = self.dataset.query_ids[self.dataset.queries_in("test")]
+        write_trial(self.path(ranker, trial), result, self._identity(ranker, trial), ids)
 
     def _identity(self, ranker: Ranker, trial: int) -> dict[str, Any]:
         """Return everything that a trial's outcome depends on."""
@@ -106,14 +110,15 @@ class Store:
         return plain | {"ranker": str(ranker)} | self._stamps[ranker]
 
 
-def write_trial(path: Path, result: TrialResult, identity: dict[str, Any]) -> None:
-    """Write a trial, bit for bit, and what it is of."""
+def write_trial(path: Path, result: TrialResult, identity: dict[str, Any], ids: Texts) -> None:
+    """Write a trial, bit for bit, what it is of, and the ids of its test queries."""
     values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
     absent = [name for name, value in values.items() if value is None]
     header = json.dumps({"format": FORMAT, "identity": identity, "absent": absent})
     arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **{HEADER: np.array(header)}, **arrays)
+    about = {HEADER: np.array(header), QUERY_IDS: ids}
+    np.savez(content, allow_pickle=False, **about, **arrays)
     write_whole(path, content.getvalue())
 
 
@@ -128,6 +133,7 @@ def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop(HEADER)))
+        arrays.pop(QUERY_IDS)
         if header["format"] != FORMAT:
             raise ValueError("another format")
         values: dict[str, Any] = dict.fromkeys(header["absent"])

@@ -6,8 +6,6 @@ Finished trials are kept in a folder and found there again: stopping loses only 
 
 from __future__ import annotations
 
-import math
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,8 +38,6 @@ Watch: TypeAlias = Callable[[str, int, int], None]
 Trials that were found finished count for neither: they took no time, and an estimate of the time
 left that counted them would promise too much.
 """
-SMALLEST = sys.float_info.min * sys.float_info.epsilon
-"""The smallest number above 0."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +51,7 @@ class ReproductionPlan:
         trials: of each run.
         given: rankers that are given instead of tuned, by the entrant's key.
         also: rankers of the user's, for a row in Table 2 each.
+        tune: the same, with their parameters chosen on validation queries first.
     """
 
     experiments: tuple[Experiment, ...]
@@ -63,6 +60,7 @@ class ReproductionPlan:
     trials: int = 5
     given: Mapping[str, Ranker] = field(default_factory=dict)
     also: tuple[str, ...] = ()
+    tune: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,13 @@ class _Work:
                 ranker, record = self._tune(need)
             chosen[need] = ranker
             records.append(record)
-        return replace(self.setup, chosen=chosen, tuning=tuple(records))
+        also = list(plan.also)
+        for text in plan.tune:
+            best, own = self._tune_own(text)
+            also.append(best)
+            records += own
+        distinct = tuple(dict.fromkeys(also))
+        return replace(self.setup, chosen=chosen, tuning=tuple(records), also=distinct)
 
     def results(self, setup: Setup) -> dict[Run, Result]:
         """Run what is not in the folder yet, and return all results."""
@@ -204,17 +208,37 @@ class _Work:
         self._finish(config, len(tuning.grid_of(key)) * tuning.tuning_trials(plan.trials))
         return tuned
 
+    def _tune_own(self, text: str) -> tuple[str, list[TuningRecord]]:
+        plan = self.plan
+        tuned = tuning.tune_own(
+            text,
+            self.dataset,
+            plan.config,
+            plan.seed,
+            trials=plan.trials,
+            jobs=self.jobs,
+            pool=self.pool,
+            folder=self.folder,
+            progress=self._progress(f"tuning {text}", plan.config),
+        )
+        self._finish(plan.config, tuning.points_of(text) * tuning.tuning_trials(plan.trials))
+        return tuned
+
     def _expected_runs(self) -> list[Run]:
         """Return about what will have to be run, before any ε is known."""
         return all_runs(self.plan.experiments, replace(self.setup, chosen=self.needs))
 
     def _tuning_work(self) -> int:
         trials = tuning.tuning_trials(self.plan.trials)
-        return sum(
-            len(tuning.grid_of(key)) * trials * self._trial_work(config)
+        points = [
+            len(tuning.grid_of(key)) * self._trial_work(config)
             for key, config in self.needs
             if key not in self.plan.given
-        )
+        ]
+        own = [
+            tuning.points_of(text) * self._trial_work(self.plan.config) for text in self.plan.tune
+        ]
+        return trials * sum(points + own)
 
     def _running_work(self, runs: Sequence[Run]) -> int:
         return self.plan.trials * sum(self._trial_work(run.config) for run in runs)
@@ -258,44 +282,21 @@ def _about(config: SimulationConfig, usual: SimulationConfig) -> str:
 def slimmed(results: Sequence[Result]) -> list[Result]:
     """Return results of rankers that met the same queries, small enough to keep hundreds of them.
 
-    Sessions long past have no weight in Cum-NDCG: γ^age is 0 in floating point beyond some age,
-    some 150,000 sessions for γ = 0.995. They are dropped, which no comparison notices. The queries
-    are the same for all rankers, and are kept once.
+    The single lists are dropped: comparisons read what each query adds. The queries are the same
+    for all rankers, and are kept once.
     """
-    recent = [
-        replace(
-            result,
-            trials=tuple(_recent(trial, result.config.discount) for trial in result.trials),
-        )
+    return [
+        replace(result, trials=tuple(map(_slim, result.trials, results[0].trials)))
         for result in results
     ]
-    return [
-        replace(result, trials=tuple(map(_sharing_queries, result.trials, recent[0].trials)))
-        for result in recent
-    ]
 
 
-def weighed_sessions(discount: float) -> int:
-    """Return how many of the last sessions can have any weight in Cum-NDCG, if not fewer.
-
-    >>> 0.9 ** weighed_sessions(0.9), 0.9 ** (weighed_sessions(0.9) - 10) > 0.0
-    (0.0, True)
-    """
-    vanishing = math.log(SMALLEST) - math.log(2)  # anything smaller is rounded to 0
-    return math.ceil(vanishing / math.log(discount)) + 1
-
-
-def _recent(trial: TrialResult, discount: float) -> TrialResult:
-    start = max(0, len(trial.test_ndcg) - weighed_sessions(discount))
-    if start == 0:
-        return trial
+def _slim(trial: TrialResult, first: TrialResult) -> TrialResult:
+    same = np.array_equal(trial.test_queries, first.test_queries)
     return replace(
         trial,
-        test_queries=trial.test_queries[start:].copy(),  # a view would keep the rest alive
-        test_ndcg=trial.test_ndcg[start:].copy(),
+        test_queries=first.test_queries if same else trial.test_queries,
+        test_ndcg=np.zeros(0),
+        cold_lists=trial.cold_lists[:, :0].copy(),  # a view would keep the rest alive
+        warm_lists=trial.warm_lists[:, :0].copy(),
     )
-
-
-def _sharing_queries(trial: TrialResult, first: TrialResult) -> TrialResult:
-    same = np.array_equal(trial.test_queries, first.test_queries)
-    return replace(trial, test_queries=first.test_queries) if same else trial

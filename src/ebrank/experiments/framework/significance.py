@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ebrank.evaluation.significance import (
-    BY_QUERY,
     Measured,
     fisher_randomization,
     holm,
@@ -157,14 +156,8 @@ def pairwise(
 def shares(a: Measured, b: Measured, measure: Measure) -> Floats:
     """Return what each test query adds to the difference of two rankers, shape (queries,)."""
     differences = query_differences(a, b, measure.metric)
-    queries = len(a.trials[0].cold_by_query)
-    if measure.metric != "cum_ndcg":
-        assert measure.metric in BY_QUERY
-        return differences if measure.metric == "run_ndcg" else differences / queries
-    served = np.unique(np.concatenate([trial.test_queries for trial in a.trials]))
-    added = np.zeros(max(queries, len(served)))  # a query that was never served has no share
-    added[: len(served)] = differences[served]
-    return added
+    adds_up = measure.metric in ("cum_ndcg", "run_ndcg")
+    return differences if adds_up else differences / len(differences)
 
 
 def contrast(

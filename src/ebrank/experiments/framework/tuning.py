@@ -8,6 +8,7 @@ parameter in the place of ε (`entrants.TUNING`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -166,6 +167,64 @@ def tune(
         world_of(config, usual),
     )
     return tuned.best.ranker, record
+
+
+def tune_own(
+    text: str,
+    dataset: Dataset,
+    config: SimulationConfig,
+    seed: int,
+    *,
+    trials: int,
+    jobs: int,
+    pool: TrialPool | None,
+    folder: Path,
+    progress: Progress | None = None,
+) -> tuple[str, list[TuningRecord]]:
+    """Return a ranker of the user's with all its parameters chosen that have a grid.
+
+    Each number among them has a record: its grid, with the other parameters at their best.
+    """
+    ranker = registry.parse(text)
+    tuned = tuning.tune(
+        dataset,
+        ranker,
+        tuning.read_grid(ranker, [], []),
+        config,
+        seed,
+        trials=tuning_trials(trials),
+        jobs=jobs,
+        pool=pool,
+        store=Store(folder, dataset, config, tuning.tuning_seed(seed)),
+        progress=progress,
+    )
+    best = tuned.best
+    records = []
+    for name, value in best.values.items():
+        if not isinstance(value, int | float):
+            continue  # a choice of words, which the ranker's text says
+        others = {other: chosen for other, chosen in best.values.items() if other != name}
+        points = tuple(
+            GridPoint(float(point.values[name]), tuple(point.validation_ndcg.tolist()))
+            for point in tuned.points
+            if others.items() <= point.values.items() and point.values[name] is not None
+        )
+        records.append(
+            TuningRecord(
+                *(text, str(ranker), config.entering_probability, float(value), best.text),
+                *(tuned.seed, name in tuned.at_the_edge, points, name),
+            )
+        )
+    return best.text, records
+
+
+def points_of(text: str) -> int:
+    """Return how many combinations `tune_own` tries.
+
+    >>> points_of("ebrank") >= 5
+    True
+    """
+    return math.prod(map(len, tuning.read_grid(registry.parse(text), [], []).values()))
 
 
 def tuning_trials(trials: int) -> int:

@@ -53,7 +53,7 @@ def text(table: Table, *, width: int, color: bool = False) -> str:
     )
     first, *rest = (_printed(console, _grid(piece)) for piece in _pieces(table, width))
     title = _printed(console, Text(table.title, style="bold"))
-    caption = [textwrap.fill(table.caption, min(width, 100))] if table.caption else []
+    caption = [_whole_words(table.caption, min(width, 100))] if table.caption else []
     return "\n\n".join([f"{title}\n{first}", *rest, *caption])
 
 
@@ -134,7 +134,7 @@ def _column_width(table: Table, index: int) -> int:
 
 def _heading(table: Table, index: int) -> str:
     """Return a column's title in lines no longer than the column is wide."""
-    return "\n".join(textwrap.wrap(table.columns[index].title, _column_width(table, index)))
+    return _whole_words(table.columns[index].title, _column_width(table, index))
 
 
 def _padded(table: Table, index: int) -> list[Parts]:
@@ -184,3 +184,8 @@ def _columns(table: Table, indices: Sequence[int]) -> Table:
 
 def _length(piece: Parts) -> int:
     return len(piece.value + piece.marks) + (len(PLUS_MINUS + piece.sd) if piece.sd else 0)
+
+
+def _whole_words(text: str, width: int) -> str:
+    """Return a text in lines of this width; a longer word has a line of its own."""
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
