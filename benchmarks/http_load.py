@@ -118,6 +118,8 @@ async def _open_loop(
 
         async def one(number: int) -> None:
             start = time.perf_counter()
+            while idle and idle[-1].transport.is_closing():
+                idle.pop()  # it was idle for so long that the server closed it
             if idle:
                 connection = idle.pop()
             else:
