@@ -8,7 +8,7 @@ import { highest } from "./scale.js";
 
 const ABOUT = [
   "By clicks alone: the same candidates by clicks per impression, weighted by rank. ",
-  "An item which that order would not have shown is not credited there with clicks it got here.",
+  "Clicks that an item got here count there only if that order would have shown it, too.",
 ];
 
 /** What became of arrivals, in numbers. */
