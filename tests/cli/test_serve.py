@@ -80,7 +80,7 @@ def test_a_new_token_works_as_printed(tmp_path: Path) -> None:
         (("--config", "/no/such.toml"), "/no/such.toml"),
         (("--port", "70000"), "server.port"),
         (("--host", "0.0.0.0"), "no tokens"),
-        (("--new-token", "a b"), "cannot name a token"),
+        (("--new-token", "a b"), "is not a valid token name"),
         (("--new-token", "a", "--scopes", "root"), "unknown scope 'root'"),
         (("--store", "/proc/nowhere"), "/proc/nowhere"),
     ],

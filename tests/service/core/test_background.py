@@ -147,7 +147,7 @@ def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:
         await flusher.close()
         await asyncio.sleep(0)
         assert all(task.done() and task.exception() is None for task in tasks)
-        with pytest.raises(StoreError, match="closing"):
+        with pytest.raises(StoreError, match="shutting down"):
             await flusher.flushed()
         assert store.flushes == 1
 
@@ -212,7 +212,7 @@ def test_a_chore_that_raises_anything_goes_on_and_is_said_once(
     with caplog.at_level(logging.WARNING):
         asyncio.run(asyncio.wait_for(scene(), timeout=10))
     said = [record.message for record in caplog.records]
-    bug = "a chore failed; it is tried again"
+    bug = "a background task failed; it will be retried"
     assert said == [bug, "the disk is full", bug]
     assert caplog.text.count("RuntimeError: a bug") == 2
 

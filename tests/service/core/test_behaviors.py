@@ -142,7 +142,7 @@ def test_a_type_that_is_not_declared_is_rejected() -> None:
         await engine.put_items("q", items(1))
         answer = await engine.rank(RankRequest("q"))
         [result] = (await engine.feedback([click("1", answer.ranking_id, "i0", "buy")])).results
-        assert result.reason == "unknown_type: the type is one of click, impression"
+        assert result.reason == "unknown_type: the type must be one of click, impression"
 
     play(scene)
 
@@ -164,7 +164,9 @@ def test_a_store_counts_the_behaviors_it_began_with_and_better_ones() -> None:
     play(clicked, store=store)
     play(bought, settings(events={"behaviors": ["click=0.3", "purchase"]}), store=store)
     for behaviors in (["click"], ["like=0.1", "click=0.3", "purchase"], ["purchase=0.5", "click"]):
-        with pytest.raises(SettingsError, match="the store counts click, purchase, from the least"):
+        with pytest.raises(
+            SettingsError, match="the store counts click, purchase, in order of worth"
+        ):
             play(bought, settings(events={"behaviors": behaviors}), store=store)
 
 

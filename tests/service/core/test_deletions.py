@@ -60,7 +60,7 @@ def test_a_deleted_item_is_in_no_list_and_teaches_nothing(tmp_path: Path, kind: 
         assert sum(name.startswith(STAND_IN) for name in names) == 1
         late = await engine.feedback([click("late", served[-1], ITEM)])
         assert "unknown_item" in str(late.results[0].reason)
-        with pytest.raises(NotFound, match="not known"):
+        with pytest.raises(NotFound, match="unknown item"):
             await engine.delete(DeletionRequest("item", ITEM))
         table = await gather(store, TrainingJob(active=0))
         assert table is not None

@@ -140,7 +140,7 @@ def test_a_change_that_makes_no_sense_changes_nothing() -> None:
         for request, told in (
             (ChangeFeaturesRequest(remove=["z"]), "there is no feature 'z', only x, y"),
             (ChangeFeaturesRequest(rename={"x": "z"}, remove=["x"]), "no feature 'x', only z, y"),
-            (ChangeFeaturesRequest(add=[NewFeature("x")]), "there is a feature 'x' already"),
+            (ChangeFeaturesRequest(add=[NewFeature("x")]), "there is already a feature 'x'"),
         ):
             with pytest.raises(Problem, match=told):
                 await engine.change_features(request)

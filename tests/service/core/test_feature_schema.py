@@ -37,7 +37,7 @@ def test_the_text_form_reads_back(schema: FeatureSchema) -> None:
     "text", ["", "{", "null", '{"features": [["x1", "a"]], "removed": []}', '{"features": []}']
 )
 def test_a_damaged_text_is_told(text: str) -> None:
-    with pytest.raises(StoreError, match="features that the store names cannot be read"):
+    with pytest.raises(StoreError, match="its list of features cannot be read"):
         FeatureSchema.from_json(text)
 
 
@@ -66,13 +66,16 @@ def test_features_come_and_go_and_their_columns_stay_theirs() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda schema: schema.with_feature("a"), "there is a feature 'a' already"),
+        (lambda schema: schema.with_feature("a"), "there is already a feature 'a'"),
         (lambda schema: schema.without("z"), "there is no feature 'z', only a, b"),
         (lambda schema: schema.without("a").without("b"), "'b' is the only feature"),
-        (lambda schema: schema.renamed("a", "b"), "there is a feature 'b' already"),
+        (lambda schema: schema.renamed("a", "b"), "there is already a feature 'b'"),
         (lambda schema: schema.renamed("z", "y"), "there is no feature 'z'"),
         (lambda schema: schema.with_names(["x"]), "1 names for 0 features without a name"),
-        (lambda _: FeatureSchema.positions(2).with_names(["x", "x"]), "'x' already"),
+        (
+            lambda _: FeatureSchema.positions(2).with_names(["x", "x"]),
+            "there is already a feature 'x'",
+        ),
         (lambda _: FeatureSchema.positions(2).without("1"), "only 2 without names"),
     ],
 )
@@ -87,10 +90,10 @@ def test_a_change_that_makes_no_sense_is_refused(
     ("features", "told"),
     [
         ([1.0], "item 'x' has 1 features, not 2"),
-        ({"a": 1.0}, "item 'x' lacks feature 'b'; missing values are refused"),
+        ({"a": 1.0}, "item 'x' lacks feature 'b'; missing values are rejected"),
         ({"a": 1.0, "b": None}, "item 'x' lacks feature 'b'"),
         ([None, 1.0], "item 'x' lacks feature 'a'"),
-        ({"a": 1.0, "b": 1.0, "c": 1.0}, "item 'x' has a feature 'c', which is none of a, b"),
+        ({"a": 1.0, "b": 1.0, "c": 1.0}, "item 'x' has an unknown feature 'c' \\(known: a, b\\)"),
         ({"a": 1.0, "b": 1.0, "s": 1.0}, "'s', which all queries share: it belongs in PUT"),
         ([1e39, 1.0], "feature 'a' is 1e\\+39, too large"),
         ([math.nan, 1.0], "feature 'a' is nan"),
@@ -126,7 +129,7 @@ def test_items_that_do_not_fit_change_nothing() -> None:
         await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])  # nothing was fixed by the first
         with pytest.raises(Problem, match="'b' has 1 features, not 2"):
             await engine.put_items("other", [ItemIn("c", [1.0, 1.0]), ItemIn("b", [1.0])])
-        with pytest.raises(Problem, match="not known"):
+        with pytest.raises(Problem, match="unknown query"):
             await engine.rank(RankRequest("other"))
 
     play(scene)

@@ -37,7 +37,7 @@ def test_items_that_were_not_stored_fix_no_schema() -> None:
 @pytest.mark.parametrize("nothing", [[], {}])
 def test_the_first_items_need_features(nothing: list[float | None]) -> None:
     async def scene(engine: Engine) -> None:
-        with pytest.raises(Problem, match=r"'a' has no features.*Give a constant"):
+        with pytest.raises(Problem, match=r"'a' has no features.*send a constant"):
             await engine.put_items("q", [ItemIn("a", nothing)])
         assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
 
@@ -66,7 +66,7 @@ def test_changes_wait_for_a_flush_that_others_may_share() -> None:
 def test_an_item_is_given_once() -> None:
     async def scene(engine: Engine) -> None:
         twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
-        with pytest.raises(Problem, match="item 'a' is given 2 times") as told:
+        with pytest.raises(Problem, match="item 'a' appears 2 times") as told:
             await engine.put_items("q", twice)
         assert told.value.status == 422
         assert (await engine.put_items("q", twice[:2])).added == 2

@@ -46,7 +46,7 @@ def test_spellings_are_one_query() -> None:
         assert (await engine.withdraw("GREEN tea", "i1")).withdrawn
         assert (await engine.insights()).totals.queries == 1
         for nameless in (" ", "\u3000"):
-            with pytest.raises(Problem, match="nothing but spaces"):
+            with pytest.raises(Problem, match="contains only spaces"):
                 await engine.rank(RankRequest(nameless))
         with pytest.raises(Problem, match="more than 512 characters"):
             await engine.query("ﷺ" * 100)
@@ -63,5 +63,5 @@ def test_names_may_be_literal_if_a_store_began_so() -> None:
             await engine.query("tea")
 
     play(scene, settings(store={"normalize_queries": False}), store=store)
-    with pytest.raises(SettingsError, match=r"are literal\. Set it to false, or serve another"):
+    with pytest.raises(SettingsError, match=r"are literal\. Set it to false, or use another"):
         play(scene, store=store)

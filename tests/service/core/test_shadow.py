@@ -54,7 +54,7 @@ def test_the_callers_order_is_served_and_ours_is_told() -> None:
 def test_without_an_order_there_is_nothing_to_serve() -> None:
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(3))
-        with pytest.raises(Problem, match="gives its own order"):
+        with pytest.raises(Problem, match="must give its own order"):
             await engine.rank(RankRequest("q"))
 
     play(scene, SHADOW)

@@ -122,7 +122,7 @@ def test_a_refusal_says_how_to_be_let_in(local: Local) -> None:
     code, error = local.error(
         "POST", "/v1/train", headers={"authorization": f"Bearer {SECRET['rank']}"}
     )
-    assert (code, error["message"]) == (403, "this needs a token with scope admin")
+    assert (code, error["message"]) == (403, "this endpoint needs a token with scope admin")
 
 
 def test_guessing_is_limited_by_address_and_callers_by_token() -> None:
@@ -222,7 +222,7 @@ def test_the_secret_without_its_kind_is_no_header() -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "ünï", "-a", "a" * 65, "a\n"])
 def test_names_are_plain_words(name: str) -> None:
-    with pytest.raises(ParameterError, match="cannot name a token"):
+    with pytest.raises(ParameterError, match="is not a valid token name"):
         new_token(name, ["rank"])
 
 

@@ -143,7 +143,7 @@ def test_options_that_mean_nothing_are_refused(local: Local, options: str, messa
 
 def test_options_that_are_no_text_are_refused(local: Local) -> None:
     status, error = local.error("GET", "/v1/queries/tea?cursor=%ff")
-    assert (status, error["message"]) == (400, "what follows ? in the address is not UTF-8")
+    assert (status, error["message"]) == (400, "the query string is not UTF-8")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_options_that_are_no_text_are_refused(local: Local) -> None:
         ({"id": "", "features": [1.0] * 20}, "items[4321].id", "length >= 1"),
         ({"id": "x", "features": ["a"]}, "items[4321].features[0]", "got `str`"),
         ({"id": "x", "features": [1.0]}, "items", "1 feature"),
-        ({"id": "item-00001", "features": [1.0] * 20}, "items", "is given 2 times"),
+        ({"id": "item-00001", "features": [1.0] * 20}, "items", "appears 2 times"),
     ],
 )
 def test_one_wrong_item_of_many_and_none_is_stored(

@@ -56,7 +56,7 @@ class Flusher:
         may or may not survive a power cut, and the same event sent again is a duplicate.
         """
         if self._closed:
-            raise StoreError("the service is closing and takes nothing more")
+            raise StoreError("the service is shutting down and accepts no more requests")
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         if self._task is None:
@@ -93,7 +93,7 @@ class Flusher:
         try:
             self.on_flush(seconds)
         except Exception:  # measuring must not stop what is measured
-            log.exception("the time of a flush was not noted")
+            log.exception("cannot record the duration of a flush")
 
 
 class Turns:
@@ -175,4 +175,6 @@ def _say(problem: Exception) -> None:
     if isinstance(problem, StoreError):
         log.warning("%s", problem, extra=about("chore"))
     else:
-        log.error("a chore failed; it is tried again", exc_info=problem, extra=about("chore"))
+        log.error(
+            "a background task failed; it will be retried", exc_info=problem, extra=about("chore")
+        )

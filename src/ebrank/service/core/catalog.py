@@ -261,7 +261,8 @@ def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
     ):
         if wanted is not None and list(wanted) != [feature.name for feature in there]:
             raise SettingsError(
-                f"features.{setting}: the store's items have other features ({schema.text}). "
-                "Leave the setting out; `ebrank features` shows and changes what the store has"
+                f"features.{setting}: the store's items have different features "
+                f"({schema.text}). Remove the setting, and use `ebrank features` to show or "
+                "change them"
             )
     return schema

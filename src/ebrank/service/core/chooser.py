@@ -119,7 +119,7 @@ class Chooser:
 
     def _own_order(self, only: Ints | None) -> Ints:
         if only is None:
-            raise Problem("in shadow mode a request gives its own order: items", "items")
+            raise Problem("in shadow mode, a request must give its own order in `items`", "items")
         return np.arange(len(only))
 
 

@@ -70,7 +70,7 @@ async def delete(
         changed = await store.deletions.item(name, stand_in, proof, now)
         found = None if changed is None else Deleted(*changed)
     if found is None:
-        raise NotFound(f"{kind} {name!r} is not known", "name")
+        raise NotFound(f"unknown {kind} {name!r}", "name")
     return found
 
 

@@ -634,7 +634,7 @@ class MonotoneClock:
         behind = self.last - reading
         if behind > TOLERATED_SECONDS and not self._warned:
             log.warning(
-                "the clock is %.0f s behind the log, whose times stand still until it catches up. "
+                "the clock is %.0f s behind the log, whose time stands still until it catches up.  "
                 "Check the machine's clock",
                 behind,
             )

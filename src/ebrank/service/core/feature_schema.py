@@ -117,8 +117,7 @@ class FeatureSchema:
             return self
         if isinstance(item.features, list) or not item.features:
             raise Problem(
-                f"item {item.id!r} is the first of the catalog: give its features by name, "
-                "one at least",
+                f"item {item.id!r} is the first in the catalog: give at least one feature, by name",
                 "items",
             )
         return self.with_features(item.features, shared=True)
@@ -174,7 +173,7 @@ class FeatureSchema:
 
     def _check_free(self, name: str) -> None:
         if any(feature.name == name for feature in self.features):
-            raise Problem(f"there is a feature {name!r} already")
+            raise Problem(f"there is already a feature {name!r}")
 
     def _with_names(self, names: dict[str, str]) -> FeatureSchema:
         return replace(
@@ -202,7 +201,7 @@ class FeatureSchema:
             document = msgspec.json.decode(text, type=_Document)
         except (msgspec.DecodeError, UnicodeError) as problem:
             raise StoreError(
-                f"the features that the store names cannot be read ({problem}): it is damaged. "
+                f"the store is damaged: its list of features cannot be read ({problem}). "
                 "Restore the latest backup"
             ) from problem
         lists = (document.features, document.removed)
@@ -341,15 +340,16 @@ class FeatureSchema:
             return
         if None in names:
             raise Problem(
-                f"item {item!r} names its features; the first items had {len(names)} by position. "
-                f"Send a list of {len(names)}, or name them: `ebrank features STORE name`",
+                f"item {item!r} names its features, but the first items had {len(names)} by "
+                f"position. Send a list of {len(names)}, or name them: "
+                "`ebrank features STORE name`",
                 "items",
             )
         name = min(unknown)
         if any(feature.name == name for feature in self.features):
             raise Problem(_not_here(item, name, shared=not shared), "items")
         known = _listed(self.shared if shared else self.pair)
-        raise Problem(f"item {item!r} has a feature {name!r}, which is none of {known}", "items")
+        raise Problem(f"item {item!r} has an unknown feature {name!r} (known: {known})", "items")
 
 
 NO_FEATURES = FeatureSchema()
@@ -365,7 +365,7 @@ def _check(
         called = f"feature {place}" if name is None else f"feature {name!r}"
         if value is None and not missing_allowed:
             raise Problem(
-                f"item {item!r} lacks {called}; missing values are refused (features.missing)",
+                f"item {item!r} lacks {called}; missing values are rejected (features.missing)",
                 "items",
             )
         if value is not None and not abs(value) <= LARGEST:
@@ -379,7 +379,7 @@ def _not_here(item: str, name: str, *, shared: bool) -> str:
             "PUT /v1/items"
         )
     return (
-        f"item {item!r} has a feature {name!r}, which is one of query and item: it belongs in "
+        f"item {item!r} has a feature {name!r}, which depends on the query: it belongs in "
         "PUT /v1/queries/{query}/items"
     )
 

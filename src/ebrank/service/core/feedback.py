@@ -211,9 +211,9 @@ class FeedbackRules:
         if made is not None and made < now - self._retention:
             return f"expired: rankings are kept for {self._retention:g} seconds"
         if event.ranking_id == api.UNCOUNTED:
-            return f"{api.UNCOUNTED}: the list was made while the store failed, and not logged"
+            return f"{api.UNCOUNTED}: the list was made while the store was failing, and not logged"
         if cited is None:
-            return "unknown_ranking: no list of this name was served"
+            return "unknown_ranking: no list with this ranking_id was served"
         if event.item not in cited.places:
             return "unknown_item: the item is not in this list"
         return self._resolved(event, cited, time, now, bot=suspects(cited.served))
@@ -258,7 +258,7 @@ class FeedbackRules:
             name = _NAMED[lengths.index(max(lengths))]
             return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
         if event.type not in self._types:
-            return f"unknown_type: the type is one of {', '.join(sorted(self._types))}"
+            return f"unknown_type: the type must be one of {', '.join(sorted(self._types))}"
         if event.value is None and event.type in self._needs_value:
             return f"malformed: {event.type} needs a value"
         if event.value is not None and not math.isfinite(event.value):
@@ -269,7 +269,7 @@ class FeedbackRules:
         if not math.isfinite(time):
             return "malformed: time is not a finite number"
         if time > now + self._future:
-            return f"future: time is more than {self._future:g} seconds ahead of our clock"
+            return f"future: time is more than {self._future:g} seconds ahead of the server's clock"
         return None
 
 

@@ -55,9 +55,9 @@ def _behaviors(declared: Behaviors, stored: str | None) -> str:
     known = names if stored is None else json.loads(stored)
     if names[: len(known)] != known:
         raise SettingsError(
-            f"events.behaviors: the store counts {', '.join(known)}, from the least worth to the "
-            f"most; the settings have {', '.join(names)}. Declare these and, worth more, others, "
-            "or serve another store"
+            f"events.behaviors: the store counts {', '.join(known)}, in order of worth, but the "
+            f"settings have {', '.join(names)}. Keep these first, add only behaviors that are "
+            "worth more, or use another store"
         )
     return json.dumps(names)
 
@@ -66,8 +66,8 @@ def _query_names(normalize: bool, stored: str | None) -> str:
     wanted = "normalized" if normalize else "literal"
     if stored not in (None, wanted):
         raise SettingsError(
-            f"store.normalize_queries: the names of queries in this store are {stored}. "
-            f"Set it to {str(not normalize).lower()}, or serve another store"
+            f"store.normalize_queries: query names in this store are {stored}. "
+            f"Set it to {str(not normalize).lower()}, or use another store"
         )
     return wanted
 
@@ -79,7 +79,7 @@ def _half_life(days: float | None, stored: str | None, now: float) -> str:
     began = json.loads(stored)["days"]
     if days != began:
         raise SettingsError(
-            f"events.half_life_days: this store forgets by a half-life of {began:g} days; what it "
-            f"has forgotten does not come back. Set it to {began:g}, or serve another store"
+            f"events.half_life_days: this store has a half-life of {began:g} days, and what it has "
+            f"forgotten cannot come back. Set it to {began:g}, or use another store"
         )
     return stored

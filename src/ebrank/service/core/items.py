@@ -38,7 +38,7 @@ class Items:
         """Return a query that has, or had, candidates."""
         live = await self._queries.get(name, now)
         if live is None:
-            raise NotFound(f"query {name!r} is not known: put items first", "query")
+            raise NotFound(f"unknown query {name!r}: put items first", "query")
         return live
 
     async def put(
@@ -128,7 +128,7 @@ class Items:
             if unknown:
                 raise Problem(
                     f"item {unknown[0]!r} is not in the catalog: PUT /v1/items first. Missing "
-                    "values are refused (features.missing)",
+                    "values are rejected (features.missing)",
                     "items",
                 )
         known = {names[at] for at in bare if rows[at] is not None or names[at] in in_catalog}
@@ -145,7 +145,7 @@ class Items:
         known = await self._catalog.read(names)
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise Problem(f"no candidates of this query: {listed(unknown)}", "items")
+            raise Problem(f"not candidates of this query: {listed(unknown)}", "items")
 
     async def put_many(
         self, query: str, items: Sequence[api.ItemIn], clock: Callable[[], float], turns: Turns
@@ -194,8 +194,8 @@ def _begun(schema: FeatureSchema, items: Sequence[api.ItemIn]) -> FeatureSchema:
     begun = schema.begun(items)
     if not begun.features:
         raise Problem(
-            f"item {items[0].id!r} has no features, and the first items decide for all. "
-            "Give a constant, such as [1], if there are none",
+            f"item {items[0].id!r} has no features, but the first items determine those of all. "
+            "If you have none, send a constant such as [1]",
             "items",
         )
     return begun
@@ -222,4 +222,4 @@ def check_distinct(items: Sequence[api.ItemIn]) -> None:
     for name, times in Counter(item.id for item in items).most_common(1):
         if times == 1:
             return
-        raise Problem(f"item {name!r} is given {times} times. Give it once", "items")
+        raise Problem(f"item {name!r} appears {times} times. Send it once", "items")

@@ -66,8 +66,8 @@ class Memory:
         self._most = max(self._limit - base, LEAST_BYTES)
         if self._limit < base + LEAST_BYTES:
             log.warning(
-                "limits.memory is %.0f MB, and the process needs %.0f MB before it remembers "
-                "anything: it will take more than that. Set limits.memory to at least %.0f MB",
+                "limits.memory is %.0f MB, but the process needs %.0f MB before it caches "
+                "anything, so it will exceed the limit. Set limits.memory to at least %.0f MB",
                 self._limit / 1e6,
                 base / 1e6,
                 (base + 4 * LEAST_BYTES) / 1e6,

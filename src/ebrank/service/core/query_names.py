@@ -35,7 +35,7 @@ def naming(*, normalize: bool) -> Callable[[str], str]:
 def _checked(name: str) -> str:
     query = normalized(name)
     if not query:
-        raise Problem("a query's name holds nothing but spaces", "query")
+        raise Problem("a query's name contains only spaces", "query")
     if len(query) > LONGEST_QUERY:
         raise Problem(f"a query's name has more than {LONGEST_QUERY} characters", "query")
     return query

@@ -103,18 +103,18 @@ class Admission:
         self._count(caller.address if token is None else f"token {token.name}")
         if token is None:
             raise Unauthorized(
-                "this needs a known token: send the header Authorization: Bearer TOKEN",
+                "this endpoint needs a valid token: send the header Authorization: Bearer TOKEN",
                 headers={"www-authenticate": 'Bearer realm="ebrank"'},
             )
         if not set(token.scopes) & set(route.scopes):
-            raise Forbidden(f"this needs a token with scope {' or '.join(route.scopes)}")
+            raise Forbidden(f"this endpoint needs a token with scope {' or '.join(route.scopes)}")
 
     def _count(self, caller: str) -> None:
         wait = self._limiter.wait(caller)
         if wait:
             seconds = math.ceil(wait)
             raise TooMany(
-                f"too many requests; ask again in {seconds} s",
+                f"too many requests; retry in {seconds} s",
                 headers={"retry-after": str(seconds)},
             )
 
@@ -128,11 +128,11 @@ def _same_site(scope: Scope) -> None:
     host, origin = header(scope, b"host"), header(scope, b"origin")
     if host is None or not is_loopback(_parts(f"//{host}").hostname or ""):
         raise Forbidden(
-            "a server without tokens answers only at localhost or a loopback address, not at the "
-            "name in the header Host"
+            "a server without tokens accepts only requests to localhost or a loopback address, "
+            "not to the name in the Host header"
         )
     if origin is not None and _parts(origin).netloc != host:
-        raise Forbidden("pages of other sites may not call a server without tokens")
+        raise Forbidden("web pages of other sites may not call a server without tokens")
 
 
 def _parts(address: str) -> SplitResult:
@@ -209,7 +209,8 @@ def new_token(name: str, scopes: Sequence[str]) -> tuple[str, Token]:
     """
     if not _NAME.fullmatch(name):
         raise ParameterError(
-            f"{name!r} cannot name a token: use 1 to 64 letters, digits, dots, dashes, underscores"
+            f"{name!r} is not a valid token name: use 1 to 64 letters, digits, dots, dashes, "
+            "underscores"
         )
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:

@@ -167,7 +167,7 @@ class App:
         except Exception:
             # Ours, not the caller's: the log gets the details, the caller gets none.
             log.exception("a request failed; this is a bug", extra=about("bug", route=seen.route))
-            return _error(Bug("the server made a mistake; see its log"))
+            return _error(Bug("internal error; see the server's log"))
         if self.readiness.troubled:
             self.readiness.served(answer)
         self.metrics.served(answer)
@@ -275,7 +275,7 @@ class Bodies:
                 raise self._too_large()
             if self._held > self._most_held:
                 raise Unavailable(
-                    "the bodies of all requests hold more than limits.bodies_bytes",
+                    "all request bodies together exceed limits.bodies_bytes; try again",
                     headers={"retry-after": "1", **CLOSE},
                 )
             if not message.get("more_body", False):
@@ -283,7 +283,7 @@ class Bodies:
 
     def _too_slow(self) -> HttpProblem:
         if self._closing:
-            return Unavailable("the server is closing", headers={"retry-after": "1", **CLOSE})
+            return Unavailable("the server is shutting down", headers={"retry-after": "1", **CLOSE})
         return TooSlow(f"the body was not sent within {self._seconds:g} s", headers=CLOSE)
 
     def _too_large(self) -> HttpProblem:

@@ -33,8 +33,8 @@ def page(document: Mapping[str, Any], host: str) -> str:
             '<title>EBRank API</title><link rel="icon" href="/dashboard/icon.svg">',
             '<link rel="stylesheet" href="/docs.css"></head><body>',
             f"<h1>EBRank API {escape(document['info']['version'])}</h1>",
-            "<p>JSON over HTTP. The same as a document for programs: ",
-            '<a href="/openapi.json">openapi.json</a>. What is going on: ',
+            "<p>JSON over HTTP. For programs:  ",
+            '<a href="/openapi.json">openapi.json</a>. Live view:  ',
             '<a href="/">dashboard</a>.</p>',
             *_operations(document, host),
             "<h1>Types</h1>",
@@ -53,7 +53,8 @@ def _operations(document: Mapping[str, Any], host: str) -> Iterator[str]:
             )
             yield f"<p>{_prose(operation['description'])}</p>"
             if "x-scopes" in operation:
-                yield f"<p>Token with scope {escape(' or '.join(operation['x-scopes']))}.</p>"
+                scopes = escape(" or ".join(operation["x-scopes"]))
+                yield f"<p>Needs a token with scope {scopes}.</p>"
             yield f"<pre>{escape(_curl(host, method.upper(), path, operation))}</pre>"
             yield f"<p>{_bodies(operation)}</p>"
 
@@ -75,8 +76,8 @@ def _curl(host: str, method: str, path: str, operation: Mapping[str, Any]) -> st
 def _bodies(operation: Mapping[str, Any]) -> str:
     parts = []
     if "requestBody" in operation:
-        parts.append(f"Reads {_type(_content(operation['requestBody'])['schema'])}.")
-    parts.append(f"Gives {_type(_content(operation['responses']['200'])['schema'])}.")
+        parts.append(f"Request: {_type(_content(operation['requestBody'])['schema'])}.")
+    parts.append(f"Response: {_type(_content(operation['responses']['200'])['schema'])}.")
     errors = [status for status in operation["responses"] if status != "200"]
     if errors:
         parts.append(f"Errors: {', '.join(errors)}.")

@@ -60,13 +60,13 @@ class Metrics:
         self._registry = own = CollectorRegistry()
         self._requests = Counter(
             "ebrank_http_requests_total",
-            "Requests answered.",
+            "Requests handled.",
             ("method", "route", "status"),
             registry=own,
         )
         self._seconds = Histogram(
             "ebrank_http_request_seconds",
-            "Time from arrival to answer.",
+            "Time from request to response.",
             ("route",),
             buckets=SECONDS,
             registry=own,
@@ -74,32 +74,32 @@ class Metrics:
         self._rankings = Counter("ebrank_rankings_total", "Lists served.", registry=own)
         self._degraded = Counter(
             "ebrank_degraded_total",
-            "Lists made from memory while the store failed, and not counted.",
+            "Lists served from memory while the store was failing; they do not count.",
             registry=own,
         )
         self._slots = Counter("ebrank_slots_total", "Items in lists served.", registry=own)
         self._events = Counter("ebrank_events_total", "Events received.", ("status",), registry=own)
         self._shadow = Counter(
             "ebrank_shadow_different_total",
-            "Lists EBRank would have ordered otherwise.",
+            "Lists that EBRank would have ordered differently.",
             registry=own,
         )
         self._closed = Counter(
             "ebrank_connections_closed_total",
-            "Connections closed because their caller took too long, or to make room.",
+            "Connections closed because the caller was too slow, or to make room.",
             ("reason",),
             registry=own,
         )
         flushes = Histogram(
             "ebrank_flush_seconds",
-            "Time of a flush, which many may share.",
+            "Duration of a flush, which many requests may share.",
             buckets=SECONDS,
             registry=own,
         )
         engine.flusher.on_flush = flushes.observe
         bots = Counter(
             "ebrank_bots_total",
-            "Lists and events of bots, which count nothing.",
+            "Lists and events of bots, which do not count.",
             ("kind",),
             registry=own,
         )
@@ -107,26 +107,28 @@ class Metrics:
             bots.labels(kind)  # shown as 0 before there is one
         engine.bots.on_bot = lambda kind: bots.labels(kind).inc()
         for name, meaning, value in (
-            ("http_in_flight", "Requests being served.", lambda: self.in_flight),
+            ("http_in_flight", "Requests in progress.", lambda: self.in_flight),
             ("connections", "Open connections.", lambda: len(self.connections)),
-            ("store_failing", "1 while the store fails.", lambda: float(self.store_failing())),
-            ("flush_waiting", "Who waits for a flush.", lambda: engine.flusher.waiting),
+            ("store_failing", "1 while the store is failing.", lambda: float(self.store_failing())),
+            ("flush_waiting", "Requests waiting for a flush.", lambda: engine.flusher.waiting),
             ("model_version", "Version of the prior in use.", lambda: engine.version),
             ("servers", "Servers that share the store.", lambda: engine.fleet.size),
             (
                 "announcement_seconds",
-                "Time that the store took to note that the server is there.",
+                "Time the store took to record the server's announcement.",
                 lambda: engine.fleet.store_seconds,
             ),
             (
                 "clock_lag_seconds",
-                "How far the clock is behind the log, whose times then stand still.",
+                "How far the clock is behind the log; the log's time then stands still.",
                 lambda: engine.clock_lag,
             ),
         ):
             Gauge(f"ebrank_{name}", meaning, registry=own).set_function(value)
         own.register(QueriesFound(engine))
-        elected = Gauge("ebrank_elected", "1 if it does a task for all.", ("task",), registry=own)
+        elected = Gauge(
+            "ebrank_elected", "1 if this server does a task for all.", ("task",), registry=own
+        )
         for job in JOBS:
             elected.labels(job).set_function(partial(_does, engine, job))
         ProcessCollector(registry=own)
@@ -178,14 +180,14 @@ class QueriesFound(Collector):
         """Yield the counters as they are now."""
         counts = self._engine.lookups
         found = CounterMetricFamily(
-            "ebrank_lookups_total", "Queries found in memory, or in the store.", labels=("found",)
+            "ebrank_lookups_total", "Queries found in memory or in the store.", labels=("found",)
         )
         found.add_metric(("memory",), counts.memory)
         found.add_metric(("store",), counts.store)
         yield found
         yield CounterMetricFamily(
             "ebrank_stale_total",
-            "Writes to queries to which another server had written since.",
+            "Writes to queries that another server had changed in the meantime.",
             value=counts.stale,
         )
 

@@ -43,8 +43,8 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",
-    "description": "Made by `ebrank serve --new-token`. Not needed where the server is bound to "
-    "a loopback address and knows no tokens.",
+    "description": "Create one with `ebrank serve --new-token`. Not needed if the server "
+    "listens on a loopback address and has no tokens.",
 }
 
 

@@ -205,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
         except httptools.HttpParserError as problem:
             self._refuse(BadRequest(f"this is not HTTP/1.1: {problem}"))
         if self._fed > MOST_OVERHEAD:
-            self._refuse(TooLargeHead(f"more than {MOST_OVERHEAD:,} bytes beside the body"))
+            self._refuse(TooLargeHead(f"more than {MOST_OVERHEAD:,} bytes besides the body"))
         if self._problem is not None and self._current is None:
             self._last_words()
             return
@@ -360,7 +360,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def too_slow(self, seconds: float) -> None:
         """Tell a caller that the head of its request did not come in time."""
-        self._refuse(TooSlow(f"the head of the request was not sent within {seconds:g} s"))
+        self._refuse(TooSlow(f"the request line and headers were not sent within {seconds:g} s"))
         self._last_words()
 
     # --- reading and writing ---

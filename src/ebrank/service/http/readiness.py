@@ -79,7 +79,7 @@ class Readiness:
         except StoreError as problem:
             failure = problem
         except TimeoutError:
-            failure = StoreError(f"the store did not answer within {ANSWER_SECONDS:g} s")
+            failure = StoreError(f"the store did not respond within {ANSWER_SECONDS:g} s")
         else:
             return None
         self.failed(failure)
@@ -122,4 +122,4 @@ class Readiness:
 
 def starting() -> Unavailable:
     """Return the problem with a request that comes while the server starts or closes."""
-    return Unavailable("the server is starting or closing", headers={"retry-after": "1"})
+    return Unavailable("the server is starting or shutting down", headers={"retry-after": "1"})

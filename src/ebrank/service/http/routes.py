@@ -150,7 +150,7 @@ class Route:
             pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict")
             return msgspec.convert(dict(pairs), self.takes, strict=False)
         except UnicodeDecodeError:
-            raise BadRequest("what follows ? in the address is not UTF-8") from None
+            raise BadRequest("the query string is not UTF-8") from None
         except msgspec.ValidationError as problem:
             raise unreadable(problem) from None
 
@@ -192,7 +192,7 @@ class Router:
         try:
             path = raw_path.decode()
         except UnicodeDecodeError:
-            raise BadRequest("the address is not UTF-8") from None
+            raise BadRequest("the URL is not UTF-8") from None
         wanted = "GET" if method == "HEAD" else method
         parts = tuple(path[1:].split("/"))
         route = self._fixed.get((wanted, path))
@@ -203,9 +203,9 @@ class Router:
             if one.method == wanted:
                 return one, parts
         if not near:
-            raise NoSuchPage("there is nothing at this address; /docs lists what there is")
+            raise NoSuchPage("nothing found at this URL; /docs lists all endpoints")
         allowed = ", ".join(sorted({one.method for one in near}))
-        raise WrongMethod(f"this address is for {allowed}", headers={"allow": allowed})
+        raise WrongMethod(f"this URL accepts only {allowed}", headers={"allow": allowed})
 
 
 def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
@@ -219,7 +219,7 @@ def _name(kind: str, part: str) -> Any:  # noqa: ANN401 (as `PARTS` says)
     try:
         return msgspec.convert(unquote(part, errors="strict"), PARTS[kind], strict=False)
     except UnicodeDecodeError:
-        raise BadRequest("the address is not UTF-8 once its % signs are decoded", kind) from None
+        raise BadRequest("the URL is not UTF-8 after percent-decoding", kind) from None
     except msgspec.ValidationError as problem:
         raise Invalid(str(problem), kind) from None
 
@@ -231,9 +231,9 @@ READERS = ("rank", "admin")
 
 
 async def put_items(call: Request) -> api.PutItemsResponse:
-    """Add candidates of a query or change their features. If one is refused, none is stored.
-    Features are given by position or by name; the first items decide which, and how many. A
-    withdrawn item comes back.
+    """Add candidates to a query or update their features. If one item is rejected, none is stored.
+    Give features by position or by name; the first items determine which, and how many. A withdrawn
+    item comes back.
     """
     return await call.engine.put_items(call.names["query"], await _items(call))
 
@@ -259,16 +259,16 @@ async def withdraw(call: Request) -> api.WithdrawResponse:
 
 
 async def put_catalog(call: Request) -> api.PutCatalogResponse:
-    """Add items that all queries share, or change their features, all or none. Queries that have
-    an item see the change in their next list. The first item decides which features are shared.
+    """Add items that all queries share, or update their features, all or none. The next list of
+    each query reflects the change. The first item determines which features are shared.
     """
     return await call.engine.put_catalog(await _items(call))
 
 
 async def load_catalog(call: Request) -> api.BulkResponse:
-    """Add or change any number of items that queries share: a line of JSON for each, as in
-    `PUT /v1/items`. Each line is judged by itself. Lines that changed nothing cost little, so a
-    whole catalog can be sent every night.
+    """Add or update any number of items that queries share, one line of JSON per item, as in `PUT
+    /v1/items`. Each line is validated separately. Unchanged items cost little, so you can send a
+    whole catalog every night.
     """
     return await call.engine.load_catalog(call.data)
 
@@ -279,55 +279,55 @@ async def show_catalog_item(call: Request) -> api.CatalogItem:
 
 
 async def show_features(call: Request) -> api.FeaturesResponse:
-    """Return the features that items have, how many items lack each, and its weight in the active
-    model.
+    """Return the features of items, with the number of items that lack each one and its weight in
+    the active model.
     """
     return await call.engine.features()
 
 
 async def change_features(call: Request) -> api.FeaturesResponse:
-    """Add, remove and rename features. Items keep serving: what they lack counts as missing. The
-    active model keeps serving too, by what it knows; the next fit uses the features as they are
-    then. With `dry_run` nothing changes, and the answer says what would.
+    """Add, remove and rename features. Serving continues: features that items lack count as
+    missing, and the active model uses the features it knows until the next fit. With `dry_run`,
+    nothing changes, and the response says what would.
     """
     return await call.engine.change_features(call.data)
 
 
 async def rank(call: Request) -> api.RankResponse:
-    """Rank a query's candidates. The list is logged before the answer leaves; feedback cites its
-    `ranking_id`. `items` restricts the list to some candidates, and adds or changes those that
-    come with features, but does not bring back withdrawn ones; in shadow mode it is your own
+    """Rank a query's candidates. The server logs the list before it responds; feedback refers to it
+    by its `ranking_id`. `items` restricts the list to some candidates, and adds or updates those
+    that come with features, but does not bring back withdrawn ones; in shadow mode, it is your own
     order, which is served as it is.
     """
     return await call.engine.rank(call.data)
 
 
 async def feedback(call: Request) -> api.FeedbackResponse:
-    """Report what users did. Each event is accepted, a duplicate, or rejected with a reason, and
-    the rest of the batch stands. What was accepted is on disk when the answer leaves. An event
-    counts once however often it is sent, so a batch without an answer can be sent again.
+    """Report what users did. Each event is accepted, a duplicate, or rejected with a reason,
+    independently of the others. Accepted events are on disk before the server responds. An event
+    counts once, however often it is sent, so you can safely resend a batch that got no response.
     """
     return await call.engine.feedback(call.data)
 
 
 async def show_query(call: Request) -> api.QueryResponse:
-    """Return the state of a query's items, the most promising and the most buried. There are at
-    most 1,000 items in an answer: `next_cursor`, sent as `cursor`, asks for the next ones.
+    """Return the state of a query's items, the most promising and the most buried. A response holds
+    at most 1,000 items: send its `next_cursor` as `cursor` to get the next ones.
     """
     return await call.engine.query(call.names["query"], call.options)
 
 
 async def list_queries(call: Request) -> api.QueriesResponse:
-    """List queries in the order of their names: those that begin with `prefix` and contain
-    `contains`. Ask for the next page with `cursor` as the answer's `next`.
+    """List queries by name: those that begin with `prefix` and contain `contains`. For the next
+    page, send the response's `next` as `cursor`.
     """
     return await call.engine.queries(call.options)
 
 
 async def delete(call: Request) -> api.DeletionOut:
-    """Delete for good: an item in all queries, a query with its history, or a user's name in the
-    log. Lists of a deleted user go on to count, as those of nobody. The answer is a proof that the
-    store keeps; it holds a digest in place of the name.
+    """Permanently delete an item in all queries, a query with its history, or a user's name in the
+    log. Lists of a deleted user still count, but belong to nobody. The response is a proof that the
+    store keeps, with a digest instead of the name.
     """
     return await call.engine.delete(call.data)
 
@@ -338,8 +338,8 @@ async def list_deletions(call: Request) -> api.DeletionsResponse:
 
 
 async def train(call: Request) -> api.TrainResponse:
-    """Refit the prior now, in a process of its own. It goes live if it is not worse on validation
-    queries; see the list of models for the outcome.
+    """Refit the prior now, in a separate process. It goes live if it is not worse on validation
+    queries; see the list of models for the result.
     """
     return await call.engine.train()
 
@@ -350,14 +350,14 @@ async def list_models(call: Request) -> api.ModelsResponse:
 
 
 async def activate_model(call: Request) -> api.ModelsResponse:
-    """Make a version of the prior the active one. Version 0 is the prior before any training."""
+    """Activate a version of the prior. Version 0 is the prior before any training."""
     return await call.engine.activate(call.names["version"])
 
 
 async def insights(call: Request) -> api.Insights:
-    """Return what the dashboard shows: how the newest items fare, traffic, errors, new against old
-    items, waiting times, the buried list, what exploration cost and found, calibration, models.
-    Sums go back as many `hours` as you ask for.
+    """Return what the dashboard shows: how the newest items do, traffic, errors, new and old items,
+    waiting times, buried items, what exploration cost and found, calibration, models. Sums cover
+    the last `hours`.
     """
     return await call.engine.insights(call.options.hours)
 
