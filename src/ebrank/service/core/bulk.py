@@ -7,7 +7,7 @@
 ...     yield b'am", "features": {"price": 0.2}}\\n{"id": "oolong", "features": {"prize": 0.9}}\\n'
 >>> answer = asyncio.run(load(Catalog(MemoryStore()), pieces(), clock=lambda: 1.0))
 >>> answer.changed, answer.errors
-(2, [LineError(line=3, reason="item 'oolong' has a feature 'prize', which is none of price")])
+(2, [LineError(line=3, reason="item 'oolong' has an unknown feature 'prize' (known: price)")])
 """
 
 from __future__ import annotations

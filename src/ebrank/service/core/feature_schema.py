@@ -15,7 +15,7 @@ array([[5., 2.]], dtype=float32)
 array([[ 2.,  7., nan]], dtype=float32)
 >>> schema.rows([ItemIn("c", {"prize": 5.0})], missing_allowed=True)
 Traceback (most recent call last):
-ebrank.service.core.problems.Problem: item 'c' has a feature 'prize', which is none of price, age
+ebrank.service.core.problems.Problem: item 'c' has an unknown feature 'prize' (known: price, age)
 """
 
 from __future__ import annotations
