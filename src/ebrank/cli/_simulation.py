@@ -91,9 +91,8 @@ OPTIONS = {
         "--jobs",
         type=click.IntRange(min=1),
         metavar="NUMBER",
-        default=1,
-        show_default=True,
-        help="Trials to run at a time; the results do not depend on it.",
+        help="Trials to run at a time, by default one on each core; the results do not depend on "
+        "it.",
     ),
     "cluster": click.option(
         "--cluster",
@@ -187,7 +186,7 @@ def plan_simulation(
     *,
     trials: int,
     seed: int,
-    jobs: int,
+    jobs: int | None,
     cluster: str | None,
     out: str | None,
     **others: Any,  # noqa: ANN401 (the protocol's numbers, and what `ebrank.load` takes)
@@ -198,13 +197,15 @@ def plan_simulation(
     say_what_begins(dataset if fold is None else f"{dataset}, fold {fold}", trials, seed)
     import ebrank
     from ebrank.simulation.worker import Locator
+    from ebrank.threads import available_threads
 
     config = config_of(others)
     with console.progress("reading") as progress:
         loaded = ebrank.load(dataset, progress=progress, **others)
     config.session_count(loaded)  # raises if it is too short
     locator = Locator.of(dataset, **others)
-    return SimulationPlan(loaded, config, trials, seed, jobs, cluster, locator, out, fold)
+    at_a_time = jobs or available_threads()
+    return SimulationPlan(loaded, config, trials, seed, at_a_time, cluster, locator, out, fold)
 
 
 def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401

@@ -104,12 +104,7 @@ ANY_FOLDER = "FOLDER"
     help="The same, with all its parameters that have a grid chosen on validation queries first.",
 )
 @protocol_options(without=["eta"])  # which the experiments vary
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="Trials to run at a time, by default one on each core; the results do not depend on it.",
-)
+@OPTIONS["jobs"]
 @OPTIONS["cluster"]
 @click.option(
     "--out",
