@@ -54,7 +54,6 @@ from ebrank.service.insight import overview
 from ebrank.service.insight.activity import TOTALS, Activity
 from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.query_report import query_view
-from ebrank.service.insight.system import System
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.models import Model, warm_up
 from ebrank.service.learning.training import Training
@@ -153,7 +152,7 @@ class Engine:
             settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
         )
         self._chores = Housekeeping(timer)
-        self._system = System(store, clock(), timer)
+        self._system = overview.System(store, clock(), timer)
         self._sums = overview.Sums(settings, self._activity, timer)
         self._surveyor = overview.Surveyor(settings, self._queries, timer)
         self._arrivals = Arrivals(settings, self._queries, self._expected_lists)

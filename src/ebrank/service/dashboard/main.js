@@ -13,7 +13,6 @@ import { save } from "./csv.js";
 import { tokenEntered } from "./dialogs.js";
 import { h, patch } from "./dom.js";
 import { sentence } from "./format.js";
-import { lostView } from "./lost.js";
 import { hoursOf, overview } from "./overview.js";
 import { poll } from "./poll.js";
 import { queriesView } from "./queries.js";
@@ -37,8 +36,16 @@ function viewOf(hash) {
   const hours = hoursOf(hash);
   if (hours !== undefined) return overview(main, hours);
   const [, name, options] = /^#\/queries(?:\/(.+)|\?(.*))?$/.exec(hash) ?? [null];
-  if (name === undefined && options === undefined && hash !== "#/queries") return lostView(main);
+  if (name === undefined && options === undefined && hash !== "#/queries") return lostView();
   return name === undefined ? queriesView(main, new URLSearchParams(options)) : queryView(main, decoded(name));
+}
+
+/** The view of an address that means nothing. */
+function lostView() {
+  const head = () => [h("a", { class: "back", href: "#/" }, "← Overview"), h("h1", { tabindex: "-1" }, "No such page")];
+  const links = () => [h("a", { href: "#/" }, "overview"), " or ", h("a", { href: "#/queries" }, "all queries")];
+  const hint = () => h("p", { class: "lead" }, ["There is nothing at this address. See the ", links(), "."]);
+  return { title: "No such page", head, load: async () => ({}), render: () => patch(main, head(), hint()) };
 }
 
 function decoded(text) {

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+import ebrank
 from ebrank.evaluation.survival import kaplan_meier
 from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
@@ -22,7 +23,8 @@ from ebrank.service.insight.activity import Activity, quantile
 from ebrank.service.insight.query_report import buried, places_in
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
-from ebrank.service.store.records import Minute
+from ebrank.service.store.base import Store
+from ebrank.service.store.records import Minute, StoreSize
 from ebrank.typing import Floats, Ints
 
 MOST_QUERIES = 500
@@ -35,6 +37,8 @@ WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 MOST_BUCKETS = 170
 KEPT_SECONDS = 30.0
 """How long sums of more than an hour are kept."""
+SIZE_SECONDS = 10.0
+"""How long the size of the store is."""
 
 
 @dataclass
@@ -148,6 +152,31 @@ class Surveyor:
             found.settle()
             self._last = self._timer(), found
         return self._last[1]
+
+
+class System:
+    """The server itself, for who is on call; it looks at the store now and then."""
+
+    def __init__(self, store: Store, started: float, timer: Callable[[], float]) -> None:
+        self._store = store
+        self._started = started
+        self._timer = timer
+        self._looked = -math.inf
+        self._size: StoreSize | None = None
+
+    async def out(self, model: Model) -> api.SystemOut:
+        """Return its version and policy, since when it runs, and the room on its disk."""
+        if self._timer() - self._looked > SIZE_SECONDS:
+            self._looked, self._size = self._timer(), await self._store.size()
+        size = self._size
+        return api.SystemOut(
+            version=ebrank.__version__,
+            policy=str(model.ranker.policy),
+            started=self._started,
+            store_bytes=None if size is None else size.used,
+            free_bytes=None if size is None else size.free,
+            log_entries=None if size is None else size.entries,
+        )
 
 
 def waiting(pairs: Sequence[Floats]) -> api.WaitingCurve:
