@@ -176,7 +176,7 @@ def array(*values: object, shape: object = None) -> Document:
         (drop("state"), "state"),
         (drop("scaling"), "scaling"),
         (change("policy", None), "the policy must be a text"),
-        (change("policy", "mine"), "no policy is called 'mine'"),
+        (change("policy", "mine"), "unknown policy 'mine'"),
         (change("policy", "ebrank:epsilon=-1"), "ebrank: epsilon takes a number of 0 or more"),
         (change("policy", "ebrank:epsilon=much"), "epsilon takes"),
         (change("policy", "ebrank:max_iterations=" + "9" * 500), "max_iterations takes"),

@@ -200,7 +200,7 @@ def test_validation_rows_are_watched_not_learned_from() -> None:
     plain = EBRanker(ridge=1e-6).fit(features, stats)
     stopped = EBRanker(ridge=1e-6).fit(features, stats, validation=unseen)
     assert stopped.loss(*unseen) <= plain.loss(*unseen)
-    with pytest.raises(ParameterError, match="30 rows of features, behavior of 29"):
+    with pytest.raises(ParameterError, match="30 rows of features, but behavior for 29"):
         plain.fit(features, stats, validation=(features[:30], stats[:29]))
 
 
@@ -226,7 +226,7 @@ def test_reported_loss_is_the_mean_marginal_likelihood() -> None:
     assert ranker.loss(features, stats) == pytest.approx(np.mean(losses))
     with pytest.raises(ParameterError, match="nothing to compute a loss from"):
         ranker.loss(features, BehaviorStats.zeros(30))
-    with pytest.raises(ParameterError, match="30 rows of features, behavior of 29"):
+    with pytest.raises(ParameterError, match="30 rows of features, but behavior for 29"):
         ranker.loss(features, stats[:29])
 
 
@@ -286,7 +286,7 @@ def test_copies_and_pickles_rank_alike(policy: str) -> None:
         ({"epsilon": float("inf")}, "ebrank: epsilon takes"),
         ({"estimator": "naive"}, "ebrank: estimator takes ips or exposure or exact, not 'naive'"),
         ({"gamma": 1.0}, "ebrank has no parameter 'gamma'"),
-        ({"policy": "nothing"}, "no policy is called 'nothing'"),
+        ({"policy": "nothing"}, "unknown policy 'nothing'"),
         ({"policy": make}, "not a policy"),
         ({"examination": 5}, "not an examination: 5"),
         ({"scaling": "query"}, "not a scaling: 'query'"),
@@ -302,9 +302,9 @@ def test_parameters_out_of_range_are_refused(bad: dict[str, Any], words: str) ->
 
 def test_bad_calls_are_refused_in_words() -> None:
     features, stats = world()
-    with pytest.raises(ParameterError, match="behavior of 29"):
+    with pytest.raises(ParameterError, match="behavior for 29"):
         EBRanker().rank(features, stats[:29])
-    with pytest.raises(ParameterError, match="behavior of 29"):
+    with pytest.raises(ParameterError, match="behavior for 29"):
         EBRanker().fit(features, stats[:29])
     with pytest.raises(ParameterError, match="must be a matrix"):
         EBRanker().fit(features[:, 0], stats)

@@ -1,13 +1,13 @@
-"""A policy: how items are scored, put together from four parts that each have one home.
+"""A policy: how to score items, combined from four parts.
 
 | part | question | built in |
 |---|---|---|
 | family (`ebrank.priors.families`) | how is relevance distributed? | `beta`, `shape` |
 | learner (`ebrank.priors.learners`) | what do features say? | `linear`, `trees` |
-| estimator (`ebrank.evidence.estimators`) | how do counts speak? | `ips`, `exposure`, `exact` |
-| bonus (`ebrank.bonus`) | what is exploring worth? | `marginal_certainty`, `horizon`, ... |
+| estimator (`ebrank.evidence.estimators`) | how are counts read? | `ips`, `exposure`, `exact` |
+| bonus (`ebrank.bonus`) | how much is exploration worth? | `marginal_certainty`, `horizon`, ... |
 
-A policy has a text form, which the lab, `EBRanker` and the service share:
+A policy has a text form, the same in the lab, `EBRanker` and the service:
 
 >>> policy = parse("ebrank:epsilon=5,estimator=exposure")
 >>> policy.bonus
@@ -15,7 +15,7 @@ MarginalCertainty(epsilon=5.0)
 >>> str(policy)
 'ebrank:epsilon=5,estimator=exposure'
 
-A part of your own goes by its class: `ebrank:bonus=mymodule:MyBonus,width=2`.
+Name your own part by its class: `ebrank:bonus=mymodule:MyBonus,width=2`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Choices(Configured):
     learner: str = param("linear", "model of the features", choices=("linear", "trees"), open=True)
     bonus: str = param(
         "marginal_certainty",
-        "what exploring is worth",
+        "how much exploration is worth",
         choices=("marginal_certainty", "horizon", "none", "draw"),
         open=True,
     )
@@ -153,7 +153,7 @@ class Scores(NamedTuple):
     spread: Score
 
     def expecting(self, lists: float) -> Scores:
-        """Return the scores where a query is expected to get so many lists."""
+        """Return the scores for a query that is expected to get this many lists."""
         horizon = LISTS_AHEAD * lists
         return self._replace(
             score=self.score.with_parameter(HORIZON, horizon),
@@ -163,10 +163,10 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Policy:
-    """How items are scored; make one by `parse` or `make`.
+    """How to score items; create one with `parse` or `make`.
 
     Attributes:
-        name: of the preset it started from.
+        name: name of the preset it started from.
         choices: which parts it is made of.
         family, learner, bonus: the parts, with their parameters.
     """
@@ -186,7 +186,7 @@ class Policy:
 
     @property
     def parts(self) -> tuple[Configured, ...]:
-        """All that has parameters."""
+        """Everything that has parameters."""
         return (self.bonus, self.choices, self.family, self.learner)
 
     def parameters(self) -> Iterator[Parameter]:
@@ -204,7 +204,7 @@ class Policy:
     def with_parameters(self, **changes: Any) -> Policy:  # noqa: ANN401 (of any type)
         """Return the same policy with some parameters changed.
 
-        A part that is replaced takes its parameters with it.
+        Replacing a part removes its parameters.
         """
         replaced = [
             getattr(self, kind)
@@ -236,15 +236,15 @@ class Policy:
 
     @property
     def noisy(self) -> bool:
-        """Whether every list draws new scores."""
+        """Whether it samples new scores for every list."""
         return self.bonus.noisy and self.choices.part == "both"
 
     def scores(
         self, state: State | None, valuation: Valuation, lists: float = USUAL_LISTS
     ) -> Scores:
-        """Return how items are scored, given what was learned and what counts are worth.
+        """Return how to score items, given what was learned and how to weight counts.
 
-        `lists` is how many lists a query is expected to get in the period planned for.
+        `lists` is the number of lists a query is expected to get in the planning period.
         """
         learned = self.family.learned(state, valuation)
         family: Any = type(self.family)
@@ -280,12 +280,12 @@ class Policy:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether more than the learner learns."""
+        """Whether parts other than the learner learn, too."""
         return bool(self.other_arrays)
 
     @property
     def other_arrays(self) -> tuple[str, ...]:
-        """Names of the arrays of a state that are not the learner's."""
+        """Names of the arrays in a state that do not belong to the learner."""
         return (*self.family.learns, *(CURVE_ARRAYS if self.learns_examination else ()))
 
     def fit(
@@ -308,7 +308,7 @@ class Policy:
         return own or None
 
     def curve(self, state: State | None, examination: Examination) -> Examination:
-        """Return how far down users look: as learned, or else as configured."""
+        """Return how far down users look: as learned, otherwise as configured."""
         if state is None or "examination" not in state:
             return examination
         from ebrank.priors.fitting import by_slot
@@ -332,7 +332,9 @@ class Policy:
     ) -> Rows:
         """Return the rows to fit the learner on, with the family's loss."""
         if len(features) != len(behavior):
-            raise ParameterError(f"{len(features)} rows of features, behavior of {len(behavior)}")
+            raise ParameterError(
+                f"{len(features)} rows of features, but behavior for {len(behavior)}"
+            )
         sums = behavior.sums(examination, threads=threads)
         valuation = behavior.valuation(examination)
         loss = self._loss
@@ -365,7 +367,7 @@ class Policy:
     def prior(
         self, state: State | None, features: Features, threads: int | None = None
     ) -> ItemPrior:
-        """Return the prior of items from their features; without a state, all are alike."""
+        """Return the prior of items from their features; without a state, all are the same."""
         matrix = _matrix(features)
         own = None if state is None else self.learner_state(state)
         if own is None:
@@ -382,7 +384,7 @@ def parse(text: str) -> Policy:
 def read(name: str, settings: str, also: Iterable[Parameter] = ()) -> dict[str, Any]:
     """Return the values that a text such as `epsilon=20` gives a policy's parameters.
 
-    `also` are parameters that the text may give beside the policy's own.
+    `also` lists parameters that the text may set in addition to the policy's own.
     """
     differences = _preset(name).differences
 
@@ -399,7 +401,7 @@ def read(name: str, settings: str, also: Iterable[Parameter] = ()) -> dict[str, 
 
 
 def make(name: str = "ebrank", **values: Any) -> Policy:  # noqa: ANN401 (of any type)
-    """Return a policy with these parameters, the rest as the preset has them.
+    """Return a policy with these parameters, and the preset's values for the rest.
 
     >>> str(make("ebrank", bonus="none"))
     'ebrank:bonus=none'
@@ -418,7 +420,7 @@ def make(name: str = "ebrank", **values: Any) -> Policy:  # noqa: ANN401 (of any
 
 def _preset(name: str) -> Preset:
     if name not in PRESETS:
-        raise ParameterError(f"no policy is called {name!r}{near(name, list(PRESETS))}")
+        raise ParameterError(f"unknown policy {name!r}{near(name, list(PRESETS))}")
     return PRESETS[name]
 
 
@@ -459,8 +461,8 @@ def _check(policy: Policy) -> None:
     estimator = policy.choices.estimator
     if estimator not in family.posteriors:
         raise ParameterError(
-            f"{policy.name}: the family {family.name} does not take {estimator!r} evidence; "
-            f"it takes {', '.join(family.posteriors)}"
+            f"{policy.name}: the family {family.name} does not support {estimator!r} evidence; "
+            f"it supports {', '.join(family.posteriors)}"
         )
     if policy.learns_examination and not family.learns:
         raise ParameterError(

@@ -1,7 +1,7 @@
-"""A policy as an estimator: fit a prior, then rank by what is known of each item (Algorithm 1).
+"""A policy as an estimator: fit a prior, then rank by what we know about each item (Algorithm 1).
 
-Ten items, two of them new. Users like what the feature likes, so the new item with the high feature
-is promising, and goes on top although nobody has clicked it yet:
+There are ten items, two of them new. Users prefer items with a high feature, so the new item with
+the high feature is promising, and comes first although nobody has clicked it yet:
 
 >>> import numpy as np
 >>> from ebrank import BehaviorStats, EBRanker
@@ -41,21 +41,21 @@ __all__ = ["EBRanker", "Ranking"]
 
 
 class EBRanker:
-    """Ranks by a policy: the paper's `ebrank`, unless you name another.
+    """Ranks by a policy: the paper's `ebrank` by default.
 
     Parameters:
-        policy: a `Policy`, or its text, such as `"ebrank:epsilon=5,estimator=exposure"`.
+        policy: a `Policy`, or its text form, such as `"ebrank:epsilon=5,estimator=exposure"`.
         examination: how users examine ranks.
-        scaling: what `rank` does to the features it is given, such as `Scaling("query")`; None
-            takes them as they are. Rows given to `fit` are scaled already: they are of many
-            queries, and only the caller knows which (`scaling(features, query_pointers)`).
-        seed: of the keys that break ties, and of policies that draw.
-        threads: cores to use, None for all; never changes a result.
-        **parameters: of the policy, such as `epsilon=5.0`.
+        scaling: how `rank` scales features, such as `Scaling("query")`; None leaves them as
+            they are. `fit` expects scaled rows: they come from many queries, and only the caller
+            knows which (`scaling(features, query_pointers)`).
+        seed: seed for breaking ties, and for policies that sample.
+        threads: number of cores to use, None for all; it does not affect the result.
+        **parameters: parameters of the policy, such as `epsilon=5.0`.
 
     Attributes:
         state_: what the policy's learner has learned; None before `fit`.
-        contexts_: what contexts change; None before `fit_contexts`, or if that is nothing.
+        contexts_: the effect of contexts; None before `fit_contexts`, or if there is none.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class EBRanker:
     ) -> Self:
         """Learn the prior from rows of any number of queries and what users did with them.
 
-        Rows of `validation` are not learned from: they decide when to stop and how much to
-        regularize. With `warm_start` the fit goes on from the last one.
+        `validation` rows are not used for learning: they decide when to stop and how strongly to
+        regularize. With `warm_start`, the fit continues from the last one.
         """
         start = self.state_ if warm_start else None
         self.state_ = self.policy.fit(
@@ -112,9 +112,9 @@ class EBRanker:
         most: int = 16,
         lenient: bool = False,
     ) -> Self:
-        """Learn what contexts change, from single impressions of rows whose prior was fitted.
+        """Learn the effect of contexts from single impressions, once the prior is fitted.
 
-        For the arguments, see `contexts.learn`; rows are scaled already, as for `fit`.
+        For the arguments, see `contexts.learn`; rows must be scaled, as for `fit`.
         """
         relevance = self._relevance(features, behavior)
         self.contexts_ = learn(features, relevance, impressions, groups, most=most, lenient=lenient)
@@ -123,7 +123,7 @@ class EBRanker:
     def saved_by_contexts(
         self, features: Features, behavior: BehaviorStats, impressions: Impressions
     ) -> float:
-        """Return how much less surprising impressions are, knowing their contexts; in nats."""
+        """Return how much knowing their contexts lowers the loss of impressions, in nats."""
         if self.contexts_ is None:
             return 0.0
         return saved(self.contexts_, features, self._relevance(features, behavior), impressions)
@@ -135,7 +135,7 @@ class EBRanker:
 
     @property
     def curve(self) -> Examination:
-        """How far down users look: as learned, if the policy learns it, or else as given."""
+        """How far down users look: learned if the policy learns it, otherwise as given."""
         return self._known[0]
 
     def scores(self, behavior: BehaviorStats) -> Scores:
@@ -172,14 +172,14 @@ class EBRanker:
     ) -> Ranking:
         """Return the k best candidates of one query (all of them by default).
 
-        `lists` is how many lists the query is expected to get in the period planned for, a month
-        say. A policy with a horizon explores more where more are to come; others do not care.
+        `lists` is the number of lists the query is expected to get in the planning period, such as
+        a month. A policy with a horizon explores more if more are to come; others ignore it.
 
-        Equal scores are ordered by `tie_keys`, lowest first: one number per candidate, or by
-        default a seeded random key for each position. A policy that draws takes its draws from the
-        same keys: give new ones for each list.
+        `tie_keys` order equal scores, lowest first: one number per candidate, or by default a
+        seeded random key for each position. A policy that samples derives its draws from the same
+        keys, so give new keys for each list.
 
-        A `context`, such as `{"device": "mobile"}`, moves relevances by what was learned of it.
+        A `context`, such as `{"device": "mobile"}`, shifts relevances by its learned effect.
         """
         _check_lengths(features, behavior)
         prior = self.prior(features)
@@ -192,9 +192,9 @@ class EBRanker:
         return self.policy.prior(self.state_, scaled, self.threads)
 
     def shifts(self, features: Features, context: Sequence[int]) -> Floats | None:
-        """Return by how much a context moves the logits of one query's candidates.
+        """Return by how much a context shifts the logits of one query's candidates.
 
-        It is given by its numbers (see `ebrank.contexts`). None if nothing is known of it.
+        The context is given by its numbers (see `ebrank.contexts`). None if it is unknown.
         """
         if self.contexts_ is None:
             return None
@@ -212,9 +212,9 @@ class EBRanker:
         lists: float | None = None,
         shifts: Floats | None = None,
     ) -> Ranking:
-        """Return what `rank` returns, given the prior: it changes far less often than behavior.
+        """Return what `rank` returns, given the prior, which changes far less often than behavior.
 
-        `shifts` are by how much a context moves the logits of relevances.
+        `shifts` say by how much a context shifts the logits of relevances.
         """
         from ebrank.scoring import score_pairs  # Numba takes a while to import
 
@@ -240,10 +240,10 @@ class EBRanker:
         return Ranking(order, known)
 
     def loss(self, features: Features, behavior: BehaviorStats) -> float:
-        """Return the mean loss of the prior over rows that were shown: lower explains more.
+        """Return the mean loss of the prior over rows that were shown: lower is better.
 
-        It is minus the log of the probability that the prior gave to what users did. As for `fit`,
-        the rows are scaled already.
+        The loss is the negative log of the probability that the prior assigns to what users did. As
+        for `fit`, the rows must be scaled.
         """
         _check_lengths(features, behavior)
         policy = self.policy
@@ -266,7 +266,7 @@ class EBRanker:
     def load(cls, path: str | os.PathLike[str], *, allow: Iterable[str] = ()) -> EBRanker:
         """Read a ranker from a file written by `save`. Nothing in the file is executed.
 
-        `allow` names parts of your own that the file may use, as `module:Class`.
+        `allow` lists your own parts that the file may use, as `module:Class`.
         """
         from ebrank import model_file
 
@@ -290,7 +290,7 @@ class EBRanker:
 
 def _check_lengths(features: Features, behavior: BehaviorStats) -> None:
     if len(features) != len(behavior):
-        raise ParameterError(f"{len(features)} rows of features, behavior of {len(behavior)}")
+        raise ParameterError(f"{len(features)} rows of features, but behavior for {len(behavior)}")
 
 
 def _mean_loss(losses: Floats) -> float:

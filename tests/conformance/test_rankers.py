@@ -143,7 +143,9 @@ def test_odd_data(text: str, name: str) -> None:
 
 
 def test_a_query_without_items_is_no_data() -> None:
-    with pytest.raises(DataError, match=r"query_pointers\[1\] is 0, not above the one before it"):
+    with pytest.raises(
+        DataError, match=r"query_pointers\[1\] is 0, which must exceed the one before it"
+    ):
         tiny(query_pointers=np.array([0, 0, *tiny().query_pointers[2:]]))
 
 

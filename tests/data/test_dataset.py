@@ -94,9 +94,18 @@ def test_the_first_value_that_is_not_finite_is_found_in_a_large_table() -> None:
     [
         ([0, 2, 4], "query_pointers run from 0 to 4, not from 0 to 5"),
         ([1, 2, 5], "query_pointers run from 1 to 5, not from 0 to 5"),
-        ([0, 5, 5], "query_pointers[2] is 5, not above the one before it, 5 (query 'coffee')"),
-        ([0, 7, 5], "query_pointers[2] is 5, not above the one before it, 7 (query 'coffee')"),
-        ([0, -1, 5], "query_pointers[1] is -1, not above the one before it, 0 (query 'tea')"),
+        (
+            [0, 5, 5],
+            "query_pointers[2] is 5, which must exceed the one before it, 5 (query 'coffee')",
+        ),
+        (
+            [0, 7, 5],
+            "query_pointers[2] is 5, which must exceed the one before it, 7 (query 'coffee')",
+        ),
+        (
+            [0, -1, 5],
+            "query_pointers[1] is -1, which must exceed the one before it, 0 (query 'tea')",
+        ),
         ([0, 5], "query_pointers has length 2, not 3"),
     ],
 )
@@ -159,7 +168,7 @@ def test_splits_are_known(split: int) -> None:
 
 def test_ids_occur_once() -> None:
     twice = refusal(query_ids=np.array(["tea", "tea"]))
-    assert "query_ids[1] is 'tea', which an earlier query is called, too" in twice.problem
+    assert "query_ids[1] is 'tea', which is also the id of an earlier query" in twice.problem
     assert "feature_ids[1] is 3" in refusal(feature_ids=np.array([3, 3], np.int32)).problem
     assert "feature_ids[0] is 0" in refusal(feature_ids=np.array([0, 1], np.int32)).problem
 

@@ -39,7 +39,7 @@ def columns(found: Interpretation) -> tuple[object, ...]:
             136,
             (110, (134, 135, 136), 4),
             "mine has 136 features, like MSLR-WEB. So feature 110 is the baseline (BM25), features "
-            "134-136, made from clicks, are dropped, and the largest label is 4. "
+            "134-136, derived from clicks, are dropped, and the largest label is 4. "
             "To change this, set --baseline-feature, --drop-features, or --max-label.",
         ),
         (

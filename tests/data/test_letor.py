@@ -37,14 +37,14 @@ def file(tmp_path: Path) -> Path:
     ("line", "problem"),
     [
         (b"qid:2 1:1", "label is missing"),
-        (b"x qid:2 1:1", "label 'x' is not a whole number from 0"),
-        (b"1.5 qid:2 1:1", "label '1.5' is not a whole number from 0"),
-        (b"1.05 qid:2 1:1", "label '1.05' is not a whole number from 0"),
-        (b"1.0.0 qid:2 1:1", "label '1.0.0' is not a whole number from 0"),
-        (b".0 qid:2 1:1", "label '.0' is not a whole number from 0"),
-        (b"-1.0 qid:2 1:1", "label '-1.0' is not a whole number from 0"),
+        (b"x qid:2 1:1", "label 'x' is not a whole number from 0 up"),
+        (b"1.5 qid:2 1:1", "label '1.5' is not a whole number from 0 up"),
+        (b"1.05 qid:2 1:1", "label '1.05' is not a whole number from 0 up"),
+        (b"1.0.0 qid:2 1:1", "label '1.0.0' is not a whole number from 0 up"),
+        (b".0 qid:2 1:1", "label '.0' is not a whole number from 0 up"),
+        (b"-1.0 qid:2 1:1", "label '-1.0' is not a whole number from 0 up"),
         (b"31.0 qid:2 1:1", "label '31.0' is over 30"),
-        (b"-1 qid:2 1:1", "label '-1' is not a whole number from 0"),
+        (b"-1 qid:2 1:1", "label '-1' is not a whole number from 0 up"),
         (b"31 qid:2 1:1", "label '31' is over 30"),
         (b"99999999999999999999999 qid:2 1:1", "label '99999999999999999999999' is over 30"),
         (b"1", "query id is missing"),
@@ -89,7 +89,7 @@ def test_a_bad_line_is_named(file: Path, line: bytes, problem: str, follow: byte
 def test_a_query_that_comes_back_is_named_with_both_places(file: Path) -> None:
     error = refusal(file, GOOD + b"0 qid:2 1:1\n0 qid:1 1:3\n")
     assert error.line == 6
-    assert error.problem == "query '1' comes back after others; it began at line 1"
+    assert error.problem == "query '1' reappears after other queries; it began at line 1"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_baseline_is_a_feature(file: Path) -> None:
 
 def test_features_made_from_clicks_are_kept_for_prepare_to_drop(file: Path) -> None:
     file.write_bytes(b"2 qid:1 1:1 136:1\n")
-    with pytest.warns(DatasetNote, match="134-136, made from clicks, are dropped"):
+    with pytest.warns(DatasetNote, match="134-136, derived from clicks, are dropped"):
         data = read(file)
     assert (data.n_features, data.behavior_features) == (136, (134, 135, 136))
     chosen = read(file, baseline_feature=None, drop_features=(), max_label=2)

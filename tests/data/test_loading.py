@@ -134,7 +134,7 @@ def test_a_fold_is_a_whole_number_from_one(fold: Any, tmp_path: Path) -> None:  
 
 def test_a_fold_is_refused_where_there_is_no_choice(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine" / "Fold1", 46)
-    with pytest.raises(ParameterError, match=r"fold chooses among .*mine/Fold1 is read as it is"):
+    with pytest.raises(ParameterError, match=r"fold selects one of .*mine/Fold1 has none"):
         load(folder, fold=3)
 
 
@@ -272,13 +272,13 @@ def test_a_fold_that_lacks_a_file(tmp_path: Path) -> None:
 
 def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine", 46)
-    with pytest.raises(ParameterError, match="scale is for synthetic presets"):
+    with pytest.raises(ParameterError, match="scale works only with synthetic presets"):
         load(folder, scale=0.5)
-    with pytest.raises(ParameterError, match="interactions are for synthetic presets"):
+    with pytest.raises(ParameterError, match="interactions works only with synthetic presets"):
         load(folder, interactions=0.5)
     options: dict[str, Any]
     for options in ({"baseline_feature": 3}, {"max_label": 2}, {"fold": 1}, {"data_dir": "x"}):
-        with pytest.raises(ParameterError, match=f"{next(iter(options))} is for files"):
+        with pytest.raises(ParameterError, match=f"{next(iter(options))} works only with files"):
             load("mq2007-like", **options)
 
 
@@ -303,7 +303,7 @@ def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
 )
 def test_a_wrong_argument_is_told_in_words(options: dict[str, Any], tmp_path: Path) -> None:
     write_fold(tmp_path / "mine", 46)
-    with pytest.raises(ParameterError, match=r" is not a path| must be a | is for synthetic "):
+    with pytest.raises(ParameterError, match=r" is not a path| must be a | only with synthetic "):
         load(**options)
 
 

@@ -106,7 +106,7 @@ def test_a_feature_to_drop_must_exist() -> None:
 
 
 def test_a_feature_must_be_left() -> None:
-    with pytest.raises(DataError, match="all features of 'random' are to be dropped"):
+    with pytest.raises(DataError, match="all features of 'random' would be dropped"):
         prepare(dataset_of([6], ["train"]), drop_features=[1, 2, 3])
 
 

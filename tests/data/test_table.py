@@ -94,7 +94,7 @@ def test_it_runs_in_the_lab() -> None:
         ({"query": "qid"}, "no column 'qid'. Its columns: query, grade, price"),
         ({"features": ["query"]}, "column 'query' does not hold numbers"),
         ({"features": []}, "the table has no features"),
-        ({"split": "query", "features": ["age"]}, "a split is called 'mug'"),
+        ({"split": "query", "features": ["age"]}, "unknown split 'mug'"),
         ({"split": "price", "features": ["age"]}, "query 'tea' is in two splits"),
         ({"label": "age"}, "the label of row 0 is 0.1"),
         ({"max_label": 2}, "labels[4] is 3 (query 'mug'), but max_label is 2"),

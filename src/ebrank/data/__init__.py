@@ -7,7 +7,7 @@
 Dataset('mq2007-like×0.01', queries=16, rows=..., features=..., max_label=2)
 
 `read` and `generate` give the raw dataset that `load` passes to `prepare`; so do `from_table` and
-`from_arrays`, from what is in memory already.
+`from_arrays`, from data in memory.
 """
 
 from __future__ import annotations

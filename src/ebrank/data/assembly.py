@@ -116,7 +116,7 @@ class Assembly:
     def end(self, source: TextReader) -> None:
         """Finish a file: refuse one that broke off or has no rows."""
         if source.problem:
-            raise self._error(source.problem, 1, "Get the file again.")
+            raise self._error(source.problem, 1, "Download or copy it again.")
         if self._files[-1].rows == 0:
             problem = "file has no rows" if source.size else "file is empty"
             raise self._error(problem, 0 if self._lines else 1, "Rows look like 2 qid:10 1:0.5.")
@@ -150,7 +150,9 @@ class Assembly:
     def _repeated(self, query: str, line: int) -> DataError:
         file, first_line = self._places[query]
         if file == len(self._files) - 1:
-            problem = f"query {query!r} comes back after others; it began at line {first_line}"
+            problem = (
+                f"query {query!r} reappears after other queries; it began at line {first_line}"
+            )
             return self._error(problem, line, "Keep the rows of a query together.")
         problem = f"query {query!r} is already in {self._files[file].path}:{first_line}"
         return self._error(problem, line, "A query belongs to one split only.")

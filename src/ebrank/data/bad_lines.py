@@ -52,7 +52,7 @@ def _words(code: int, token: str) -> tuple[str, str]:
     if code == LABEL:
         if token.startswith("qid:"):
             return "label is missing", "Start the row with it, as in 2 qid:10 1:0.5."
-        return f"label {shown} is not a whole number from 0", "Write it as in 2 qid:10 1:0.5."
+        return f"label {shown} is not a whole number from 0 up", "Write it as in 2 qid:10 1:0.5."
     if code == LABEL_RANGE:
         return f"label {shown} is over {MAX_LABEL}", "Relevance labels are small whole numbers."
     if code == QUERY:

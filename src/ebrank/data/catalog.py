@@ -40,7 +40,7 @@ class FeatureSet:
         n_features: features in the files.
         max_label: the largest relevance label of the scale.
         baseline_feature: number of the feature that is the BM25 score of the whole document.
-        behavior_features: numbers of the features made from clicks, which preparation removes.
+        behavior_features: numbers of the features derived from clicks, which preparation removes.
     """
 
     name: str

@@ -103,7 +103,7 @@ class Dataset:
         feature_ids: the source's feature numbers, each once, from 1, int32, shape (features,).
         max_label: the largest label the scale allows (not merely the largest seen).
         feature_names: names of the features, or () where the source has none.
-        behavior_features: numbers of the features made from clicks, which `prepare` removes.
+        behavior_features: numbers of the features derived from clicks, which `prepare` removes.
         origin: which known dataset it is; None for any other.
         check_values: an argument only. False skips the test that features and baseline are
             finite, where the caller has made sure of it.
@@ -252,8 +252,8 @@ class Dataset:
         query = _first(pointers[1:] <= pointers[:-1])
         if query is not None:
             self._refuse(
-                f"query_pointers[{query + 1}] is {pointers[query + 1]}, not above the one before "
-                f"it, {pointers[query]} (query {str(self.query_ids[query])!r})",
+                f"query_pointers[{query + 1}] is {pointers[query + 1]}, which must exceed the "
+                f"one before it, {pointers[query]} (query {str(self.query_ids[query])!r})",
                 remedy,
             )
         query = _first((self.query_splits < 0) | (self.query_splits >= len(SPLITS)))
@@ -266,9 +266,9 @@ class Dataset:
         repeated = _first_repeated(self.query_ids)
         if repeated is not None:
             self._refuse(
-                f"query_ids[{repeated}] is {str(self.query_ids[repeated])!r}, which an earlier "
-                "query is called, too",
-                "Keep the rows of a query together, and give each query an id of its own.",
+                f"query_ids[{repeated}] is {str(self.query_ids[repeated])!r}, which is also the id "
+                "of an earlier query",
+                "Keep the rows of a query together, and give each query its own id.",
             )
 
     def _check_feature_ids(self) -> None:
@@ -279,7 +279,7 @@ class Dataset:
         repeated = _first_repeated(self.feature_ids)
         if repeated is not None:
             number = self.feature_ids[repeated]
-            self._refuse(f"feature_ids[{repeated}] is {number}, as an earlier one", remedy)
+            self._refuse(f"feature_ids[{repeated}] is {number}, the same as an earlier one", remedy)
         self.check_feature_numbers(self.behavior_features)
 
     def _check_labels(self) -> None:
@@ -314,7 +314,7 @@ class Dataset:
                 value = array[start + row, *column]
                 self._refuse(
                     f"{name}[{place}] is {value} (query {self._query_of(start + row)!r})",
-                    "Replace it by a finite number, such as 0.",
+                    "Replace it with a finite number, such as 0.",
                 )
 
     def _query_of(self, row: int) -> str:

@@ -44,7 +44,7 @@ class Choices:
     Attributes:
         baseline_feature: number of the feature that is the production ranker's score; None for
             a random order.
-        drop_features: numbers of the features made from clicks; () or None for none.
+        drop_features: numbers of the features derived from clicks; () or None for none.
         max_label: the largest label of the scale.
     """
 
@@ -82,7 +82,7 @@ class Interpretation:
         feature_set: name of the feature set whose facts were used; None if there is none.
         recognized_by: how it was found, `BY_NAME` or `BY_COUNT`.
         baseline_feature: number of the production ranker's score; None for a random order.
-        drop_features: numbers of the features made from clicks.
+        drop_features: numbers of the features derived from clicks.
         max_label: the largest label of the scale.
         assumed: which of these three follow from the number of features alone.
         notes: what was assumed, and how to change it.
@@ -243,7 +243,7 @@ def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tup
     dropped = as_text(feature_set.behavior_features)
     facts = {
         "baseline_feature": f"feature {feature_set.baseline_feature} is the baseline (BM25)",
-        "drop_features": f"features {dropped}, made from clicks, are dropped",
+        "drop_features": f"features {dropped}, derived from clicks, are dropped",
         "max_label": f"the largest label is {feature_set.max_label}",
     }
     if not feature_set.behavior_features:

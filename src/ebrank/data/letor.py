@@ -76,8 +76,8 @@ def read(
         path: a text file, plain or gzip; or a folder with `{train,vali,test}.txt` or `.txt.gz`.
         baseline_feature: number of the feature that is the production ranker's score (BM25); None
             if there is none. "auto" takes that of a known feature set, else none.
-        drop_features: numbers of the features made from clicks, which `prepare` will remove. "auto"
-            takes those of a known feature set, else none.
+        drop_features: numbers of the features derived from clicks, which `prepare` will remove.
+            "auto" takes those of a known feature set, else none.
         max_label: largest label of the scale. "auto" takes that of a known feature set, else the
             largest in the files.
         cache: keep the parsed arrays and use those kept.

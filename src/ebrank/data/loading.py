@@ -36,25 +36,26 @@ def load(
 ) -> Dataset:
     """Return a dataset filtered and scaled as experiments need it.
 
-    "auto" takes what the catalog says of a dataset with one of its names. Any other with as many
-    features as a known one is taken to have the same, and a `DatasetNote` says so.
+    With "auto", a dataset with a name in the catalog gets what the catalog says. If any other
+    dataset has as many features as a known one, they are assumed to be the same, and a
+    `DatasetNote` says so.
 
     Args:
         source: a preset's name, a catalog name or a fold folder.
-        data_dir: where catalog names are looked up; by default as `ebrank.settings` says.
+        data_dir: where to look up catalog names; default: see `ebrank.settings`.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         interactions: share of a preset's linear signal to move into products of features, 0 by
             default; presets only.
-        seed: of a preset's generator.
-        fold: which fold of a dataset that has several, 1 by default.
-        baseline_feature: number of the feature that is the production ranker's score (BM25), which
-            ranks the initial log. None, and "auto" where none is known, ranks it at random.
-        drop_features: numbers of the features to remove because they were made from clicks; () for
-            none, which is also "auto" where none are known.
-        max_label: the largest label of the scale; "auto" is the largest seen where none is known.
-        cache: keep the parsed files for the next time.
-        threads: cores to use; the result does not depend on it.
-        progress: called with (bytes read, bytes in all) while files are parsed.
+        seed: seed of a preset's generator.
+        fold: which fold to load if there are several, 1 by default.
+        baseline_feature: number of the feature with the production ranker's score (BM25), which
+            ranks the initial log. None ranks it at random, and so does "auto" if none is known.
+        drop_features: numbers of the features to remove because they are derived from clicks;
+            () for none. "auto" removes none if none are known.
+        max_label: the largest label on the scale; "auto": as known, or the largest in the files.
+        cache: whether to cache the parsed files.
+        threads: number of cores to use; it does not affect the result.
+        progress: called with (bytes read, total bytes) while files are parsed.
     """
     choices = Choices(baseline_feature, drop_features, max_label)
     preset = preset_named(source)
@@ -64,9 +65,9 @@ def load(
         products = 0.0 if interactions is None else interactions
         return _generated(preset, size, products, seed, choices, threads)
     if scale is not None:
-        raise ParameterError(f"scale is for synthetic presets; {source} is read whole")
+        raise ParameterError(f"scale works only with synthetic presets, not with {source}")
     if interactions is not None:
-        raise ParameterError(f"interactions are for synthetic presets; {source} is read as it is")
+        raise ParameterError(f"interactions works only with synthetic presets, not with {source}")
     from ebrank.data import letor
 
     place = place_of(source, data_dir=data_dir, fold=fold)
@@ -86,7 +87,7 @@ def refuse_for_presets(choices: Choices, **options: object) -> None:
     given = [option for option, _ in choices.given if option != "drop_features"]
     given += [option for option, value in options.items() if value is not None]
     if given:
-        raise ParameterError(f"{given[0]} is for files; a synthetic preset has none")
+        raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
 
 
 def _generated(

@@ -80,9 +80,7 @@ def place_of(
 def refuse_fold(fold: int | None, path: Path) -> None:
     """Raise if a fold is chosen where there is no choice."""
     if fold is not None:
-        raise ParameterError(
-            f"fold chooses among the folders Fold1, Fold2, …; {path} is read as it is"
-        )
+        raise ParameterError(f"fold selects one of the folders Fold1, Fold2, …; {path} has none")
 
 
 def holds_splits(folder: Path) -> bool:
@@ -172,8 +170,8 @@ def sought(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1)
 def how_to_place(published: PublishedDataset) -> str:
     """Return how to tell ebrank where a downloaded dataset is."""
     return (
-        f"unpack it to DATA/{published.name}/Fold1 and name DATA by --data-dir (data_dir= in "
-        f'Python), by the environment variable EBRANK_DATA, or by data_dir = "DATA" in '
+        f"unpack it to DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in "
+        f'Python), with the environment variable EBRANK_DATA, or with data_dir = "DATA" in '
         f"{config_path()}"
     )
 

@@ -35,7 +35,7 @@ def prepare(
 
     Args:
         dataset: as `ebrank.data.read` or `ebrank.data.generate` returns it; left unchanged.
-        drop_features: numbers of the features to remove because they were made from clicks; by
+        drop_features: numbers of the features to remove because they were derived from clicks; by
             default the dataset's `behavior_features`.
         threads: cores to use; the result does not depend on it.
     """
@@ -100,8 +100,8 @@ def to_drop(dataset: Dataset, numbers: Collection[int]) -> Bools:
     dropped: Bools = np.isin(dataset.feature_ids, list(numbers))
     if dropped.all():
         raise DataError(
-            f"all features of {dataset.name!r} are to be dropped",
-            remedy="Drop those made from clicks only: the others are what to learn from.",
+            f"all features of {dataset.name!r} would be dropped",
+            remedy="Drop only those derived from clicks: the model learns from the others.",
         )
     return dropped
 

@@ -190,9 +190,9 @@ def _given(splits: npt.ArrayLike, order: Ints, pointers: Ints, ids: npt.NDArray[
         owner = ids[np.searchsorted(pointers, mixed[0], side="right") - 1]
         raise DataError(
             f"query {str(owner)!r} is in two splits",
-            remedy="A query is for training, validation or testing, whole.",
+            remedy="Put all rows of a query into the same split.",
         )
     unknown = sorted(set(firsts.tolist()) - set(SPLITS))
     if unknown:
-        raise DataError(f"a split is called {unknown[0]!r}", remedy=f"Use {', '.join(SPLITS)}.")
+        raise DataError(f"unknown split {unknown[0]!r}", remedy=f"Use {', '.join(SPLITS)}.")
     return np.array([SPLITS.index(text) for text in firsts.tolist()], np.int8)

@@ -76,7 +76,7 @@ def test_check_refuses_a_fold_where_there_is_no_choice(tmp_path: Path) -> None:
     for path in (folder, folder / "train.txt"):
         code, document = run_json("check", path, "--fold", "3")
         assert (code, document["files"]) == (2, [])
-        assert document["error"]["message"].endswith(f"{path} is read as it is")
+        assert document["error"]["message"].endswith(f"{path} has none")
     code, document = run_json("check", tmp_path / "sets", "--fold", "2")
     assert (code, document["path"]) == (0, str(folder))
 
@@ -120,7 +120,7 @@ def test_check_keeps_features_that_look_like_clicks_if_asked(tmp_path: Path) -> 
     folder = write_fold(tmp_path / "mine", features=136)
     code, document = run_json("check", folder)
     assert (code, document["prepared"]["features"]) == (0, 1)
-    assert "features 134-136, made from clicks, are dropped" in document["notes"][0]
+    assert "features 134-136, derived from clicks, are dropped" in document["notes"][0]
     options = ("--baseline-feature", "none", "--drop-features", "none", "--max-label", "2")
     code, document = run_json("check", folder, *options)
     assert (code, document["notes"]) == (0, [])

@@ -14,7 +14,7 @@ def test_info_of_a_published_dataset() -> None:
         "10,000 queries, 1,200,192 rows",
         "features 136",
         "baseline feature 110 (BM25)",
-        "features 134-136, made from clicks, are removed",
+        "features 134-136, derived from clicks, are removed",
         "not found: no data folder is set",
         "https://www.microsoft.com/en-us/research/project/mslr/",
         "EBRANK_DATA",
@@ -64,14 +64,14 @@ def test_info_takes_choices(tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     assert "baseline none; the initial log is in random order" in text
     assert "labels 0–3" in text
-    assert "made from clicks" not in text
+    assert "derived from clicks" not in text
     code, document = run_json("info", "MSLR-WEB10K", "--drop-features", "none")
     assert (code, document["interpretation"]["drop_features"]) == (0, [])
     code, document = run_json("info", "mq2007-like", "--drop-features", "1,2")
     assert (code, document["interpretation"]["drop_features"]) == (0, [1, 2])
     done = run("info", "mq2007-like", "--max-label", "3")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "max_label is for files" in done.stderr
+    assert "max_label works only with files" in done.stderr
 
 
 def test_info_of_nothing() -> None:

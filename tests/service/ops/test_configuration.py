@@ -53,7 +53,7 @@ def test_lists_and_none_from_the_environment() -> None:
     [
         ("[ranking]\npolcy = 1\n", "there is no ranking.polcy. Did you mean policy?"),
         ("[ranking]\npolicy = 'ebrank:epsilonn=1'\n", "ranking.policy: ebrank has no parameter"),
-        ("[ranking]\npolicy = 'best'\n", "ranking.policy: no policy is called 'best'"),
+        ("[ranking]\npolicy = 'best'\n", "ranking.policy: unknown policy 'best'"),
         ("[events]\nbehaviors = ['click=2']\n", "events.behaviors: the weight of click must be"),
         ("[events]\nbehaviors = ['buy=much']\n", "events.behaviors: 'buy=much' has no weight"),
         ("[rankings]\nk = 1\n", "there is no section rankings. Did you mean ranking?"),

@@ -188,7 +188,7 @@ def _preparation(drop_features: list[int]) -> str:
 
     removed = ""
     if drop_features:
-        removed = f"features {as_text(tuple(drop_features))}, made from clicks, are removed; "
+        removed = f"features {as_text(tuple(drop_features))}, derived from clicks, are removed; "
     return (
         f"{removed}queries with more than 5 candidates are kept, of test queries only those with a "
         "relevant item; features are scaled to [0, 1] within each query; features constant over "
