@@ -97,6 +97,12 @@ class Postgres:
         """Return what it has written to its log."""
         return self._log.read_text(encoding="utf-8")
 
+    def processes(self) -> list[int]:
+        """Return the ids of its processes: the first, and one for each connection and chore."""
+        first = (self._data / "postmaster.pid").read_text(encoding="utf-8").split()[0]
+        tasks = Path(f"/proc/{first}/task/{first}/children").read_text(encoding="utf-8")
+        return [int(first), *map(int, tasks.split())]
+
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
             [str(self._programs / program), *arguments],
