@@ -271,6 +271,7 @@ def test_servers_are_told_and_their_totals_add_up() -> None:
         one, two = await pair(store)
         for engine in (one, two):
             await engine.start()
+        await store.announce("of another version", '{"name": "old", "version": "0.0.9"}')
         await one.put_items("q", items(3))
         for engine, lists in ((one, 1), (two, 3), (one, 1)):
             for _ in range(lists):
@@ -287,10 +288,10 @@ def test_servers_are_told_and_their_totals_add_up() -> None:
         assert (first.stale, second.stale) == (1, 0)
         assert second.from_memory >= 2
         assert second.seen_seconds < 60.0
-        assert one.fleet.size == two.fleet.size == 2
+        assert one.fleet.size == two.fleet.size == 3
         await one.close()
         assert [server.lists for server in (await two.insights()).servers] == [3]
         await two.close()
-        assert await store.servers() == []
+        assert [server.server for server in await store.servers()] == ["of another version"]
 
     run(scene())

@@ -25,6 +25,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 
 import msgspec
@@ -137,13 +138,14 @@ class Fleet:
 
 
 async def servers(store: Store, asked: str = "") -> list[api.ServerOut]:
-    """Return the servers of a store, given which of them is asked."""
-    heard = [
-        msgspec.structs.replace(
-            msgspec.json.decode(one.about, type=api.ServerOut),
-            seen_seconds=one.seconds,
-            answers=one.server == asked,
-        )
-        for one in await store.servers()
-    ]
+    """Return the servers of a store, given which of them is asked.
+
+    One of another version of ebrank, which says other things, is left out.
+    """
+    heard = []
+    for one in await store.servers():
+        with suppress(msgspec.DecodeError):
+            server = msgspec.json.decode(one.about, type=api.ServerOut)
+            seen, answers = one.seconds, one.server == asked
+            heard.append(msgspec.structs.replace(server, seen_seconds=seen, answers=answers))
     return sorted(heard, key=lambda server: (server.started, server.name))
