@@ -53,8 +53,13 @@ def fleet(folder: Path, url: str, size: int, config: str = QUIET) -> list[Runnin
     for number in range(size):
         (folder / str(number)).mkdir()
         servers.append(Running(folder / str(number), config, store=url))
-    with ThreadPoolExecutor(size) as threads:
-        list(threads.map(Running.start, servers))
+    try:
+        with ThreadPoolExecutor(size) as threads:
+            list(threads.map(Running.start, servers))
+    except BaseException:
+        for server in servers:
+            server.kill()
+        raise
     return servers
 
 

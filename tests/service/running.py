@@ -76,7 +76,7 @@ class Running:
             self._process = None
 
     def kill(self) -> None:
-        """End it at once, in whatever it is doing."""
+        """End it at once, in whatever it is doing; one that did not start has ended."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(PATIENCE)
