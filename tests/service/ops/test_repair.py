@@ -119,7 +119,7 @@ def test_the_command_line_says_first_what_it_would_change(tmp_path: Path) -> Non
         (
             "INSERT INTO meta VALUES ('features', '{')",
             "setting",
-            "the features that the store names",
+            "its list of features cannot be read",
         ),
         (
             "INSERT INTO models (version, created, rows, activated, reason, features, document) "
