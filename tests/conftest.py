@@ -44,6 +44,14 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_pauses() -> Iterator[None]:
+    """Roll up without pauses where a test holds the store: nobody is served meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ebrank.service.store.sqlite.rollup.PAUSE", 0.0)
+        yield
+
+
 def _real_data(*parts: str) -> Path:
     """Return a folder of the real data, or skip the test and say what is missing."""
     roots = [PROJECT.parent / "shared" / "data"]

@@ -32,6 +32,7 @@ def test_the_demo_makes_a_report_that_opens(tmp_path: Path, browser: Chrome) -> 
         make = f"make -f {PROJECT}/Makefile VENV={sys.prefix} --old-file {installed}"
         terminal.run(f"{make} demo")
     [report] = tmp_path.glob("reproduction/demo/*.html")
+    console_errors(browser)  # of pages before
     browser.get(report.as_uri())
     assert "EBRank" in browser.title
     assert browser.find_elements(By.CSS_SELECTOR, "svg, img")

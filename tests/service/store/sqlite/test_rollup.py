@@ -18,6 +18,12 @@ from ebrank.testing.histories import bits, event, fill, ranking
 from tests.service.store.blocking import Blocking, run
 
 
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Roll up as a server does; other tests leave the pauses out."""
+    monkeypatch.setattr(rollup, "PAUSE", 9.0)
+
+
 @pytest.mark.parametrize("portions", range(5))
 def test_an_interrupted_roll_up_is_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portions: int
