@@ -3,9 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# One worker more than there are cores, since many tests wait for a server or a browser.
-WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
 
 # Tests start many processes, which start sooner with compiled bytecode.
 unexport PYTHONDONTWRITEBYTECODE

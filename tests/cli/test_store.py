@@ -161,7 +161,7 @@ def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
     code, told = run("store", "servers", url)
     assert code == 0, told
     assert "train" in told
-    assert "roll up" in told
     [server] = json.loads(run("store", "servers", url, "--json")[1])
     assert (server["lists"], server["model"], server["answers"]) == (1, 0, False)
+    assert server["jobs"] == ["train", "roll up"]
     assert server["version"] == ebrank.__version__
