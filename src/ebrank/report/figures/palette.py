@@ -87,7 +87,7 @@ OTHERS = (
 
 
 FAR = 70.0
-"""From this distance on, two colors are told apart at a glance."""
+"""At this distance or more, readers tell two colors apart at a glance."""
 
 
 def looks(styles: Sequence[str]) -> list[Look]:

@@ -81,7 +81,7 @@ from ebrank.service.store.rows import (
 from ebrank.typing import Features
 
 CHANGES = 16
-"""Writes to a query of which those who missed them are told what they added."""
+"""How many of the latest writes to a query it reports to servers that missed them."""
 
 
 @dataclass

@@ -61,7 +61,7 @@ class PostgresMeta:
     ) -> dict[str, int]:
         """Add to the numbers that a setting holds, as JSON, and return what they are now."""
         async with self._database.writer() as connection, connection.transaction():
-            # Whoever adds to it waits here, also if there is nothing yet.
+            # Others that add to it wait here, even if there is nothing yet.
             await connection.execute(_SETTLE, [key.encode()], [b"{}"])
             held = await connection.fetchval(_HELD, key.encode())
             sums = added(held.decode(), numbers)
