@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from operator import not_
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -142,6 +142,45 @@ class Fold:
             self.items[query, item] = known
             if not known.add(outcome, slot, amount):
                 break
+
+
+Placed: TypeAlias = tuple[int, Sequence[int], Operation]
+"""An entry with its query's number, and the places of all items it names."""
+Place: TypeAlias = tuple[int, int]
+"""Where an item stands: its query's number, and its place there."""
+
+
+def places_of(entries: Iterable[Placed]) -> dict[tuple[str, str], Place]:
+    """Return where the items stand that entries name, by query and name."""
+    return {
+        (entry.query, name): (number, place)
+        for number, where, entry in entries
+        for name, place in zip(items_of(entry), where, strict=True)
+    }
+
+
+def changed_counts(
+    entries: Iterable[Placed],
+    places: Mapping[tuple[str, str], Place],
+    before: Mapping[Place, ItemCounts],
+) -> list[tuple[int, int, int, int, int, int]]:
+    """Return the rows that entries change: query, place, outcome, slot, count and epoch."""
+    nothing = ItemCounts()
+
+    def begin(query: str, item: str) -> ItemCounts:
+        known = before.get(places[query, item], nothing)
+        return ItemCounts(known.counts, known.epoch)
+
+    fold = Fold(begin, lambda query, item: places[query, item][1])
+    for _, _, entry in entries:
+        fold.add(entry)
+    changed = []
+    for name, item in fold.items.items():
+        old = before.get(places[name], nothing)
+        for (outcome, slot), count in item.counts.items():
+            if item.epoch != old.epoch or old.counts.get((outcome, slot)) != count:
+                changed.append((*places[name], outcome, slot, count, item.epoch))
+    return changed
 
 
 def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from ebrank.service.store.counting import Fold, ItemCounts, items_of
-from ebrank.service.store.records import Operation
+from ebrank.service.store.counting import ItemCounts, Placed, changed_counts, places_of
 
 if TYPE_CHECKING:
     import asyncpg
-
-Placed: TypeAlias = tuple[int, Sequence[int], Operation]
-"""An entry with its query's number, and the places of the items that it names."""
 
 _READ = """SELECT t.query, t.place, outcome, slot, count, epoch
     FROM unnest($1::bigint[], $2::integer[]) AS g (query, place)
@@ -28,11 +24,7 @@ async def add(connection: asyncpg.Connection, table: str, entries: Sequence[Plac
 
     The transaction holds the rows of their queries, so nobody else changes these counts.
     """
-    places = {
-        (entry.query, name): (number, place)
-        for number, where, entry in entries
-        for name, place in zip(items_of(entry), where, strict=True)
-    }
+    places = places_of(entries)
     pairs = sorted(set(places.values()))
     before: dict[tuple[int, int], ItemCounts] = {}
     numbers, wanted = [number for number, _ in pairs], [place for _, place in pairs]
@@ -41,21 +33,7 @@ async def add(connection: asyncpg.Connection, table: str, entries: Sequence[Plac
     ):
         item = before.setdefault((number, place), ItemCounts(epoch=epoch))
         item.counts[outcome, slot] = count
-    nothing = ItemCounts()
-
-    def begin(query: str, item: str) -> ItemCounts:
-        known = before.get(places[query, item], nothing)
-        return ItemCounts(known.counts, known.epoch)
-
-    fold = Fold(begin, lambda query, item: places[query, item][1])
-    for _, _, entry in entries:
-        fold.add(entry)
-    changed = []
-    for name, item in fold.items.items():
-        old = before.get(places[name], nothing)
-        for key, count in item.counts.items():
-            if item.epoch != old.epoch or old.counts.get(key) != count:
-                changed.append((*places[name], *key, count, item.epoch))
+    changed = changed_counts(entries, places, before)
     if changed:
         columns = map(list, zip(*changed, strict=True))
         await connection.execute(_WRITE.format(table=table), *columns)

@@ -1,7 +1,7 @@
 """The log by SQL: written with its counters by one call, and read back in its order.
 
 Rows name items by their places in their query. Entries of a query are in the order in which they
-were counted: whoever writes holds its row. Entries of different queries that were written at the
+were counted: a writer holds its row. Entries of different queries that were written at the
 same time stand in some order.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 import asyncpg
 
 from ebrank.service.store.base import ANOTHER_EPOCH, Remembered, StoreError, UnknownQuery
-from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
+from ebrank.service.store.counting import Placed, as_written, items_of, shown, steps, time_of
 from ebrank.service.store.postgresql import forgetting, rollup
 from ebrank.service.store.postgresql.database import Connections
 from ebrank.service.store.postgresql.log_rows import (
@@ -221,7 +221,7 @@ class Given:
             if known is not None and len(missed[number]) == version - known - 1 > 0
         }
 
-    def placed(self, row: Row, commit: Commit) -> list[forgetting.Placed]:
+    def placed(self, row: Row, commit: Commit) -> list[Placed]:
         """Return the entries that were logged, as they were, with their places."""
         numbers = dict(zip(self._queries, row["numbers"], strict=True))
         entries = zip(self._operations, self._places, commit.written, strict=True)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ebrank.service.store.counting import steps
+from ebrank.service.store.counting import Placed, steps
 from ebrank.service.store.postgresql import forgetting
 from ebrank.service.store.postgresql.database import Connections
 from ebrank.service.store.postgresql.log_rows import EVENTS, RANKINGS, Row, event, listed, ranking
@@ -67,7 +67,7 @@ async def _moved(connection: asyncpg.Connection, seqs: list[int], queries: list[
     rankings = await connection.fetch(RANKINGS + _OLD, seqs)
     events = await connection.fetch(EVENTS + _OLD, seqs)
     names = _ByPlace()
-    placed: list[tuple[int, forgetting.Placed]] = [
+    placed: list[tuple[int, Placed]] = [
         *((row["seq"], (row["query"], _named(row), ranking(row, names))) for row in rankings),
         *((row["seq"], (row["query"], [row["place"]], event(row, names))) for row in events),
     ]
@@ -93,7 +93,7 @@ def _named(row: Row) -> list[int]:
     return [*listed(row["items"]), *listed(row["would_rank"])]
 
 
-async def _add(connection: asyncpg.Connection, entries: Sequence[forgetting.Placed]) -> None:
+async def _add(connection: asyncpg.Connection, entries: Sequence[Placed]) -> None:
     """Add entries to the snapshot, where nothing is forgotten."""
     counts: dict[tuple[int, int, int, int], int] = {}
     for query, places, entry in entries:

@@ -11,14 +11,13 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ebrank.service.store.counting import Placed
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry
 from ebrank.service.store.sqlite.items import names_of
 
 Row: TypeAlias = tuple[Any, ...]
 Names: TypeAlias = Mapping[int, str]
 """Of items, by their places."""
-Placed: TypeAlias = tuple[int, Sequence[int], Operation]
-"""An entry with its query's number, and the places of all items it names."""
 
 _RANKINGS = (
     "SELECT query, seq, id, name, time, model, items, counted, explored, relevance, cost, user, "

@@ -5,35 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from ebrank.service.store.counting import Fold, ItemCounts, items_of
+from ebrank.service.store.counting import ItemCounts, Placed, changed_counts, places_of
 from ebrank.service.store.records import EventEntry
-from ebrank.service.store.sqlite.entries import Placed
 from ebrank.service.store.sqlite.items import AT_ONCE
 
 
 def add(connection: sqlite3.Connection, table: str, entries: Sequence[Placed]) -> None:
     """Add entries to the counts of a table, `evidence` or `snapshot`, within a transaction."""
-    places = {
-        (entry.query, name): (number, place)
-        for number, where, entry in entries
-        for name, place in zip(items_of(entry), where, strict=True)
-    }
-    before = _read(connection, table, places.values())
-    nothing = ItemCounts()
-
-    def begin(query: str, item: str) -> ItemCounts:
-        known = before.get(places[query, item], nothing)
-        return ItemCounts(known.counts, known.epoch)
-
-    fold = Fold(begin, lambda query, item: places[query, item][1])
-    for _, _, entry in entries:
-        fold.add(entry)
-    changed = []
-    for name, item in fold.items.items():
-        old = before.get(places[name], nothing)
-        for key, count in item.counts.items():
-            if item.epoch != old.epoch or old.counts.get(key) != count:
-                changed.append((*places[name], *key, count, item.epoch))
+    places = places_of(entries)
+    changed = changed_counts(entries, places, _read(connection, table, places.values()))
     connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?, ?, ?)", changed)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ebrank.service.store.base import ANOTHER_EPOCH, Remembered, StoreError, UnknownQuery
-from ebrank.service.store.counting import as_written, items_of, shown, steps, time_of
+from ebrank.service.store.counting import Placed, as_written, items_of, shown, steps, time_of
 from ebrank.service.store.records import (
     LIFE,
     Commit,
@@ -23,7 +23,7 @@ from ebrank.service.store.records import (
 from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 from ebrank.service.store.sqlite import forgetting, rollup
 from ebrank.service.store.sqlite.database import Connections
-from ebrank.service.store.sqlite.entries import Placed, Row, find_ranking, page
+from ebrank.service.store.sqlite.entries import Row, find_ranking, page
 from ebrank.service.store.sqlite.items import Advanced, advance, found, items_by_name
 
 Numbered: TypeAlias = tuple[int, Operation, int, Hint]
