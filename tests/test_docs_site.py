@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
 
 from ebrank.cli import VERBS
 from ebrank.service.http.routes import API
 from tests.accessibility import violations
+from tests.browser import console_errors
 
 PROJECT = Path(__file__).parents[1]
 
@@ -53,3 +56,15 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
 def test_everybody_can_read_the_front_page(site: Path, browser: Chrome) -> None:
     browser.get((site / "index.html").as_uri())
     assert violations(browser) == []
+
+
+@pytest.mark.parametrize("page", ["index.html", "how-to/back-up.html"])
+def test_search_works_from_the_disk(site: Path, browser: Chrome, page: str) -> None:
+    browser.get((site / page).as_uri())
+    browser.find_element(By.CSS_SELECTOR, "[data-md-component=search-query]").send_keys("cascade")
+    found = WebDriverWait(browser, 20).until(
+        lambda page: page.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
+    )
+    addresses = [link.get_attribute("href") or "" for link in found]  # type: ignore[no-untyped-call]
+    assert any(address.startswith((site / "simulation.html").as_uri()) for address in addresses)
+    assert console_errors(browser) == []

@@ -70,6 +70,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return LINK.sub(kept, markdown)
 
 
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Name the search for screen readers, which the theme forgets."""
+    search = '<div class="md-search" data-md-component="search" role="dialog"'
+    return output.replace(search, f'{search} aria-label="Search"')
+
+
 def command_line_page() -> str:
     """Return the help of every command."""
     lines = ["# Command line", "", "What `ebrank COMMAND --help` prints.", ""]
