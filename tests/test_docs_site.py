@@ -65,6 +65,6 @@ def test_search_works_from_the_disk(site: Path, browser: Chrome, page: str) -> N
     found = WebDriverWait(browser, 20).until(
         lambda page: page.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
     )
-    addresses = [link.get_attribute("href") or "" for link in found]  # type: ignore[no-untyped-call]
+    addresses = [link.get_attribute("href") or "" for link in found]
     assert any(address.startswith((site / "simulation.html").as_uri()) for address in addresses)
     assert console_errors(browser) == []
