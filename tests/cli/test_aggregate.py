@@ -37,7 +37,7 @@ def test_a_log_starts_a_store_and_tells_how_far_down_users_look(folder: Path) ->
     done = ebrank(*ARGUMENTS)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("evidence.parquet: 9,000 impressions (")
-    assert "types that count nothing: scroll (3,000)" in done.stderr
+    assert "ignored event types: scroll (3,000)" in done.stderr
     done = ebrank("import", "evidence.parquet", "store", "--features", "items.csv", "--json")
     assert json.loads(done.stdout) == {"store": "store", "rows": {"queries": 12, "items": 72}}
     assert ebrank("replay", "store").stdout.startswith("equal: 72 items of 12 queries, 0 events")

@@ -50,7 +50,7 @@ def test_jobs_and_cluster_exclude_each_other() -> None:
     for words in (("simulate", *SHORT, "--ranker", "bm25"), ("reproduce",)):
         done = invoke(*words, "--cluster", "local:2", "--jobs", "2")
         assert done.exit_code == 2
-        assert "--jobs is for this machine" in done.stderr
+        assert "--jobs applies to this machine only" in done.stderr
 
 
 def test_a_wrong_address_is_told_before_anything_is_read() -> None:

@@ -217,10 +217,10 @@ def test_other_users_are_refused_with_the_reason(options: tuple[str, ...], reaso
 @pytest.mark.parametrize(
     ("runs", "problem"),
     [
-        (("bm25", "ebrank"), "--dataset is needed to run bm25, ebrank; folders know their own"),
-        (("bm25", *TINY), "a comparison needs two rankers or more"),
-        (("bm25", "bm25", *TINY), "a comparison needs two rankers or more"),
-        (("nowhere", "bm25", *TINY), "there is no folder nowhere, and no ranker is called"),
+        (("bm25", "ebrank"), "to run bm25, ebrank, set --dataset; only folders bring their own"),
+        (("bm25", *TINY), "a comparison needs at least two rankers"),
+        (("bm25", "bm25", *TINY), "a comparison needs at least two rankers"),
+        (("nowhere", "bm25", *TINY), "folder not found: nowhere; and no ranker is called"),
         (("ebrank:epsilon=x", "bm25", *TINY), "epsilon takes a number"),
     ],
 )
@@ -248,5 +248,5 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=PATIENCE)
     assert (process.returncode, stdout) == (130, "")
-    assert "of 800 trials finished, kept in kept; the same command goes on" in stderr
+    assert "of 800 trials finished and kept in kept; run the same command to continue" in stderr
     assert "Traceback" not in stderr

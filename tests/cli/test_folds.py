@@ -73,8 +73,8 @@ def test_a_comparison_is_over_the_queries_of_all_folds(dataset: Path) -> None:
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        (("tune", "--ranker", "ebrank"), "all is for simulate and compare"),
-        (("reproduce",), "all is for simulate and compare"),
+        (("tune", "--ranker", "ebrank"), "all works only with simulate and compare"),
+        (("reproduce",), "all works only with simulate and compare"),
     ],
 )
 def test_who_cannot_pool_says_so(dataset: Path, order: tuple[str, ...], message: str) -> None:
@@ -89,7 +89,7 @@ def test_mistakes_are_told(dataset: Path) -> None:
     assert done.exit_code == 2
     assert "has no folds to pool" in done.stderr
     done = ebrank(*run, "--dataset", dataset, "--fold", "0")
-    assert "'0' is not the number of a fold" in done.stderr
+    assert "'0' is not a fold number from 1 up" in done.stderr
     done = ebrank(*run, "--dataset", dataset, "--per-query", "a.txt")
     assert "must end with .csv or .parquet" in done.stderr
     (dataset / "Fold2" / "test.txt").write_text((dataset / "Fold1" / "test.txt").read_text())

@@ -64,7 +64,7 @@ def test_a_file_of_each_kind() -> None:
             "",
             "a.txt: unsupported file type: .txt. Use a file with one of these extensions: .ndjson",
         ),
-        ("a.csv", "item,x\n", "a.csv: there is no column `id`"),
+        ("a.csv", "item,x\n", "a.csv: column `id` not found"),
         ("a.parquet", "PAR", "a.parquet: not a Parquet file"),
     ],
 )

@@ -112,7 +112,7 @@ def test_too_little_memory_is_one_line() -> None:
     done = run(code=VERB_THAT.format(body="raise MemoryError"))
     assert (done.returncode, done.stderr) == (
         2,
-        "error: not enough memory for this; ask for less at a time\n",
+        "error: out of memory; try less at a time\n",
     )
 
 

@@ -79,7 +79,7 @@ def test_a_measured_curve() -> None:
 @pytest.mark.parametrize(
     ("typed", "problem"),
     [
-        ("--initial 5", "--initial: '5' is not two numbers such as 5-10"),
+        ("--initial 5", "--initial: '5' is not a range such as 5-10"),
         ("--initial 9-5", "initial_candidates must be (smallest, largest)"),
         ("--measure-at 5,x", "--measure-at: '5,x' is not a list of numbers"),
         ("--examination 1,2", "curve must hold probabilities between 0 and 1"),
@@ -107,7 +107,7 @@ def test_users_without_noise_are_not_given_any(monkeypatch: pytest.MonkeyPatch) 
         "simulate", "--ranker", "bm25", *TINY, "--users", "quiet_users:Quiet", "--noise", "0.2"
     )
     assert done.exit_code == 2
-    assert "users quiet_users:Quiet have no noise; leave --noise out" in done.stderr
+    assert "users quiet_users:Quiet have no parameter noise; leave out --noise" in done.stderr
 
 
 # --- a file of options ---------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_the_report_is_made_beside_the_results(results: Path) -> None:
     before = (results / "results.json").read_bytes()
     done = run(results)
     assert done.exit_code == 0, done.output
-    line = f"{results / 'report.html'}: 2 tables and 2 figures, with their files beside it\n"
+    line = f"{results / 'report.html'}: 2 tables and 2 figures, each also in its own file\n"
     assert done.stdout == line
     assert "1 h 2 min" in (results / "report.html").read_text()
     assert (results / "results.json").read_bytes() == before
@@ -57,7 +57,7 @@ def test_run_times_are_not_needed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "no such file. Give a folder written by ebrank reproduce."),
+        (None, "no such file. Give a folder that `ebrank reproduce` wrote."),
         ("{", "not the results of a reproduction"),
         ('{"kind": "ebrank simulate"}', "not the results of a reproduction"),
         ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99"),

@@ -262,7 +262,8 @@ def test_stopped_and_gone_on_it_is_the_same(
         stdout, stderr = process.communicate(timeout=PATIENCE)
     if how == signal.SIGINT:
         assert (process.returncode, stdout) == (130, "")
-        message = f"stopped; finished trials are kept in {out / 'trials'}; the same command goes on"
+        kept = f"stopped; finished trials are kept in {out / 'trials'}"
+        message = f"{kept}; run the same command to continue"
         assert message in stderr
         assert "Traceback" not in stderr
     kept = trials(out)
@@ -306,7 +307,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, inner: str) ->
     (tmp_path / "photos" / "cat.jpg").write_text("a cat")
     done = run(*ORDER, "--out", tmp_path / "photos")
     assert done.exit_code == 2
-    assert "photos: the folder holds something else. Give another --out." in done.stderr
+    assert "photos: the folder holds something else. Choose another --out." in done.stderr
     left = {path.name for path in (tmp_path / "photos").iterdir()}
     assert left == {"cat.jpg", inner} - {""}
 
@@ -315,7 +316,7 @@ def test_results_of_another_command_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text('{"kind": "ebrank simulate"}')
     done = run(*ORDER, "--out", tmp_path)
     assert done.exit_code == 2
-    assert "not a file of this command" in done.stderr
+    assert "another program wrote this file" in done.stderr
 
 
 def test_two_datasets_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -327,4 +328,4 @@ def test_two_datasets_of_one_name_are_refused(tmp_path: Path) -> None:
     both = ("--dataset", tmp_path / "a" / "same", "--dataset", tmp_path / "b" / "same")
     done = run(*both, "--sessions", "120", "--baseline-feature", "1", "--only", "table1")
     assert done.exit_code == 2
-    assert "two datasets are called same; reproduce one at a time" in done.stderr
+    assert "two datasets have the name same; reproduce one at a time" in done.stderr

@@ -242,7 +242,7 @@ def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path, content: st
     (tmp_path / "results.json").write_text(content)
     done = run(*SHORT, "--ranker", "bm25", "--out", tmp_path)
     assert done.exit_code == 2
-    assert "not a file of this command. Give another --out." in done.stderr
+    assert "another program wrote this file. Choose another --out." in done.stderr
     assert (tmp_path / "results.json").read_text() == content
     assert not list(tmp_path.glob("*.npz"))
 

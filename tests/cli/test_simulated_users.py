@@ -43,7 +43,7 @@ def test_stored_runs_remember_their_users() -> None:
     assert done.exit_code == 0, done.output
     done = ebrank("compare", "one", "random", *SHORT)
     assert done.exit_code == 2
-    assert "do not meet the same users; they differ in" in done.stderr
+    assert "did not meet the same users: they differ in" in done.stderr
     assert f"users ({USERS}, pbm)" in done.stderr
     assert "click_rate (0.5, 1.0)" in done.stderr
 

@@ -52,7 +52,7 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     assert told.endswith("the store exists and is empty\n")
     asyncio.run(filled(url))
     assert run("store", "init", url)[1].endswith("the store exists and holds 2 queries\n")
-    assert run("store", "migrate", url) == (0, f"{name}: a store of version 1 already\n")
+    assert run("store", "migrate", url) == (0, f"{name}: already at version 1\n")
     asyncio.run(aged(url, 0))
     code, told = run("store", "init", url)
     assert code == 2
@@ -155,7 +155,7 @@ async def served(url: str) -> None:
 def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
     url = database.url("servers")
     assert run("store", "init", url)[0] == 0
-    nobody = "no server has announced itself within a minute\n"
+    nobody = "no server has reported within the last minute\n"
     assert run("store", "servers", url) == (0, nobody)
     asyncio.run(served(url))
     code, told = run("store", "servers", url)

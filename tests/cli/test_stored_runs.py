@@ -38,7 +38,7 @@ def test_trials_of_something_else_are_refused() -> None:
     path.write_text(json.dumps(document))
     done = ebrank("compare", "one")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "a trial of something else. Run ebrank simulate there again." in done.stderr
+    assert "trial of another run. Run `ebrank simulate` there again." in done.stderr
 
 
 def test_trials_of_different_code_are_no_result() -> None:
@@ -48,15 +48,17 @@ def test_trials_of_different_code_are_no_result() -> None:
     write_trial(path, trial, identity | {"engine": "0123456789abcdef"}, np.array(["q"]))
     done = ebrank("compare", "one")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: one: trials of random made by different code. Run ebrank")
+    assert done.stderr.startswith(
+        "error: one: different code ran the trials of random. Run `ebrank"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("other", None, "other: no results.json in this folder. Give a folder written by"),
+        ("other", None, "other: no results.json in this folder. Give a folder that"),
         ("other", "{}", "other/results.json: not the results of a simulation"),
-        ("other", '{"kind": "ebrank simulate"}', "other/results.json: not as ebrank simulate"),
+        ("other", '{"kind": "ebrank simulate"}', "other/results.json: the results are damaged"),
     ],
 )
 def test_folders_that_hold_something_else(name: str, content: str | None, problem: str) -> None:
@@ -84,7 +86,7 @@ def test_a_run_that_was_stopped_is_to_be_finished(left: list[int], problem: str)
     path.write_text(json.dumps(document))
     done = ebrank("compare", "one")
     assert done.exit_code == 2
-    assert done.stderr == f"error: one: {problem}. Run ebrank simulate there again.\n"
+    assert done.stderr == f"error: one: {problem}. Run `ebrank simulate` there again.\n"
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"PK")])

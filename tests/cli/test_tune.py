@@ -123,7 +123,7 @@ def test_a_choice_at_the_edge_is_warned_of() -> None:
         ((*SHORT, *EXPOSURE, "--param", "beta"), "beta has no grid of its own"),
         ((*SHORT, *EXPOSURE, "--param", "eps", "--grid", "1"), "no parameter 'eps'"),
         ((*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "1,x"), "epsilon takes a number"),
-        ((*SHORT, *EXPOSURE, "--grid", "1"), "one --grid for each --param"),
+        ((*SHORT, *EXPOSURE, "--grid", "1"), "one --grid per --param"),
         ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1", "--json"), "give more sessions"),
     ],
 )

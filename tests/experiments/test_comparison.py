@@ -122,5 +122,5 @@ def test_plain_objects_are_json(found: Comparison) -> None:
 
 
 def test_one_ranker_is_no_comparison(results: list[Result]) -> None:
-    with pytest.raises(ParameterError, match="two rankers or more"):
+    with pytest.raises(ParameterError, match="at least two rankers"):
         compared(results[:1])

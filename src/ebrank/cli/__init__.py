@@ -1,7 +1,7 @@
 """The command line: `ebrank VERB`, one file per verb.
 
 A verb is a module of this package with a click command called `command`, and a line in `GROUPS`. It
-is imported only when called, and imports what is heavy inside its functions, so that
+is imported only when called, and its functions import heavy packages themselves, so that
 `ebrank --help` answers at once.
 """
 
@@ -18,9 +18,9 @@ from ebrank.cli.lazy import RootGroup, examples
 GROUPS = {
     "Find out which ranker is best": {
         "reproduce": "Reproduce the paper: all its tables and figures, and more.",
-        "report": "Write the report of a reproduction again, from its results.",
+        "report": "Rewrite the report of a reproduction from its results.",
         "simulate": "Run rankers on simulated users and measure them.",
-        "compare": "Compare rankers, and say which differences are not luck.",
+        "compare": "Compare rankers and show which differences are significant.",
         "tune": "Choose a ranker's parameters on validation queries.",
         "rankers": "List the rankers, or describe one.",
         "data": "List, describe and check datasets.",
@@ -45,7 +45,7 @@ GROUPS = {
         "store": "Create, copy or migrate a store, or list its servers.",
     },
 }
-"""The verbs by what a user wants to do."""
+"""The verbs, grouped by what a user wants to do."""
 VERBS = {verb: line for verbs in GROUPS.values() for verb, line in verbs.items()}
 
 
@@ -68,8 +68,8 @@ def root() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit: 0 good, 2 bad input, 130 interrupted."""
-    sys.path.append("")  # rankers may lie in the working folder; last, so that it hides nothing
+    """Run the command line and exit: 0 success, 2 bad input, 130 interrupted."""
+    sys.path.append("")  # rankers may be in the working folder; last, so that it hides nothing
     try:
         code = root.main(prog_name="ebrank", standalone_mode=False)
         sys.stdout.flush()
@@ -79,7 +79,7 @@ def main() -> None:
     except click.Abort:
         code = 130
     except BrokenPipeError:
-        # The reader has left (`ebrank ... | head`): nothing to say, and nowhere to say it.
+        # The reader has closed the pipe (`ebrank ... | head`): there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,4 +1,4 @@
-"""Every number of an experiment: an option each, or a key of a `--config` file."""
+"""The numbers of an experiment: each is an option, and a key of a `--config` file."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ PROTOCOL = {
         metavar="NUMBER",
         default=1.0,
         show_default=True,
-        help="Probability that an item enters at a session of its query.",
+        help="Probability that an item enters in a session of its query.",
     ),
     "sessions": click.option(
         "--sessions",
         type=click.IntRange(min=1),
         metavar="NUMBER",
-        help="Sessions of a trial; by default (rows − 5·queries)/η.",
+        help="Sessions per trial; by default (rows − 5·queries)/η.",
     ),
     "updates": click.option(
         "--updates",
@@ -47,7 +47,7 @@ PROTOCOL = {
         metavar="NUMBER",
         default=20,
         show_default=True,
-        help="Model updates of a trial.",
+        help="Model updates per trial.",
     ),
     "warmup": click.option(
         "--warmup",
@@ -55,14 +55,14 @@ PROTOCOL = {
         metavar="NUMBER",
         default=20,
         show_default=True,
-        help="Sessions of each query that the production ranker serves first.",
+        help="Sessions per query that the production ranker serves first.",
     ),
     "initial": click.option(
         "--initial",
         default="5-10",
         show_default=True,
         metavar="FEWEST-MOST",
-        help="Candidates that a query begins with; the others enter later.",
+        help="Candidates each query starts with; the others enter later.",
     ),
     "list_length": click.option(
         "--list-length",
@@ -70,29 +70,28 @@ PROTOCOL = {
         metavar="NUMBER",
         default=5,
         show_default=True,
-        help="Items shown in a list; of these, users look at the first 5 unless --cutoff says "
-        "more.",
+        help="Items shown in a list. Users look at the first 5, unless you set --cutoff.",
     ),
     "users": click.option(
         "--users",
         default="pbm",
         show_default=True,
         metavar=USERS,
-        help="Who looks and clicks: pbm (the paper's), cascade, dcm, dbn, or your own as "
-        "MODULE:CLASS. setting=perfect, navigational or informational goes by the literature's "
-        "table.",
+        help="How users look and click: pbm (as in the paper), cascade, dcm, dbn, or your own "
+        "model as MODULE:CLASS. setting=perfect, navigational or informational takes the "
+        "probabilities from the literature.",
     ),
     "noise": click.option(
         "--noise",
         type=click.FloatRange(0, 1),
         metavar="SHARE",
-        help="Click probability where nothing is relevant, 0.1 by default: noise=… of --users.",
+        help="Click probability of irrelevant items, 0.1 by default; short for noise=… in --users.",
     ),
     "cutoff": click.option(
         "--cutoff",
         type=click.IntRange(min=1),
         metavar="RANK",
-        help="The last rank that users look at, 5 by default: cutoff=… of --users.",
+        help="The last rank users look at, 5 by default; short for cutoff=… in --users.",
     ),
     "click_rate": click.option(
         "--click-rate",
@@ -100,14 +99,14 @@ PROTOCOL = {
         metavar="FACTOR",
         default=1.0,
         show_default=True,
-        help="Factor of every click probability: 0.15 makes R go from .015 to .15, as in a shop. "
-        "Lists are measured by R itself.",
+        help="Multiply every click probability by this: 0.15 makes R range from .015 to .15, as in "
+        "a shop. NDCG still uses the unscaled R.",
     ),
     "examination": click.option(
         "--examination",
         metavar="SEVERITY|P1,P2,…",
-        help="What rankers believe of how far down users look: an exponent of 1/log2(rank + 1), or "
-        "the probabilities of ranks 1, 2, …; by default the users' own.",
+        help="How far down rankers believe users look: an exponent of 1/log2(rank + 1), or the "
+        "probabilities of ranks 1, 2, …; by default, what users really do.",
     ),
     "gamma": click.option(
         "--gamma",
@@ -115,14 +114,14 @@ PROTOCOL = {
         metavar="NUMBER",
         default=0.995,
         show_default=True,
-        help="How much less an earlier list counts in Cum-NDCG than the next.",
+        help="Discount in Cum-NDCG: how much each list counts relative to the next one.",
     ),
     "measure_at": click.option(
         "--measure-at",
         default="5,1,3,10",
         show_default=True,
         metavar="RANK,…",
-        help="Ranks at which Cold- and Warm-NDCG are cut off; the first is the one in tables.",
+        help="Cutoffs of Cold-NDCG and Warm-NDCG; tables show the first one.",
     ),
 }
 
@@ -140,7 +139,7 @@ def protocol_options(without: Collection[str] = ()) -> Callable[[F], F]:
 
 
 def config_of(options: dict[str, Any]) -> SimulationConfig:
-    """Return the experiment that options describe, and take them out."""
+    """Remove the options that describe the experiment, and return it."""
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.users import parse
 
@@ -164,7 +163,7 @@ def config_of(options: dict[str, Any]) -> SimulationConfig:
 def _pair(text: str) -> tuple[int, int]:
     numbers = _numbers("--initial", text.replace("-", ","), int)
     if len(numbers) != 2:
-        raise ParameterError(f"--initial: {text!r} is not two numbers such as 5-10")
+        raise ParameterError(f"--initial: {text!r} is not a range such as 5-10")
     return numbers[0], numbers[1]
 
 
@@ -173,15 +172,15 @@ def _numbers(option: str, text: str, kind: Callable[[str], N]) -> tuple[N, ...]:
     try:
         return tuple(map(kind, text.split(",")))
     except ValueError:
-        raise ParameterError(f"{option}: {text!r} is not a list of numbers") from None
+        raise ParameterError(f"{option}: {text!r} is not a list of numbers such as 1,3,5") from None
 
 
 def _changed(users: UserModel, **changes: float | None) -> UserModel:
-    """Return users with some parameters changed that options of their own give."""
+    """Return users with the parameters that separate options change."""
     given = {name: value for name, value in changes.items() if value is not None}
     for name in given:
         if name not in {field.name for field in fields(users)}:  # type: ignore[arg-type]
-            raise ParameterError(f"users {users} have no {name}; leave --{name} out")
+            raise ParameterError(f"users {users} have no parameter {name}; leave out --{name}")
     return replace(users, **given) if given else users  # type: ignore[type-var]
 
 
@@ -208,8 +207,7 @@ def config_option(function: F) -> F:
         is_eager=True,
         expose_value=False,
         callback=_read_config,
-        help="TOML file with options and their values, such as list-length = 10; what is typed "
-        "here wins.",
+        help="TOML file of options, such as list-length = 10; options you type override it.",
     )(function)
 
 
@@ -217,7 +215,7 @@ def is_given(context: click.Context, name: str) -> bool:
     """Return whether the user gave an option, here or in a file."""
     source = context.get_parameter_source(name)
     given = source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
-    return given and name in context.params  # the file itself is no value
+    return given and name in context.params  # `--config` itself has no value
 
 
 def _read_config(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -243,7 +241,7 @@ def _read_config(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 
 def _typed(value: object) -> object:
-    """Return a value as one would type it; lists are for options that may be given several times.
+    """Return a value as a user would type it; a list gives an option several times.
 
     >>> _typed(0.5), _typed(["bm25", "ebrank"]), _typed(True)
     ('0.5', ['bm25', 'ebrank'], True)

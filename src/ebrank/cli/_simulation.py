@@ -1,4 +1,4 @@
-"""What the lab's verbs share: options, the simulation that they describe, interrupts, numbers."""
+"""What the lab's verbs share: options, the simulation they describe, interrupts, numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST_SEED = 2**63 - 2
-COMPILING = "note: compiling for this machine; this takes some seconds, the first time only"
+COMPILING = "note: compiling for this machine; this takes a few seconds, only the first time"
 RANKER = "NAME[:PARAM=VALUE,…]"
 OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "as_json"}
 """Options that say what to do with a simulation, rather than what it is."""
@@ -42,7 +42,7 @@ OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "
 
 def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
     if value > LARGEST_SEED:
-        raise click.BadParameter(f"{value} is too large")
+        raise click.BadParameter(f"{value} is too large; the largest seed is {LARGEST_SEED}")
     return value
 
 
@@ -51,7 +51,7 @@ def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> s
         return None
     from ebrank.simulation.cluster import Address
 
-    Address.read(value)  # raises now what would go wrong later
+    Address.read(value)  # fail now rather than later
     return value
 
 
@@ -60,7 +60,7 @@ def refuse_jobs_on_clusters() -> None:
     context = click.get_current_context()
     typed = context.get_parameter_source("jobs") is ParameterSource.COMMANDLINE
     if typed and context.params.get("cluster") is not None:
-        raise click.UsageError("--jobs is for this machine; a cluster has its own number of slots")
+        raise click.UsageError("--jobs applies to this machine only; leave it out with --cluster")
 
 
 OPTIONS = {
@@ -68,7 +68,7 @@ OPTIONS = {
         "--dataset",
         required=True,
         metavar="NAME|FOLDER",
-        help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt.",
+        help="A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt.",
     ),
     "trials": click.option(
         "--trials",
@@ -76,7 +76,7 @@ OPTIONS = {
         metavar="NUMBER",
         default=5,
         show_default=True,
-        help="How often to repeat it, with other users each time.",
+        help="How often to repeat the simulation, each time with other users.",
     ),
     "seed": click.option(
         "--seed",
@@ -85,27 +85,26 @@ OPTIONS = {
         default=0,
         metavar="NUMBER",
         show_default=True,
-        help="Every random draw follows from it.",
+        help="Seed of all random draws.",
     ),
     "jobs": click.option(
         "--jobs",
         type=click.IntRange(min=1),
         metavar="NUMBER",
-        help="Trials to run at a time, by default one on each core; the results do not depend on "
-        "it.",
+        help="Trials to run in parallel, by default one per core; this does not affect results.",
     ),
     "cluster": click.option(
         "--cluster",
         callback=_cluster,
         metavar="ADDRESS",
         help="Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or local:N "
-        "for N processes here; the results do not depend on it.",
+        "for N processes here; this does not affect results.",
     ),
     "out": click.option(
         "--out",
         metavar="DIR",
         type=click.Path(file_okay=False),
-        help="Folder for the results; trials finished there before are not run again.",
+        help="Folder for the results; trials it already holds are not run again.",
     ),
     "scale": click.option(
         "--scale",
@@ -148,7 +147,7 @@ class SimulationPlan:
     fold: int | None = None
 
     def __str__(self) -> str:
-        """Return a line about what is run."""
+        """Return a line that describes the simulation."""
         data = self.dataset
         sessions = self.config.session_count(data)
         trials = f"{self.trials} trial{'s' if self.trials > 1 else ''}"
@@ -209,9 +208,9 @@ def plan_simulation(
 
 
 def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
-    """Yield the simulation that the options describe, or one for each fold, read when its turn is.
+    """Yield the simulation that the options describe, or one per fold, each read when needed.
 
-    Each fold has a folder of its own in --out.
+    Each fold has its own folder in --out.
     """
     if options["fold"] != ALL_FOLDS:
         yield plan_simulation(**options)
@@ -224,7 +223,7 @@ def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
 
 
 def say_what_begins(dataset: str, trials: int, seed: int) -> None:
-    """Say at once what is under way, to people: importing and reading take seconds."""
+    """Tell people at once what is under way: importing and reading take seconds."""
     context = click.get_current_context()
     if not context.params.get("as_json"):
         count = f"{trials} trial{'s' if trials > 1 else ''}"
@@ -260,12 +259,14 @@ def read_own(path: Path, kind: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         ours = False
     if not ours:
-        raise DataError("not a file of this command", path=path, remedy="Give another --out.")
+        raise DataError(
+            "another program wrote this file", path=path, remedy="Choose another --out."
+        )
     return document
 
 
 class _Interrupt(KeyboardInterrupt):
-    """Ctrl-C, known for as long as it is being handled."""
+    """Ctrl-C, remembered while it is being handled."""
 
     def __init__(self, under_way: WeakSet[_Interrupt]) -> None:
         super().__init__()
@@ -276,8 +277,8 @@ class _Interrupt(KeyboardInterrupt):
 def one_interrupt_at_a_time() -> Iterator[None]:
     """Ignore Ctrl-C while an earlier one is being handled, so that its report is always printed.
 
-    One that got lost, as happens in callbacks of the compiler, is not being handled: then the next
-    one counts.
+    A Ctrl-C that got lost, as happens in callbacks of the compiler, is not being handled; then the
+    next one counts.
     """
     under_way: WeakSet[_Interrupt] = WeakSet()
 
@@ -298,7 +299,7 @@ def one_interrupt_at_a_time() -> Iterator[None]:
 
 
 def note_of_compilation() -> AbstractContextManager[None]:
-    """Return a context that says on stderr when kernels are compiled, not found in the cache."""
+    """Return a context that tells on stderr when kernels are not cached and must be compiled."""
     from ebrank.simulation.compilation import watched
 
     return watched(lambda: click.echo(COMPILING, err=True))
@@ -309,7 +310,7 @@ def say_stopped(plan: SimulationPlan, results: Sequence[Result]) -> None:
     finished = sum(len(result.trials) for result in results)
     message = f"stopped: {finished} of {plan.trials * len(results)} trials finished"
     if plan.out is not None:
-        message += f", kept in {plan.out}; the same command goes on from there"
+        message += f" and kept in {plan.out}; run the same command to continue"
     click.echo(message, err=True)
 
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.result import Result
 
-REMEDY = "Give a folder written by ebrank simulate --out."
-AGAIN = "Run ebrank simulate there again."
+REMEDY = "Give a folder that `ebrank simulate --out` wrote."
+AGAIN = "Run `ebrank simulate` there again."
 NOW = "now"
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """All that decides which users rankers meet; only rankers that met the same are comparable.
+    """Everything that decides which users rankers meet; rankers compare only if it is equal.
 
     Attributes:
         where: the folder, for messages.
@@ -57,13 +57,13 @@ class Conditions:
 
 @dataclass(frozen=True)
 class ComparedRanker:
-    """A ranker in a comparison; the same text may stand for other code in another folder.
+    """A ranker in a comparison; the same text may stand for different code in another folder.
 
     Attributes:
         ranker: its text.
-        engine: stamp of the code that made its trials, or will.
-        where: the folder of its trials, `NOW` if it is yet to be run.
-        result: of its trials, None if it is yet to be run.
+        engine: stamp of the code that runs its trials.
+        where: the folder of its trials, `NOW` if they have not run yet.
+        result: of its trials, None if they have not run yet.
     """
 
     ranker: str
@@ -82,12 +82,13 @@ def _release(versions: dict[str, str]) -> str:
 
 
 def check_same(first: Conditions, second: Conditions) -> None:
-    """Raise if two did not meet the same users."""
+    """Raise if two rankers did not meet the same users."""
     differ = ", ".join(first.differences(second))
     if differ:
         raise DataError(
-            f"{first.where} and {second.where} do not meet the same users; they differ in {differ}",
-            remedy="Compare runs of one dataset, config, seed, number of trials and version.",
+            f"{first.where} and {second.where} did not meet the same users: they differ in "
+            f"{differ}",
+            remedy="Compare runs with the same dataset, config, seed, trials and version.",
         )
 
 
@@ -97,7 +98,7 @@ def conditions_of(plan: SimulationPlan) -> Conditions:
 
     config = _plain(plan.config) | {"sessions": plan.config.session_count(plan.dataset)}
     return Conditions(
-        "what is to be run",
+        "the new run",
         plan.dataset.name,
         fingerprint(plan.dataset),
         config,
@@ -128,7 +129,7 @@ def read_folder(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
         entries = [(entry["ranker"], entry["files"]) for entry in document["rankers"]]
     except (KeyError, IndexError, TypeError, ValueError):
         path = folder / "results.json"
-        raise DataError("not as ebrank simulate writes it", path=path, remedy=AGAIN) from None
+        raise DataError("the results are damaged", path=path, remedy=AGAIN) from None
     return conditions, [_stored_ranker(folder, conditions, config, *entry) for entry in entries]
 
 
@@ -165,11 +166,11 @@ def _stored_ranker(
             raise DataError("no such file", path=folder / name, remedy=AGAIN) from None
         stored = [identity.get(key) for key in ("dataset", "seed", "ranker", "trial")]
         if stored != [conditions.fingerprint, conditions.seed, ranker, number]:
-            raise DataError("a trial of something else", path=folder / name, remedy=AGAIN)
+            raise DataError("trial of another run", path=folder / name, remedy=AGAIN)
         trials.append(trial)
         engines.add(str(identity.get("engine")))
     if len(engines) > 1:
-        raise DataError(f"trials of {ranker} made by different code", path=folder, remedy=AGAIN)
+        raise DataError(f"different code ran the trials of {ranker}", path=folder, remedy=AGAIN)
     result = Result(conditions.dataset, ranker, config, conditions.seed, tuple(trials))
     return ComparedRanker(ranker, engines.pop(), str(folder), result)
 

@@ -157,7 +157,7 @@ def command(
 
 
 def print_report(out: str, report: Report) -> None:
-    """Print what counted, and warn of what did not."""
+    """Print what counted, and warn about what did not."""
     outcomes = ", ".join(f"{count:,} {name}" for name, count in report.outcomes.items())
     click.echo(
         f"{out}: {report.impressions:,} impressions ({outcomes}) from {report.events:,} events, "
@@ -165,12 +165,12 @@ def print_report(out: str, report: Report) -> None:
     )
     if report.ignored:
         types = ", ".join(f"{kind or '(none)'} ({n:,})" for kind, n in report.ignored.items())
-        console.note(f"types that count nothing: {types}")
+        console.note(f"ignored event types: {types}")
     for field, count in report.bad.items():
-        console.warn(f"{count:,} events left out: no {field}, or a wrong one")
+        console.warn(f"left out {count:,} events: {field} is missing or invalid")
     if report.unlisted:
-        console.warn(f"{report.unlisted:,} items with events are in none of the lists: left out")
+        console.warn(f"left out {report.unlisted:,} items that have events but are in no list")
     if report.unplaced:
         console.warn(
-            f"{report.unplaced:,} items have a behavior, but no impression and no rank: left out"
+            f"left out {report.unplaced:,} items that have a behavior but no impression or rank"
         )

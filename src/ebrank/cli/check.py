@@ -1,4 +1,4 @@
-"""`ebrank check`: all that can be found wrong with a store."""
+"""`ebrank check`: everything wrong with a store."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def command(store: str, config: str | None, as_json: bool) -> None:
 
 
 async def found(store: str, config: str | None) -> list[Fault]:
-    """Return what is wrong with a store as it is now."""
+    """Return the faults of a store as it is now."""
     from ebrank import policy as policies
     from ebrank.service.learning.models import own_parts
     from ebrank.service.ops import configuration
@@ -72,6 +72,6 @@ async def found(store: str, config: str | None) -> list[Fault]:
             async with open(store, "read") as opened:
                 return await check(opened, time.time(), own_parts=own, progress=progress)
         except StoreError as problem:
-            if isinstance(problem.__cause__, sqlite3.Error):  # too damaged to be opened
+            if isinstance(problem.__cause__, sqlite3.Error):  # too damaged to open
                 return [Fault("file", str(problem))]
             raise

@@ -60,7 +60,7 @@ OTHER_COLUMNS = 52
 @click.option(
     "--dataset",
     metavar="NAME|FOLDER",
-    help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt; needed "
+    help="A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt; needed "
     "to run rankers.",
 )
 @OPTIONS["trials"]
@@ -72,22 +72,22 @@ OTHER_COLUMNS = 52
     "--out",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder for compare.svg and compare.png, and for the trials of the rankers that are run; "
-    "those finished there before are not run again.",
+    help="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
+    "already holds are not run again.",
 )
 @OPTIONS["scale"]
 @OPTIONS["interactions"]
 @OPTIONS["about data"]
 @json_option
 def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Compare rankers, and say which differences are not luck.
+    """Compare rankers and show which differences are significant.
 
-    A run is a folder that `ebrank simulate --out` wrote, with all rankers in it, or a ranker, which
-    is run on --dataset. All must have met the same users. Those that share a letter do not differ
-    significantly. A ranker whose code was changed between two runs is compared with itself, by
-    folder. --fold all runs every fold and tests over the test queries of all.
+    Name folders that `ebrank simulate --out` wrote, with all the rankers they hold, and rankers to
+    run now on --dataset. All must meet the same users. Rankers that share a letter do not differ
+    significantly. If the code of a ranker changed between two runs, both versions are compared, by
+    folder. --fold all runs every fold and pools their test queries.
 
-    Ctrl-C stops; finished trials are kept in --out for the next time.
+    Ctrl-C stops; --out keeps finished trials for the next run.
     """
     from ebrank.experiments.comparison import compared, plain
 
@@ -102,7 +102,7 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
 
 
 def printed(comparison: Comparison, width: int) -> str:
-    """Return the table for a terminal, long texts of rankers wrapped between parameters."""
+    """Return the table for a terminal, with long ranker texts wrapped between parameters."""
     from ebrank.experiments import comparison as experiment
     from ebrank.report.tables.terminal import text
 
@@ -117,8 +117,8 @@ def printed(comparison: Comparison, width: int) -> str:
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     """Return the results of all runs, in their order, each ranker once.
 
-    Rankers of the same text whose code differs are different rankers; the name of each then has its
-    folder too.
+    Rankers with the same text but different code are different rankers; their names then include
+    their folders.
     """
     from ebrank.provenance import stamp
 
@@ -143,7 +143,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     for conditions in earlier[1:]:
         check_same(earlier[0], conditions)
     if len(entries) < 2:
-        raise ParameterError("a comparison needs two rankers or more")
+        raise ParameterError("a comparison needs at least two rankers; name another one")
     new = [identity for identity, entry in entries.items() if entry.result is None]
     if new:
         results = run_now([rankers[identity] for identity in new], earlier, options)
@@ -153,9 +153,9 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
 
 
 def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
-    """Return the results under the rankers' texts as the user typed them, if they did.
+    """Return the results by ranker text, as the user typed it where they did.
 
-    If several have the same text, each has its folder added.
+    If several rankers have the same text, their folders are added.
     """
     times = Counter(entry.ranker for entry in entries)
     results = []
@@ -183,21 +183,21 @@ def parsed(run: str) -> Ranker:
     except ParameterError as problem:
         if ":" in run or run in registry.known():
             raise
-        raise ParameterError(f"there is no folder {run}, and {problem}") from None
+        raise ParameterError(f"folder not found: {run}; and {problem}") from None
 
 
 def run_now(
     rankers: Sequence[Ranker], earlier: Sequence[Conditions], options: dict[str, Any]
 ) -> list[Result]:
-    """Run rankers that are in no folder yet, if they will meet the same users as the others."""
+    """Run the rankers that no folder holds, if they will meet the same users as the others."""
     from ebrank.cli.simulate import FinishedFolds, run
     from ebrank.simulation.parallel import Interrupted
 
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
-        raise ParameterError(f"--dataset is needed to run {names}; folders know their own")
+        raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
     if options["fold"] == ALL_FOLDS and earlier:
-        raise ParameterError("a folder has one fold; with --fold all, name rankers to run instead")
+        raise ParameterError("a folder holds one fold; with --fold all, name rankers instead")
     finished = FinishedFolds()
     for plan in plan_folds(**options):
         for conditions in earlier[:1]:
@@ -211,7 +211,7 @@ def run_now(
 
 
 def draw(comparison: Comparison, folder: Path) -> None:
-    """Write the picture, or warn that what draws it is not installed."""
+    """Draw the picture, or warn that the package that draws it is not installed."""
     from ebrank.experiments.comparison import figure
     from ebrank.files import write_whole
     from ebrank.report.figures.render import FIGURE_FILES

@@ -19,9 +19,9 @@ import click
 if TYPE_CHECKING:
     from rich.table import Table
 
-# A bar for less than this would only flicker.
+# For less than this, a bar would only flicker.
 _PATIENCE_SECONDS = 0.5
-# A log should name what takes minutes, not what takes a moment.
+# A log should name the stages that take minutes, not those that take a moment.
 _LOG_SECONDS = 5.0
 
 
@@ -36,7 +36,7 @@ def print_table(
     *,
     total: Sequence[object] | None = None,
 ) -> None:
-    """Print a table: numbers to the right with thousands separated, texts to the left."""
+    """Print a table: numbers right-aligned with thousands separators, texts left-aligned."""
     from rich import box
     from rich.table import Table
 
@@ -56,7 +56,7 @@ def print_table(
 
 
 def print_facts(title: str, facts: Mapping[str, str]) -> None:
-    """Print a title and lines of `name  text`, the text wrapped beside its name."""
+    """Print a title and lines of `name  text`, with the text wrapped beside its name."""
     width = max(60, min(100, shutil.get_terminal_size().columns))
     margin = max(map(len, facts)) + 4
     click.echo(click.style(title, bold=True))
@@ -73,7 +73,7 @@ def print_facts(title: str, facts: Mapping[str, str]) -> None:
 
 
 def note(message: str) -> None:
-    """Print to stderr what the user may want to know."""
+    """Print a note to stderr."""
     _say(f"note: {message}")
 
 
@@ -84,10 +84,10 @@ def warn(message: str) -> None:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[..., None]]:
-    """Yield a callback of (done, total) that shows on stderr how far the work is.
+    """Yield a callback of (done, total) that shows progress on stderr.
 
-    It also takes a new label, for a new stage. A terminal gets a bar. Elsewhere, in a log say, each
-    stage of work that takes its time is a line.
+    It also takes a new label, for a new stage. A terminal gets a bar. Elsewhere, for example in a
+    log, each long stage gets a line.
     """
     if not sys.stderr.isatty():
         yield _line_per_stage(label)
@@ -126,7 +126,7 @@ def _line_per_stage(first: str) -> Callable[..., None]:
 
 
 def _say(text: str) -> None:
-    """Print a line to stderr, wrapped between words where that is a terminal."""
+    """Print a line to stderr, wrapped between words on a terminal."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)

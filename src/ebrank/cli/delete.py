@@ -79,7 +79,7 @@ def command(
 async def in_store(
     url: str, request: api.DeletionRequest | None, *, listing: bool
 ) -> list[api.DeletionOut]:
-    """Delete from a store that nobody serves, and rewrite its files; or list its proofs."""
+    """Delete from a store that no server uses, and rewrite its files; or list its proofs."""
     from ebrank.service.core.deletions import delete, proof_out
     from ebrank.service.core.fixed_settings import QUERY_NAMES
     from ebrank.service.core.query_names import naming

@@ -60,7 +60,7 @@ def command(
 async def examined(
     path: str, config: str | None, features: str | None = None
 ) -> list[ExaminedRank]:
-    """Return what a store, a backup, an export or evidence tells."""
+    """Return what a store, a backup, an export or evidence reveals."""
     from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration, examine
     from ebrank.service.ops.transfer.exported import Exported
@@ -79,7 +79,7 @@ async def examined(
 
 
 def print_ranks(ranks: Sequence[ExaminedRank]) -> None:
-    """Print a row for each rank, with a bar as long as it is likely to be looked at."""
+    """Print a row for each rank, with a bar for the probability that users look at it."""
     rows = [
         (
             name_of(rank),
@@ -119,5 +119,5 @@ def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
 
 
 def name_of(rank: ExaminedRank) -> str:
-    """Return what a row is called."""
+    """Return the label of a row."""
     return str(rank.first) if rank.first == rank.last else f"{rank.first} to {rank.last}"

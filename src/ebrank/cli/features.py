@@ -71,7 +71,7 @@ def command(
 def requested(
     action: str, names: tuple[str, ...], *, shared: bool, dry_run: bool
 ) -> api.ChangeFeaturesRequest | None:
-    """Return the change that is asked for; None if it is only to show."""
+    """Return the requested change; None to only show the features."""
     from ebrank.service import api
 
     if shared and action != "add":
@@ -94,7 +94,7 @@ def requested(
 
 
 async def in_store(url: str, request: api.ChangeFeaturesRequest | None) -> api.FeaturesResponse:
-    """Show or change the features of a store that nobody serves."""
+    """Show or change the features of a store that no server uses."""
     from ebrank.service.core.catalog import Catalog
     from ebrank.service.core.feature_changes import change_features, features_view
     from ebrank.service.settings import FeaturesSettings

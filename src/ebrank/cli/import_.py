@@ -1,4 +1,4 @@
-"""`ebrank import`: a store made of an export, or of evidence."""
+"""`ebrank import`: a store made from an export or from evidence."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def command(path: str, store: str, features: str | None, literal: bool, as_json:
 
 
 def export_imported(path: str, store: str) -> dict[str, int]:
-    """Make a store of an export; return the rows of each table."""
+    """Make a store from an export; return the rows of each table."""
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.importing import import_store
 
@@ -70,7 +70,7 @@ def export_imported(path: str, store: str) -> dict[str, int]:
 def evidence_imported(
     path: str, store: str, features: str | None, *, literal: bool
 ) -> dict[str, int]:
-    """Make a store of evidence; return how many queries and items it has."""
+    """Make a store from evidence; return how many queries and items it has."""
     from ebrank.logs import read_evidence
     from ebrank.service.ops.transfer.evidence import import_evidence
 

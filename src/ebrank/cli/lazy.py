@@ -31,8 +31,8 @@ class LazyGroup(click.Group):
 
     Args:
         package: where the verbs' modules are.
-        verbs: the line of help of each verb, by name.
-        groups: the same under headings, instead.
+        verbs: each verb's line of help, by name.
+        groups: the same, under headings; instead of `verbs`.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb that is called; of one that is not known, say which may be meant."""
+        """Return the verb that is called; for an unknown verb, suggest a similar one."""
         verb = args[0]
         if verb not in self.verbs and not verb.startswith("-"):
             close = difflib.get_close_matches(verb.lower(), self.verbs, n=1)
@@ -81,10 +81,10 @@ class LazyGroup(click.Group):
 
 
 class RootGroup(LazyGroup):
-    """The outermost group: whatever a user can cause ends as one line, not as a traceback."""
+    """The outermost group: errors that a user can cause end as one line, not as a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the verb; tell errors of the input and of the file system as one line."""
+        """Run the verb; print errors of the input and of the file system as one line."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.simplefilter("default", RuntimeWarning)
@@ -98,11 +98,11 @@ class RootGroup(LazyGroup):
                     raise
                 raise UserError(_in_words(problem)) from problem
             except MemoryError as problem:
-                raise UserError("not enough memory for this; ask for less at a time") from problem
+                raise UserError("out of memory; try less at a time") from problem
 
 
 def examples(*commands: str) -> str:
-    """Return the end of a command's help: what people type, one per line."""
+    """Return the end of a command's help: example commands, one per line."""
     return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
 
 

@@ -1,4 +1,4 @@
-"""Options that several verbs share, so that they are spelled and explained alike everywhere."""
+"""Options that several verbs share, so that their names and help are the same everywhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def data_dir_option(function: F) -> F:
-    """Add `--data-dir`: where published datasets are looked for by name."""
+    """Add `--data-dir`: where to look for published datasets."""
     return click.option(
         "--data-dir",
         metavar="FOLDER",
@@ -25,24 +25,24 @@ def data_dir_option(function: F) -> F:
 
 
 def dataset_options(function: F) -> F:
-    """Add the options of all verbs that read a dataset: where it is, and what its columns mean."""
+    """Add the options of verbs that read a dataset: where it is, and what its columns mean."""
     options = (
         data_dir_option,
         click.option(
             "--fold",
             callback=_fold,
             metavar="N|all",
-            help="Which fold of a dataset that has several, 1 by default. With all, simulate and "
-            "compare pool the test queries of all folds.",
+            help="Fold to use if a dataset has several, 1 by default. all pools the test queries "
+            "of all folds (simulate and compare only).",
         ),
         click.option(
             "--baseline-feature",
             callback=_baseline_feature,
             default=AUTO,
             metavar="N|none",
-            help="Feature that is the production ranker's score (BM25), which ranks the initial "
-            "log; none ranks it at random. Known for 46 (LETOR 4.0) and 136 (MSLR-WEB) features, "
-            "else none.",
+            help="Feature with the score of the production ranker (BM25), which ranks before "
+            "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
+            "4.0) and 136 (MSLR-WEB) features, otherwise none.",
         ),
         click.option(
             "--drop-features",
@@ -50,14 +50,15 @@ def dataset_options(function: F) -> F:
             default=AUTO,
             metavar="LIST|none",
             help="Features to remove because they are derived from clicks, such as 134-136. "
-            "Known as above, else none.",
+            "Known for the same datasets, otherwise none.",
         ),
         click.option(
             "--max-label",
             callback=_max_label,
             default=AUTO,
             metavar="N",
-            help="Largest label on the scale. Known as above, else the largest in the files.",
+            help="Largest possible label. Known for the same datasets, otherwise the largest in "
+            "the files.",
         ),
     )
     for option in reversed(options):
@@ -81,10 +82,10 @@ def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
     if value is None or (value == ALL_FOLDS and ctx.command.name in POOLING):
         return value
     if value == ALL_FOLDS:
-        raise click.BadParameter(f"all is for {' and '.join(POOLING)}; choose one fold here")
+        raise click.BadParameter(f"all works only with {' and '.join(POOLING)}; choose one fold")
     number = _whole(value)
     if number is None or number < 1:
-        raise click.BadParameter(f"{value!r} is not the number of a fold")
+        raise click.BadParameter(f"{value!r} is not a fold number from 1 up")
     return number
 
 
@@ -132,7 +133,7 @@ def _range_of(part: str) -> range:
 
 
 def _whole(text: str) -> int | None:
-    """Return the whole number that a text is, or None."""
+    """Return the whole number that a text holds, or None."""
     try:
         return int(text)
     except ValueError:
@@ -140,7 +141,7 @@ def _whole(text: str) -> int | None:
 
 
 def token_option(function: F) -> F:
-    """Add `--token`: what a server's admission asks for."""
+    """Add `--token`: what a server may require."""
     return click.option(
         "--token",
         metavar="TOKEN",

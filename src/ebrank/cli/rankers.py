@@ -1,4 +1,4 @@
-"""`ebrank rankers`: what rankers there are, as they declare themselves."""
+"""`ebrank rankers`: which rankers there are, as they declare themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ebrank.rankers.base import Ranker
 
 SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Concate"}
-"""The paper's names of the feature settings."""
+"""The paper's names for the feature settings."""
 
 
 @click.command(
@@ -65,7 +65,7 @@ def about(ranker: Ranker) -> dict[str, Any]:
 
 
 def installed() -> dict[str, str]:
-    """Return where the rankers of installed packages come from, by name; none is imported."""
+    """Return the origin of each ranker in installed packages, by name, without importing it."""
     from ebrank.rankers import external, registry
 
     ours = registry.known()

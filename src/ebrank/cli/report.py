@@ -1,4 +1,4 @@
-"""`ebrank report`: the report of a reproduction, made again from its results."""
+"""`ebrank report`: the report of a reproduction, rewritten from its results."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ebrank.cli.options import json_option
     "--out",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder for the report, by default that of the results.",
+    help="Folder for the report, by default the folder of the results.",
 )
 @json_option
 def command(folder: str, out: str | None, as_json: bool) -> None:
-    """Write the report of a reproduction again, from its results.
+    """Rewrite the report of a reproduction from its results.
 
-    DIR is a folder written by ebrank reproduce. From its results.json this makes report.html, the
-    tables, the figures and LEDGER.md; nothing is run. Files of an earlier report that are no longer
-    part of it are removed; other files are left alone.
+    DIR is a folder that `ebrank reproduce` wrote. This makes report.html, the tables, the figures
+    and LEDGER.md from its results.json, without running anything. It removes files of an earlier
+    report that are no longer part of it, and leaves other files alone.
     """
     from ebrank.cli import console
     from ebrank.experiments.document import read_document, read_times
@@ -46,4 +46,4 @@ def command(folder: str, out: str | None, as_json: bool) -> None:
         len({path.stem for path in written if path.parent.name == kind})
         for kind in ("tables", "figures")
     )
-    click.echo(f"{written[0]}: {tables} tables and {figures} figures, with their files beside it")
+    click.echo(f"{written[0]}: {tables} tables and {figures} figures, each also in its own file")

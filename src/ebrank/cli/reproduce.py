@@ -1,4 +1,4 @@
-"""`ebrank reproduce`: every table and figure of the paper, by one command."""
+"""`ebrank reproduce`: every table and figure of the paper with one command."""
 
 from __future__ import annotations
 
@@ -71,37 +71,36 @@ ANY_FOLDER = "FOLDER"
     default=(EMBEDDED,),
     show_default=True,
     metavar="NAME|FOLDER",
-    help="A preset, a published dataset, or a folder with train.txt, vali.txt, test.txt; may be "
-    "given several times.",
+    help="A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt; "
+    "repeatable.",
 )
 @OPTIONS["trials"]
 @click.option(
     "--only",
     metavar="NAMES",
     help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
-    "these. Extras can be named one by one: waiting, epsilon, beta, default, examination, "
-    "calibration. beyond, auto against EBRank and others, runs only where it is named, or all is.",
+    "these. You can also name single extras: waiting, epsilon, beta, default, examination, "
+    "calibration. beyond (auto against EBRank and others) runs only if you name it, or all.",
 )
 @OPTIONS["seed"]
 @click.option(
     "--given",
     multiple=True,
     metavar=RANKER,
-    help="A tuned ranker with the ε to use, such as ebrank:epsilon=30; others are tuned on "
+    help="A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
     "validation queries.",
 )
 @click.option(
     "--also",
     multiple=True,
     metavar=RANKER,
-    help="A ranker of your own, or another one of `ebrank rankers`, for a row of its own in Table "
-    "2.",
+    help="Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
 )
 @click.option(
     "--tune",
     multiple=True,
     metavar=RANKER,
-    help="The same, with all its parameters that have a grid chosen on validation queries first.",
+    help="The same, but first tune all its parameters that have a grid on validation queries.",
 )
 @protocol_options(without=["eta"])  # which the experiments vary
 @OPTIONS["jobs"]
@@ -110,7 +109,7 @@ ANY_FOLDER = "FOLDER"
     "--out",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder for the results, by default reproduction/DATASET; finished trials are kept there.",
+    help="Folder for results and finished trials, by default reproduction/DATASET.",
 )
 @OPTIONS["scale"]
 @OPTIONS["interactions"]
@@ -129,9 +128,9 @@ def command(
     """Reproduce the paper: all its tables and figures, and more.
 
     Chooses ε on validation queries, runs all rankers, and writes report.html, results.json, tables,
-    figures and LEDGER.md, which puts the paper's figures beside these.
+    figures and LEDGER.md, which compares the results with the paper's.
 
-    Ctrl-C stops; the same command goes on where it was.
+    Ctrl-C stops; the same command continues where it stopped.
     """
     refuse_jobs_on_clusters()
     say_what_begins(", ".join(datasets), options["trials"], options["seed"])
@@ -148,7 +147,7 @@ def command(
                 document = run(plan, loaded, folder, jobs, cluster)
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {folder / TRIALS}"
-            click.echo(f"stopped; {kept}; the same command goes on from there", err=True)
+            click.echo(f"stopped; {kept}; run the same command to continue", err=True)
             raise click.exceptions.Exit(130) from None
     if as_json:
         console.print_json(as_plain(document, folder))
@@ -163,7 +162,7 @@ def make_plan(
     tune: Sequence[str],
     options: dict[str, Any],
 ) -> ReproductionPlan:
-    """Return what to run, and take the options that say so."""
+    """Remove the options that say what to run, and return the plan."""
     from ebrank.experiments import catalog
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
@@ -185,7 +184,7 @@ def make_plan(
 def load(
     sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]
 ) -> dict[Locator, Dataset]:
-    """Return the datasets by how others find them; raise now what would go wrong later."""
+    """Return the datasets by how workers find them; fail now rather than later."""
     import ebrank
     from ebrank.simulation.worker import Locator
 
@@ -199,7 +198,7 @@ def load(
 
 
 def named_apart(loaded: Mapping[Locator, Dataset]) -> dict[Locator, Dataset]:
-    """Return the datasets, folds of the same one with their number; raise if that is not enough."""
+    """Return the datasets, folds named with their number; raise if two names are still equal."""
     names = [data.name for data in loaded.values()]
     apart = {
         locator: replace(data, name=f"{data.name}, fold {data.origin.fold}", check_values=False)
@@ -210,7 +209,7 @@ def named_apart(loaded: Mapping[Locator, Dataset]) -> dict[Locator, Dataset]:
     names = [data.name for data in apart.values()]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ParameterError(f"two datasets are called {twice}; reproduce one at a time")
+        raise ParameterError(f"two datasets have the name {twice}; reproduce one at a time")
     return apart
 
 
@@ -224,7 +223,7 @@ def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
     ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
     if not ours and folder.is_dir() and any(folder.iterdir()):
         raise DataError(
-            "the folder holds something else", path=folder, remedy="Give another --out."
+            "the folder holds something else", path=folder, remedy="Choose another --out."
         )
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / MARKER, (json.dumps({"kind": KIND}) + "\n").encode())
@@ -232,7 +231,7 @@ def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
 
 
 def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
-    """Say which experiments of an earlier report in the folder will not be in this one."""
+    """Name the experiments of an earlier report in the folder that this one will not have."""
     from ebrank.experiments.document import KIND, RESULTS
 
     earlier = read_own(folder / RESULTS, KIND).get("only", ())
@@ -241,8 +240,8 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
     if gone:
         click.echo(
             f"note: {folder} also has results of {', '.join(gone)}, which this command leaves out "
-            f"of the report. --only {','.join([*now, *gone])} brings them back; their trials are "
-            "kept.",
+            f"of the report. Their trials are kept; --only {','.join([*now, *gone])} brings them "
+            "back.",
             err=True,
         )
 
@@ -328,7 +327,7 @@ def print_summary(document: Document, folder: Path) -> None:
 
 
 def print_findings(data: DatasetRecord, trials: int, width: int) -> None:
-    """Print how many findings are confirmed, theme by theme, and for whom they are not."""
+    """Print how many findings are confirmed, theme by theme, and which ones are not."""
     from ebrank.experiments.framework.outcome import VERDICTS
     from ebrank.experiments.framework.significance import caution
     from ebrank.report.findings import tally, themes

@@ -101,7 +101,7 @@ def read_settings(
 
 
 def serve(settings: Settings, config: str | None, read: Callable[[], Settings]) -> None:
-    """Serve until a signal comes; follow the tokens of the file, if there is one."""
+    """Serve until a signal comes; reload tokens when the settings file changes."""
     from ebrank.service.ops import server
     from ebrank.service.ops.reloading import Reloading
 
@@ -135,7 +135,7 @@ def print_address(address: str, store: str) -> None:
 
 
 def print_token(name: str, scopes: list[str]) -> None:
-    """Make a token, and print it with what belongs into the file."""
+    """Make a token, and print it with the lines to add to the settings file."""
     from ebrank.service.http.admission import new_token
 
     secret, token = new_token(name, [scope.strip() for scope in scopes])
@@ -148,7 +148,7 @@ def print_token(name: str, scopes: list[str]) -> None:
 
 
 def print_settings(settings: Settings) -> None:
-    """Print the settings as a file could hold them; tokens by name and scopes."""
+    """Print the settings as a file could hold them, tokens by name and scopes only."""
     from ebrank.service.ops.configuration import effective
 
     for section, table in effective(settings).items():

@@ -40,7 +40,7 @@ KIND = "ebrank simulate"
 MEASURED_COLUMNS = 58
 """Characters of the table that are not the ranker's."""
 WIDE = 92
-"""From how many characters on there is room for run times."""
+"""The fewest characters that leave room for run times."""
 
 
 @click.command(
@@ -61,20 +61,20 @@ WIDE = 92
     required=True,
     multiple=True,
     metavar=RANKER,
-    help="A ranker as `ebrank rankers` lists them; may be given several times.",
+    help="A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
 )
 @simulation_options
 @click.option(
     "--per-query",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="File for the figures of each test query, by its id: FILE.csv or FILE.parquet.",
+    help="File for the measures of each test query: FILE.csv or FILE.parquet.",
 )
 @click.option(
     "--trec",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder for TREC's files: qrels.txt, and a run of each ranker and trial.",
+    help="Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
 )
 @json_option
 def command(
@@ -86,14 +86,14 @@ def command(
 ) -> None:
     """Run rankers on simulated users and measure them.
 
-    Users ask, look and click; items enter; the ranker learns. Cold-NDCG ranks new items by what was
-    learned from others, Warm-NDCG uses each item's own clicks. Cum-NDCG sums up the lists that
-    users really saw, the later ones with more weight; Run-NDCG is their mean. All are measured on
-    test queries, the first two by the last model.
+    Users ask, look and click; items enter; the ranker learns. Cold-NDCG measures how the final
+    model ranks new items, Warm-NDCG how it ranks items with their clicks. Cum-NDCG sums up the
+    lists that users saw, with more weight on later ones; Run-NDCG is their mean. All are measured
+    on test queries.
 
     --fold all runs every fold of a dataset and pools their test queries.
 
-    Ctrl-C stops; finished trials are reported, and kept in --out for the next time.
+    Ctrl-C stops and reports the finished trials; --out keeps them for the next run.
     """
     from ebrank.experiments.query_files import check_form, write_table
     from ebrank.rankers import registry
@@ -122,7 +122,7 @@ def command(
 
 
 class FinishedFolds:
-    """The results of one fold after the other, and what is written of each."""
+    """The results of the folds so far, and the files written about each."""
 
     def __init__(self, per_query: bool = False, trec: str | None = None) -> None:
         self.per_query = per_query
@@ -190,9 +190,9 @@ def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
 def write_results(
     store: Store, plan: SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
 ) -> None:
-    """Write `results.json`: the results so far, and all that they depend on; no times.
+    """Write `results.json`: the results so far, and everything they depend on; no times.
 
-    Results of other rankers that it holds are kept if all else is the same.
+    It keeps earlier results of other rankers if all else is the same.
     """
     from ebrank.provenance import versions
     from ebrank.simulation.storage import write_json

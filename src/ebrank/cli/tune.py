@@ -42,20 +42,20 @@ KIND = "ebrank tune"
         "ebrank tune --dataset MQ2008 --ranker ebrank --cluster ~/scheduler.json",
     ),
 )
-@click.option("--ranker", required=True, metavar=RANKER, help="A ranker of `ebrank rankers`.")
+@click.option("--ranker", required=True, metavar=RANKER, help="A ranker from `ebrank rankers`.")
 @click.option(
     "--param",
     "params",
     multiple=True,
     metavar="NAME",
-    help="Parameter to choose; several make a product. By default all that have a grid.",
+    help="Parameter to choose, by default all that have a grid; repeat it to try combinations.",
 )
 @click.option(
     "--grid",
     "grids",
     multiple=True,
     metavar="VALUES",
-    help="Values to try, such as 0,1,5: one --grid for each --param. By default its own grid.",
+    help="Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
 )
 @simulation_options
 @json_option
@@ -68,9 +68,9 @@ def command(
 ) -> None:
     """Choose a ranker's parameters on validation queries.
 
-    Every combination of values is simulated. Best is the highest mean NDCG of the lists served to
-    validation queries in the second half of the run. Test queries are never looked at, and the
-    trials are other ones than `simulate` runs with any seed.
+    Simulates every combination of values. The best one has the highest mean NDCG of the lists
+    served to validation queries in the second half of the run. Tuning never uses test queries, and
+    its trials differ from those that `simulate` runs with any seed.
     """
     from ebrank.rankers import registry
     from ebrank.simulation.parallel import Interrupted
@@ -154,7 +154,7 @@ def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
 
 
 def print_tuning(tuning: Tuning) -> None:
-    """Print the grid as a table, the choice marked, and how to use it."""
+    """Print the grid as a table with the choice marked, and how to use it."""
     from ebrank.parameters import typed
 
     best = tuning.best

@@ -80,7 +80,7 @@ class Comparison:
 def compared(results: Sequence[Result]) -> Comparison:
     """Return how some rankers compare that met the same users."""
     if len(results) < 2:
-        raise ParameterError("a comparison needs two rankers or more")
+        raise ParameterError("a comparison needs at least two rankers; name another one")
     pairs = {measure: _pairs(results, measure) for measure in MEASURES}
     return Comparison(
         tuple(results),

@@ -146,7 +146,7 @@ def read_document(folder: Path) -> Document:
         DataError: if there is no such file, or it is not the results of a reproduction.
     """
     path = folder / RESULTS
-    remedy = "Give a folder written by ebrank reproduce."
+    remedy = "Give a folder that `ebrank reproduce` wrote."
     try:
         plain = json.loads(path.read_bytes())
         if plain.pop("kind") != KIND:

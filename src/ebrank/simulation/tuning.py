@@ -158,7 +158,7 @@ def read_grid(ranker: Ranker, names: Sequence[str], texts: Sequence[str]) -> Gri
         raise ParameterError("a parameter is given twice")
     if texts and len(texts) != len(names):
         raise ParameterError(
-            f"{len(names)} parameters but {len(texts)} grids: give one --grid for each --param"
+            f"{len(names)} parameters but {len(texts)} grids: give one --grid per --param"
         )
     chosen = [declared[name] for name in names] or [p for p in declared.values() if p.grid]
     if not chosen:

@@ -148,7 +148,7 @@ def test_check_warns_of_a_set_without_validation_queries(tmp_path: Path) -> None
     (folder / "vali.txt").write_text("0 qid:vali 1:1\n")
     code, document = run_json("check", folder, "--baseline-feature", "1")
     assert (code, document["ok"]) == (0, True)
-    assert "tune and reproduce cannot choose parameters" in document["warnings"][0]
+    assert "`tune` and `reproduce` cannot choose parameters" in document["warnings"][0]
 
 
 def test_check_says_where_validation_queries_come_from(tmp_path: Path) -> None:

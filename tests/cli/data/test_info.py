@@ -62,7 +62,7 @@ def test_info_takes_choices(tmp_path: Path) -> None:
     done = run("info", tmp_path / "mine", "--fold", "2", *options)
     text = " ".join(done.stdout.split())
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "baseline none; the initial log is in random order" in text
+    assert "baseline none; the initial order is random" in text
     assert "labels 0–3" in text
     assert "derived from clicks" not in text
     code, document = run_json("info", "MSLR-WEB10K", "--drop-features", "none")

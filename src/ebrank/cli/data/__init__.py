@@ -1,4 +1,4 @@
-"""`ebrank data`: what datasets there are, where they are, and whether they are sound."""
+"""`ebrank data`: which datasets there are, where they are, and whether they are sound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ebrank.cli.lazy import LazyGroup, examples
 VERBS = {
     "list": "List the known datasets and where they are.",
     "info": "Describe a dataset and how to get it.",
-    "check": "Parse a dataset and count what is in it.",
+    "check": "Parse a dataset and count its queries, rows, features and labels.",
 }
 
 

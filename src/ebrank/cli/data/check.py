@@ -35,12 +35,12 @@ Progress = Callable[[int, int], None]
 @dataset_options
 @json_option
 def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Parse a dataset and count what is in it.
+    """Parse a dataset and count its queries, rows, features and labels.
 
     PATH is a file, a folder with train.txt, vali.txt and test.txt, or the name of a published
-    dataset. Exit code 0 means good. 2 means that the files are bad, that the options do not fit
-    them, or that nothing is left to learn from or to measure on; an error says why, and names the
-    first bad line.
+    dataset. Exit code 0 means that the dataset is usable. 2 means that a file is bad, that the
+    options do not fit the files, or that nothing is left to learn from or to measure on; the error
+    says why, and names the first bad line.
     """
     report = empty_report(path)
     try:
@@ -60,7 +60,7 @@ def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
 
 
 def empty_report(path: str) -> dict[str, Any]:
-    """Return the report of a check that has found nothing yet."""
+    """Return an empty report."""
     return {
         "path": path,
         "ok": False,
@@ -82,7 +82,7 @@ def fill(
     fold: int | None,
     **choices: Any,  # noqa: ANN401
 ) -> Interpretation:
-    """Put into the report what is found at its path; raises where the input is bad."""
+    """Fill the report with what its path holds; raise if the input is bad."""
     from ebrank.data import letor
     from ebrank.data.interpretation import Choices
     from ebrank.data.locate import differences_at
@@ -100,7 +100,7 @@ def fill(
     report["notes"] += interpretation.experiment_notes
     raw = letor.dataset_of(parsed, interpretation)
     if not place.folder.is_dir():
-        to_drop(raw, interpretation.drop_features)  # a file is not prepared, but they must fit
+        to_drop(raw, interpretation.drop_features)  # raises if they do not fit the file
         return interpretation
     report["prepared"] = about_prepared(prepare(raw))
     check_splits(report, raw.name)
@@ -139,12 +139,12 @@ def check_splits(report: dict[str, Any], name: str) -> None:
     if splits["vali"] == 0:
         report["warnings"].append(
             f"no validation query of {name!r} has more than 5 candidates: "
-            "tune and reproduce cannot choose parameters"
+            "`tune` and `reproduce` cannot choose parameters"
         )
     if splits["test"] == 0:
         raise DataError(
             f"no test query of {name!r} has more than 5 candidates and a relevant item",
-            remedy="Add some to test.txt: simulate, compare, tune and reproduce measure on them.",
+            remedy="Add such queries to test.txt: ebrank measures rankers on them.",
         )
 
 

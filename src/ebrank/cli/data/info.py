@@ -64,7 +64,7 @@ def command(
 def about_published(
     published: PublishedDataset, data_dir: str | None, fold: int | None, choices: Choices
 ) -> dict[str, Any]:
-    """Return what is known of a published dataset."""
+    """Return what is known about a published dataset."""
     from ebrank import settings
     from ebrank.data import locate
     from ebrank.data.interpretation import interpret
@@ -96,7 +96,7 @@ def about_published(
 
 
 def about_preset(name: str, choices: Choices) -> dict[str, Any]:
-    """Return what is known of a synthetic preset."""
+    """Return what is known about a synthetic preset."""
     from ebrank.data.interpretation import AUTO, Interpretation
     from ebrank.data.presets import PRESETS
 
@@ -116,7 +116,7 @@ def about_preset(name: str, choices: Choices) -> dict[str, Any]:
 
 
 def about_folder(name: str, fold: int | None, choices: Choices) -> dict[str, Any]:
-    """Return what is in a folder of files, which are parsed for it."""
+    """Parse the files of a folder and return what they contain."""
     from ebrank.data import letor
     from ebrank.data.locate import place_of
 
@@ -157,13 +157,13 @@ def in_words(about: dict[str, Any]) -> dict[str, str]:
         "features": str(about["features"]),
         "baseline": f"feature {columns['baseline_feature']} (BM25)"
         if columns["baseline_feature"]
-        else "none; the initial log is in random order",
+        else "none; the initial order is random",
         "labels": f"0–{columns['max_label']}",
         "preparation": _preparation(columns["drop_features"]),
         "paper": f"{about['paper_queries']:,} queries after filtering"
         if about.get("paper_queries")
         else "",
-        "where": "built in, made when used"
+        "where": "built in, generated on use"
         if synthetic
         else about["path"] or f"not found: {about['missing']}",
         "in Python": f'ebrank.load("{about["name"]}"{", scale=0.1" if synthetic else ""})',

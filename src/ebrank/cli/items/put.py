@@ -110,7 +110,7 @@ def _parquet(path: Path) -> Iterator[bytes]:
 def _check_columns(path: Path, names: Any) -> None:  # noqa: ANN401 (names of columns)
     if "id" not in names:
         raise DataError(
-            "there is no column `id`", path=path, remedy="Rename the column of ids to `id`."
+            "column `id` not found", path=path, remedy="Rename the column of ids to `id`."
         )
 
 
@@ -120,7 +120,7 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 def _number(text: str | None) -> float | str | None:
-    """Return a cell as a number, None if it is empty; the server refuses what is neither."""
+    """Return a cell as a number, None if it is empty; the server rejects other cells."""
     if not text:
         return None
     try:
@@ -130,7 +130,7 @@ def _number(text: str | None) -> float | str | None:
 
 
 async def into_store(url: str, lines: Iterator[bytes]) -> api.BulkResponse:
-    """Put items into a store that nobody serves."""
+    """Put items into a store that no server uses."""
     from ebrank.service.core import bulk
     from ebrank.service.core.catalog import Catalog
     from ebrank.service.settings import FeaturesSettings

@@ -1,4 +1,4 @@
-"""`ebrank store`: make, migrate and copy stores in a database, and see who serves them."""
+"""`ebrank store`: create, migrate and copy stores, and see which servers use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ebrank store migrate`: a store of an older version becomes one of this version."""
+"""`ebrank store migrate`: bring a store to the version of this release."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ async def migrated(url: str) -> None:
             before = await migrate(connection, address.schema, address.name)
         finally:
             await connection.close()
-    was = "already" if before == VERSION else f"now; it was of version {before}"
-    click.echo(f"{address.name}: a store of version {VERSION} {was}")
+    was = "already at" if before == VERSION else f"migrated from version {before} to"
+    click.echo(f"{address.name}: {was} version {VERSION}")

@@ -1,4 +1,4 @@
-"""`ebrank store servers`: who serves a store, and what each says of itself."""
+"""`ebrank store servers`: which servers use a store, and what each reports."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command(url: str, as_json: bool) -> None:
     elif found:
         console.print_table(HEAD, list(map(row, found)))
     else:
-        click.echo("no server has announced itself within a minute")
+        click.echo("no server has reported within the last minute")
 
 
 async def heard(url: str) -> list[ServerOut]:
