@@ -248,5 +248,5 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=PATIENCE)
     assert (process.returncode, stdout) == (130, "")
-    assert "of 800 trials finished and kept in kept; run the same command to continue" in stderr
+    assert "of 800 trials finished, kept in kept; run the same command to continue" in stderr
     assert "Traceback" not in stderr

@@ -310,7 +310,7 @@ def say_stopped(plan: SimulationPlan, results: Sequence[Result]) -> None:
     finished = sum(len(result.trials) for result in results)
     message = f"stopped: {finished} of {plan.trials * len(results)} trials finished"
     if plan.out is not None:
-        message += f" and kept in {plan.out}; run the same command to continue"
+        message += f", kept in {plan.out}; run the same command to continue"
     click.echo(message, err=True)
 
 
