@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ebrank.service.store.records import Hint
-from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.records import EventEntry, Hint
+from ebrank.service.store.sqlite import SqliteStore, database
 from ebrank.testing.histories import contents, event, new_items, ranking
 from tests.service.store.blocking import Blocking, run
 
@@ -62,4 +63,31 @@ def test_an_event_that_counts_nothing_beside_one_that_does(tmp_path: Path) -> No
     assert [(one.outcome, one.replaces) for one in written] == [(1, 0), (0, 0), (2, 1), (1, 0)]
     again = store.log.write([event("5", listed, "a", "shared"), events[0]]).written
     assert [one.status for one in again] == ["accepted", "duplicate"]
+    store.close()
+
+
+def test_events_of_a_query_lie_side_by_side_whatever_their_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each page that a batch touches is written to the WAL: random ids must not scatter it."""
+    monkeypatch.setattr(database, "INTERVAL_SECONDS", 3600.0)  # the WAL only grows
+    store, chance = Blocking(SqliteStore(tmp_path / "store")), random.Random(1)
+    queries = [f"q{number}" for number in range(40)]
+    wal = tmp_path / "store" / "log.db-wal"
+    for query in queries:
+        store.items.put(query, new_items(*"abcdefghij"), 1.0)
+
+    def clicks(query: str, lists: int) -> list[EventEntry]:
+        names = [f"{query}-{chance.getrandbits(64):x}" for _ in range(lists)]
+        served = [ranking(name, "abcdefghij", query=query) for name in names]
+        store.log.write(served)
+        ids = (f"{chance.getrandbits(128):032x}" for _ in range(10 * lists))
+        return [event(next(ids), one, item) for one in served for item in one.items]
+
+    for query in queries:
+        store.log.write(clicks(query, lists=10))
+    batch = clicks(queries[7], lists=10)
+    before = wal.stat().st_size
+    store.log.write(batch)
+    assert (wal.stat().st_size - before) / database.PAGE_BYTES < 30
     store.close()

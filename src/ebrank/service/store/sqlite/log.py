@@ -6,7 +6,6 @@ import sqlite3
 import struct
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from typing import TypeAlias
 
 from ebrank.service.store.base import ANOTHER_EPOCH, Remembered, StoreError, UnknownQuery
 from ebrank.service.store.counting import Placed, as_written, items_of, shown, steps, time_of
@@ -14,7 +13,6 @@ from ebrank.service.store.records import (
     LIFE,
     Commit,
     EventEntry,
-    Hint,
     Operation,
     RankingEntry,
     RolledUp,
@@ -25,9 +23,6 @@ from ebrank.service.store.sqlite import forgetting, rollup
 from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.entries import Row, find_ranking, page
 from ebrank.service.store.sqlite.items import Advanced, advance, found, items_by_name
-
-Numbered: TypeAlias = tuple[int, Operation, int, Hint]
-"""An entry with its number, its query's number, and what is known of its items."""
 
 PAGE = 1000
 """Numbers read at a time: no read stays open for long, which would keep the WAL from shrinking."""
@@ -47,6 +42,7 @@ _EVENT = f"""INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
         iif(min(outcome) >= 0 AND (max(outcome) < ?8 OR ?8 < 0), max(outcome), 0) {_BEFORE})),
     ?9 AND NOT EXISTS (SELECT 1 {_BEFORE} AND shows), ?10, ?11, ?12, ?13, ?14)
     ON CONFLICT DO NOTHING"""
+_BECAME = "SELECT seq, shows, outcome, replaces FROM events WHERE seq >= ?"
 _SHOWN = "UPDATE items SET first_shown = ? WHERE query = ? AND place = ? AND first_shown IS NULL"
 _LAST_TIME = (
     "SELECT max(last_time, "
@@ -130,30 +126,21 @@ class SqliteLog:
 
 def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begin: int) -> Commit:
     """Log operations, numbered from `begin`, and add those that are new to the counts."""
-    queries = dict.fromkeys(entry.query for entry in operations)
+    queries = dict.fromkeys([entry.query for entry in operations])
     known = {query: advance(connection, query) for query in queries}
-    hints = _hints(connection, operations, known)
-    numbered = [
-        (seq, entry, known[entry.query].number, hint)
-        for seq, (entry, hint) in enumerate(zip(operations, hints, strict=True), begin)
+    placed = _placed(connection, operations, known)
+    written = _insert(connection, placed, begin)
+    logged = [
+        (query, places, as_written(entry, result))
+        for (query, places, entry), result in zip(placed, written, strict=True)
+        if result.status == "accepted"
     ]
-    _insert_rankings(connection, numbered)
-    became = _insert_events(connection, numbered)
-    written = [became.get(seq, ACCEPTED) for seq, *_ in numbered]
-    logged_here: list[Placed] = []
-    first: list[tuple[float, int, int]] = []
-    for (_, entry, query, hint), result in zip(numbered, written, strict=True):
-        if result.status == "accepted":
-            logged = as_written(entry, result)
-            logged_here.append((query, hint.places, logged))
-            for place, unseen in shown(logged, tuple(zip(hint.places, hint.unseen, strict=True))):
-                if unseen:
-                    first.append((time_of(logged), query, place))
     epoch = operations[-1].epoch if operations else 0
-    if epoch and not forgetting.only_adds(connection, "evidence", logged_here, epoch):
-        forgetting.add(connection, "evidence", logged_here)
+    if epoch and not forgetting.only_adds(connection, "evidence", logged, epoch):
+        forgetting.add(connection, "evidence", logged)
     else:
-        _add(connection, logged_here, epoch)
+        _add(connection, logged, epoch)
+    first = list(_first_shown(logged))
     if first:
         connection.executemany(_SHOWN, first)
     model, catalog = next(iter(known.values()))[2:] if known else found(connection)
@@ -171,10 +158,20 @@ def _add(connection: sqlite3.Connection, entries: Sequence[Placed], epoch: int) 
     connection.executemany(_ADD, rows)
 
 
-def _hints(
+def _first_shown(entries: Iterable[Placed]) -> Iterator[tuple[float, int, int]]:
+    """Yield the times of entries, with the items they may be the first to show."""
+    for query, places, entry in entries:
+        unseen = [True] * len(places) if entry.hint is None else entry.hint.unseen
+        if True in unseen:
+            for place, new in shown(entry, tuple(zip(places, unseen, strict=True))):
+                if new:
+                    yield time_of(entry), query, place
+
+
+def _placed(
     connection: sqlite3.Connection, operations: Sequence[Operation], known: Mapping[str, Advanced]
-) -> list[Hint]:
-    """Return what is known of the items that each operation names; looked up if not given."""
+) -> list[Placed]:
+    """Return operations with where the items stand that they name; looked up if no hint says it."""
     names: dict[str, set[str]] = {}
     for entry in operations:
         if entry.hint is None:
@@ -184,85 +181,71 @@ def _hints(
         elif len(entry.hint.places) != len(items_of(entry)):
             raise ValueError(f"a hint of {len(entry.hint.places)} places for other items: {entry}")
     found = {
-        query: _known_items(connection, query, known[query].number, some)
+        query: _places(connection, query, known[query].number, some)
         for query, some in names.items()
     }
-    hints = []
-    for entry in operations:
-        hint = entry.hint
-        if hint is None:
-            items = [found[entry.query][name] for name in items_of(entry)]
-            hint = Hint([place for place, _ in items], [unseen for _, unseen in items])
-        hints.append(hint)
-    return hints
-
-
-def _known_items(
-    connection: sqlite3.Connection, query: str, number: int, names: Set[str]
-) -> dict[str, tuple[int, bool]]:
-    """Return where items stand, and whether each was never shown, by their names."""
-    found = {
-        name: (place, bool(unseen))
-        for name, place, unseen in items_by_name(
-            connection, "id, place, first_shown IS NULL", number, list(names)
+    return [
+        (
+            known[entry.query].number,
+            [found[entry.query][name] for name in items_of(entry)]
+            if entry.hint is None
+            else entry.hint.places,
+            entry,
         )
-    }
+        for entry in operations
+    ]
+
+
+def _places(
+    connection: sqlite3.Connection, query: str, number: int, names: Set[str]
+) -> dict[str, int]:
+    """Return where items stand, by their names."""
+    found = dict(items_by_name(connection, "id, place", number, list(names)))
     missing = names - found.keys()
     if missing:
         raise StoreError(f"query {query!r} has no item {min(missing)!r}; nothing was stored")
     return found
 
 
-def _insert_rankings(connection: sqlite3.Connection, numbered: Sequence[Numbered]) -> None:
-    rows = [
-        ranking_row(seq, entry, query, hint.places)
-        for seq, entry, query, hint in numbered
-        if isinstance(entry, RankingEntry)
-    ]
-    if not rows:
-        return
-    try:
-        connection.executemany(_RANKING, rows)
-    except sqlite3.IntegrityError as problem:
-        raise StoreError(f"a ranking's id is there already ({problem})") from problem
-
-
-def _insert_events(
-    connection: sqlite3.Connection, numbered: Sequence[Numbered]
-) -> dict[int, Written]:
-    """Insert those that are new, and return by their numbers what became of all."""
-    events = [
-        (seq, entry, query, hint.places[0])
-        for seq, entry, query, hint in numbered
-        if isinstance(entry, EventEntry)
-    ]
+def _insert(connection: sqlite3.Connection, entries: Sequence[Placed], begin: int) -> list[Written]:
+    """Insert lists, and events that are new, numbered from `begin`; return what became of each."""
+    rankings, events = list[Row](), list[Row]()
+    for seq, (query, places, entry) in enumerate(entries, begin):
+        if isinstance(entry, RankingEntry):
+            rankings.append(ranking_row(seq, entry, query, places))
+        else:
+            events.append(event_row(seq, entry, query, places[0]))
+    if rankings:
+        try:
+            connection.executemany(_RANKING, rankings)
+        except sqlite3.IntegrityError as problem:
+            raise StoreError(f"a ranking's id is there already ({problem})") from problem
     if not events:
-        return {}
-    inserted = connection.executemany(_EVENT, [event_row(*event) for event in events]).rowcount
-    sql = "SELECT seq, shows, outcome, replaces FROM events WHERE seq >= ?"
-    all_new = inserted == len(events) and not any(event.shows for _, event, _, _ in events)
-    if all_new:  # then most are logged as they were given
+        return [ACCEPTED] * len(entries)
+    sql, new = _BECAME, connection.executemany(_EVENT, events).rowcount == len(events)
+    plain = new and not any(entry.shows for _, _, entry in entries if isinstance(entry, EventEntry))
+    if plain:  # then most are logged as they were given
         sql += " AND (outcome = 0 OR replaces > 0)"
     became = {
         seq: Written("accepted", "", bool(shows), outcome, replaces)
-        for seq, shows, outcome, replaces in connection.execute(sql, (events[0][0],))
+        for seq, shows, outcome, replaces in connection.execute(sql, (begin,))
     }
-    for seq, event, _, _ in events:
-        if seq not in became:
-            became[seq] = (
-                Written("accepted", "", False, event.outcome)
-                if all_new
-                else Written("duplicate", _why(connection, seq, event))
-            )
-    return became
+    written = []
+    for seq, (query, _, entry) in enumerate(entries, begin):
+        if isinstance(entry, RankingEntry):
+            written.append(ACCEPTED)
+        elif seq in became:
+            written.append(became[seq])
+        elif plain:
+            written.append(Written("accepted", "", False, entry.outcome))
+        else:
+            written.append(Written("duplicate", _why(connection, seq, entry, query)))
+    return written
 
 
-def _why(connection: sqlite3.Connection, seq: int, event: EventEntry) -> str:
-    sql = (
-        "SELECT 1 FROM events WHERE event_id = ? AND seq < ? "
-        "AND query = (SELECT number FROM queries WHERE name = ?)"
-    )
-    seen = connection.execute(sql, (event.event_id, seq, event.query)).fetchone()
+def _why(connection: sqlite3.Connection, seq: int, event: EventEntry, query: int) -> str:
+    sql = "SELECT 1 FROM events WHERE query = ? AND event_id = ? AND seq < ?"
+    seen = connection.execute(sql, (query, event.event_id, seq)).fetchone()
     return ALREADY_COUNTED if seen is None else ID_SEEN
 
 

@@ -53,7 +53,7 @@ TABLES = (
         query INTEGER NOT NULL, place INTEGER NOT NULL, type TEXT NOT NULL, rank INTEGER NOT NULL,
         outcome INTEGER NOT NULL, replaces INTEGER NOT NULL, shows INTEGER NOT NULL,
         time REAL NOT NULL, received REAL NOT NULL, bot INTEGER NOT NULL,
-        value REAL, epoch INTEGER NOT NULL, UNIQUE (event_id, query),
+        value REAL, epoch INTEGER NOT NULL, UNIQUE (query, event_id),
         UNIQUE (ranking_id, place, type))""",
     """CREATE TABLE minutes (
         start REAL NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
