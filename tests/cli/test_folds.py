@@ -70,17 +70,127 @@ def test_a_comparison_is_over_the_queries_of_all_folds(dataset: Path) -> None:
     assert p_values == [2 / 2**12, 2 / 2**6], "twelve queries decide more than six"
 
 
-@pytest.mark.parametrize(
-    ("order", "message"),
-    [
-        (("tune", "--ranker", "ebrank"), "all works only with simulate and compare"),
-        (("reproduce",), "all works only with simulate and compare"),
-    ],
-)
-def test_who_cannot_pool_says_so(dataset: Path, order: tuple[str, ...], message: str) -> None:
-    done = ebrank(*order, "--dataset", dataset, "--fold", "all")
+def test_tuning_chooses_in_each_fold(dataset: Path) -> None:
+    grid = ("--param", "epsilon", "--grid", "0,5,50")
+    order = ("tune", "--dataset", dataset, "--ranker", "ebrank", *grid, *SHORT, "--seed", "4")
+    done = ebrank(*order, "--fold", "all", "--out", "tuned", "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert [fold["dataset"]["fold"] for fold in document["folds"]] == [1, 2]
+    for number, fold in enumerate(document["folds"], 1):
+        alone = ebrank(*order, "--fold", str(number), "--out", f"tuned/Fold{number}", "--json")
+        assert json.loads(alone.stdout).items() >= fold.items(), "as it chooses alone"
+        assert json.loads(Path(f"tuned/Fold{number}/tuning.json").read_text()) == fold
+        assert len(list(Path(f"tuned/Fold{number}").glob("*.npz"))) == 6, "none was run twice"
+    best = [fold["best"]["values"]["epsilon"] for fold in document["folds"]]
+    assert best[0] != best[1]
+    text = f"ebrank:epsilon={best[0]:g}/{best[1]:g}"
+    assert document["best"] == {"ranker": text}
+
+    said = ebrank(*order, "--fold", "all", "--out", "tuned")
+    lines = said.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines[:2]] == [f"mine/Fold{n}, fold {n}" for n in (1, 2)]
+    assert lines[2].split() == ["epsilon", "fold", "1", "fold", "2"]
+    rows = {line.split()[0]: line for line in lines[4:7]}
+    for value in best:
+        assert "*" in rows[f"{value:g}"]
+    assert sum(line.count("*") for line in rows.values()) == 2
+    _, _, words = lines[-1].partition("Use it: ebrank ")
+    assert words.endswith(f"--fold all --ranker {text}")
+    used = ebrank(*words.split(), "--json")
+    assert json.loads(used.stdout)["rankers"][0]["ranker"] == text
+
+
+def test_a_parameter_may_have_a_value_for_each_fold(dataset: Path) -> None:
+    run = ("simulate", "--dataset", dataset, *SHORT, "--json")
+    texts = ("--ranker", "ebrank:epsilon=0/50", "--ranker", "ebrank:epsilon=0")
+    done = ebrank(*run, "--fold", "all", *texts, "--out", "runs")
+    assert done.exit_code == 0, done.output
+    split, same = json.loads(done.stdout)["rankers"]
+    assert split["ranker"] == "ebrank:epsilon=0/50"
+    assert len(list(Path("runs", "Fold1").glob("*.npz"))) == 2, "one ranker there"
+    alone = [
+        json.loads(ebrank(*run, "--fold", fold, "--ranker", f"ebrank:epsilon={value}").stdout)
+        for fold, value in (("1", "0"), ("2", "50"))
+    ]
+    means = [document["rankers"][0]["cum_ndcg"]["mean"] for document in alone]
+    assert split["cum_ndcg"]["mean"] == pytest.approx(sum(means) / 2)
+    assert split["cum_ndcg"] != same["cum_ndcg"]
+    done = ebrank(*run, "--fold", "all", "--ranker", "ebrank:epsilon=0/1/2")
+    assert "3 values for 2 folds; give one for each fold, or one for all" in done.stderr
+
+
+def simulated(dataset: Path, fold: str, folder: str, *options: str) -> None:
+    """Leave the run of a fold behind."""
+    order = ("simulate", "--dataset", dataset, "--fold", fold, *SHORT, "--out", folder)
+    done = ebrank(*order, "--ranker", "bm25", "--ranker", "oracle", *options)
+    assert done.exit_code == 0, done.output
+
+
+def figures(*words: str | Path) -> object:
+    """Return what a comparison prints, without run times."""
+    done = ebrank("compare", *words, "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    for ranker in document["rankers"]:
+        del ranker["seconds"]
+    return document
+
+
+def test_folders_of_folds_are_pooled_as_all_folds_are(dataset: Path) -> None:
+    simulated(dataset, "2", "second")
+    simulated(dataset, "1", "first")
+    simulated(dataset, "all", "both")
+    now = ("--dataset", dataset, "--fold", "all", *SHORT)
+    expected = figures("bm25", "oracle", *now)
+    assert figures("second", "first") == expected, "in the order of the folds"
+    assert figures("both") == expected
+    assert figures("first", "second", "both") == expected, "each ranker once"
+    assert figures("first", "both/Fold2", "random", *now) == figures(
+        "bm25", "oracle", "random", *now
+    )
+
+
+def refusal(*words: str | Path) -> str:
+    done = ebrank("compare", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    return done.stderr
+
+
+def test_folders_that_cannot_be_pooled_are_told_apart(dataset: Path) -> None:
+    simulated(dataset, "1", "first")
+    simulated(dataset, "2", "second", "--seed", "7", "--gamma", "0.9")
+    said = refusal("first", "second")
+    assert "first and second are folds 1 and 2, but differ in discount (0.995, 0.9), seed" in said
+    assert "Run `ebrank simulate --fold 2` again with the options of first." in said
+    simulated(dataset, "2", "other", "--ranker", "random")
+    said = refusal("first", "other")
+    assert said.startswith("error: first: random, which other has, was not run in fold 1.")
+    assert "--fold 1 --ranker random --out first" in said
+    now = ("random", "--dataset", dataset, *SHORT)
+    assert "no folder holds fold 2 of" in refusal("first", *now, "--fold", "all")
+    simulated(dataset, "2", "right")
+    assert "the folders hold folds 1, 2; to run rankers" in refusal("first", "right", *now)
+    text = (dataset / "Fold1" / "test.txt").read_text()
+    (dataset / "Fold2" / "train.txt").write_text((dataset / "Fold1" / "vali.txt").read_text())
+    (dataset / "Fold2" / "vali.txt").write_text((dataset / "Fold1" / "train.txt").read_text())
+    (dataset / "Fold2" / "test.txt").write_text(text)
+    simulated(dataset, "2", "again")
+    said = refusal("first", "again")
+    assert (
+        "query c0 is a test query of first and of again, and would count twice. Leave one" in said
+    )
+    assert "differ in dataset (mine/Fold2, mine/Fold2 of other content)" in refusal(
+        "right", "again"
+    )
+
+
+def test_who_reads_one_fold_says_so(dataset: Path) -> None:
+    done = ebrank("data", "check", dataset, "--fold", "all")
     assert done.exit_code == 2
-    assert message in " ".join(done.stderr.split())
+    assert "all works only with simulate, compare and tune; choose one" in " ".join(
+        done.stderr.split()
+    )
 
 
 def test_mistakes_are_told(dataset: Path) -> None:
@@ -96,4 +206,4 @@ def test_mistakes_are_told(dataset: Path) -> None:
     (dataset / "Fold2" / "train.txt").write_text((dataset / "Fold1" / "train.txt").read_text())
     (dataset / "Fold2" / "vali.txt").write_text((dataset / "Fold1" / "vali.txt").read_text())
     done = ebrank(*run, "--dataset", dataset, "--fold", "all")
-    assert "is a test query of two folds, and would count twice" in done.stderr
+    assert "is a test query of fold 1 and of fold 2, and would count twice" in done.stderr

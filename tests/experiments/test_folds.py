@@ -77,6 +77,7 @@ def test_only_one_ranker_is_pooled() -> None:
 
 
 def test_a_query_that_is_tested_in_two_folds_would_count_twice() -> None:
-    check_disjoint([np.array(["1", "2"]), np.array(["3"])])
-    with pytest.raises(DataError, match="query 2 is a test query of two folds"):
-        check_disjoint([np.array(["1", "2"]), np.array(["3"]), np.array(["2"])])
+    first, second = np.array(["1", "2"]), np.array(["3"])
+    check_disjoint({"fold 1": first, "fold 2": second})
+    with pytest.raises(DataError, match="query 2 is a test query of fold 1 and of fold 3, and wo"):
+        check_disjoint({"fold 1": first, "fold 2": second, "fold 3": np.array(["2"])})

@@ -7,7 +7,7 @@ import re
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from ebrank.errors import DataError
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
+    from ebrank.experiments.ranker_by_fold import AnyRanker
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.parallel import TrialPool
@@ -220,6 +221,21 @@ def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
     for fold in folds_of(options["dataset"], options["data_dir"]):
         out = None if options["out"] is None else str(Path(options["out"]) / f"Fold{fold}")
         yield plan_simulation(**options | {"fold": fold, "out": out})
+
+
+def read_rankers(texts: Sequence[str], options: Mapping[str, Any]) -> list[AnyRanker]:
+    """Return the rankers that texts name, each once.
+
+    With --fold all, a parameter may have a value for each fold: `ebrank:epsilon=20/5`.
+    """
+    from ebrank.data.locate import folds_of
+    from ebrank.experiments import ranker_by_fold
+    from ebrank.rankers import registry
+
+    if options["fold"] != ALL_FOLDS:
+        return list(dict.fromkeys(map(registry.parse, texts)))
+    folds = len(folds_of(options["dataset"], options["data_dir"]))
+    return list(dict.fromkeys(ranker_by_fold.parse(text, folds) for text in texts))
 
 
 def say_what_begins(dataset: str, trials: int, seed: int) -> None:

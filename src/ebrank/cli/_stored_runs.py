@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ebrank.cli._simulation import SimulationPlan
 from ebrank.errors import DataError, ParameterError
@@ -14,10 +14,14 @@ from ebrank.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.result import Result
+    from ebrank.typing import Texts
 
 REMEDY = "Give a folder that `ebrank simulate --out` wrote."
 AGAIN = "Run `ebrank simulate` there again."
 NOW = "now"
+RESULTS = "results.json"
+Identity: TypeAlias = tuple[str, str]
+"""A ranker's text, and the stamp of its code."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,18 @@ class Conditions:
     Attributes:
         where: the folder, for messages.
         dataset, fingerprint: the dataset's name, and a hash of its content.
-        config: the simulation, with the number of sessions.
+        fold: which fold of it; None where that is unknown.
+        config: the simulation; sessions are as asked for, None where the dataset decides.
+        sessions: of a trial.
         versions: of the code that ran it.
     """
 
     where: str
     dataset: str
     fingerprint: str
+    fold: int | None
     config: dict[str, Any]
+    sessions: int
     seed: int
     trials: int
     versions: dict[str, str]
@@ -44,8 +52,14 @@ class Conditions:
         if self.fingerprint != other.fingerprint:
             same = " of other content" if self.dataset == other.dataset else ""
             yield f"dataset ({self.dataset}, {other.dataset}{same})"
+        yield from self.differences_of_protocol(other)
+        if self.sessions != other.sessions:
+            yield f"sessions ({self.sessions}, {other.sessions})"
+
+    def differences_of_protocol(self, other: Conditions) -> Iterator[str]:
+        """Yield the differences but for the dataset, and the sessions that follow from it."""
         for name, value in self.config.items():
-            if other.config.get(name) != value:
+            if name != "sessions" and other.config.get(name) != value:
                 yield f"{name} ({value}, {other.config.get(name)})"
         if self.seed != other.seed:
             yield f"seed ({self.seed}, {other.seed})"
@@ -53,6 +67,21 @@ class Conditions:
             yield f"trials ({self.trials}, {other.trials})"
         if self.versions["source"] != other.versions["source"]:
             yield f"version of the code ({_release(self.versions)}, {_release(other.versions)})"
+
+    def differences_of_folds(self, other: Conditions) -> Iterator[str]:
+        """Yield the differences that two folds of a dataset may not have."""
+        yield from self.differences_of_protocol(other)
+        asked = [each.config["sessions"] for each in (self, other)]
+        if asked[0] != asked[1]:
+            first, second = ("by the dataset" if own is None else own for own in asked)
+            yield f"sessions ({first}, {second})"
+
+    def is_another_fold_of(self, other: Conditions) -> bool:
+        """Return whether two are different folds of one dataset, by their names and numbers."""
+        from ebrank.experiments.folds import set_name
+
+        known = self.fold is not None and other.fold is not None and self.fold != other.fold
+        return known and set_name(self.dataset) == set_name(other.dataset)
 
 
 @dataclass(frozen=True)
@@ -72,7 +101,7 @@ class ComparedRanker:
     result: Result | None = None
 
     @property
-    def identity(self) -> tuple[str, str]:
+    def identity(self) -> Identity:
         """What two entries of the same ranker share."""
         return self.ranker, self.engine
 
@@ -96,24 +125,45 @@ def conditions_of(plan: SimulationPlan) -> Conditions:
     """Return the conditions under which a plan will run."""
     from ebrank.provenance import fingerprint, versions
 
-    config = _plain(plan.config) | {"sessions": plan.config.session_count(plan.dataset)}
     return Conditions(
         "the new run",
         plan.dataset.name,
         fingerprint(plan.dataset),
-        config,
+        plan.dataset.fold,
+        _plain(plan.config),
+        plan.config.session_count(plan.dataset),
         plan.seed,
         plan.trials,
         versions(),
     )
 
 
-def read_folder(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
-    """Return the rankers that `ebrank simulate` ran in a folder, and their conditions.
+@dataclass(frozen=True)
+class StoredRun:
+    """What `ebrank simulate` ran in one folder."""
+
+    conditions: Conditions
+    rankers: list[ComparedRanker]
+    test_queries: Texts
+
+
+def read_runs(folder: Path) -> list[StoredRun]:
+    """Return what is in a folder: one run, or those of the folds that `--fold all` ran in it.
 
     Raises:
         DataError: if the folder holds no such run, or a trial is missing, damaged or foreign.
     """
+    from ebrank.data.locate import folds_in
+
+    folds = [fold for fold in folds_in(folder).values() if (fold / RESULTS).exists()]
+    if folds and not (folder / RESULTS).exists():
+        return [_read_run(fold) for fold in folds]
+    return [_read_run(folder)]
+
+
+def _read_run(folder: Path) -> StoredRun:
+    from ebrank.simulation.storage import read_query_ids
+
     document = _document(folder)
     try:
         config = _config(document["config"], folder)
@@ -121,20 +171,103 @@ def read_folder(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
             str(folder),
             document["dataset"]["name"],
             document["dataset"]["fingerprint"],
-            _plain(config) | {"sessions": document["rankers"][0]["sessions"]},
+            document["dataset"]["fold"],
+            _plain(config),
+            document["rankers"][0]["sessions"],
             document["seed"],
             min(len(entry["files"]) for entry in document["rankers"]),
             document["versions"],
         )
         entries = [(entry["ranker"], entry["files"]) for entry in document["rankers"]]
     except (KeyError, IndexError, TypeError, ValueError):
-        path = folder / "results.json"
+        path = folder / RESULTS
         raise DataError("the results are damaged", path=path, remedy=AGAIN) from None
-    return conditions, [_stored_ranker(folder, conditions, config, *entry) for entry in entries]
+    rankers = [_stored_ranker(folder, conditions, config, *entry) for entry in entries]
+    return StoredRun(conditions, rankers, read_query_ids(folder / entries[0][1][0]))
+
+
+class StoredFolds:
+    """Runs by fold: those of one fold met the same users, and folds are pooled.
+
+    Attributes:
+        folds: the conditions of each, in the order of their numbers.
+    """
+
+    def __init__(self, runs: Iterable[StoredRun]) -> None:
+        groups: dict[str, list[StoredRun]] = {}
+        for run in runs:
+            groups.setdefault(run.conditions.fingerprint, []).append(run)
+        self._groups = sorted(groups.values(), key=lambda own: own[0].conditions.fold or 0)
+        self.folds = [own[0].conditions for own in self._groups]
+        for own in self._groups:
+            for run in own[1:]:
+                check_same(own[0].conditions, run.conditions)
+        for other in self.folds[1:]:
+            check_folds(self.folds[0], other)
+        check_disjoint_runs([own[0] for own in self._groups])
+
+    def rankers(self) -> dict[Identity, ComparedRanker]:
+        """Return each ranker once, its results pooled over folds, in the order of the runs."""
+        from ebrank.experiments.folds import pooled
+
+        by_fold = [
+            {entry.identity: entry for run in reversed(own) for entry in run.rankers}
+            for own in self._groups
+        ]
+        found = {}
+        for identity in dict.fromkeys(
+            entry.identity for own in self._groups for run in own for entry in run.rankers
+        ):
+            self._check_everywhere(identity, by_fold)
+            entries = [own[identity] for own in by_fold]
+            results = [entry.result for entry in entries if entry.result is not None]
+            whole = pooled(results) if len(results) > 1 else results[0]
+            found[identity] = replace(entries[0], result=whole)
+        return found
+
+    def _check_everywhere(
+        self, identity: Identity, by_fold: Sequence[Mapping[Identity, ComparedRanker]]
+    ) -> None:
+        """Raise if a ranker is in one fold but not in another."""
+        present = [own[identity].where for own in by_fold if identity in own]
+        for fold, own in zip(self.folds, by_fold, strict=True):
+            if identity not in own:
+                ranker = identity[0]
+                changed = any(ranker == text for text, _ in own)
+                problem = "was run by other code" if changed else "was not run"
+                raise DataError(
+                    f"{ranker}, which {present[0]} has, {problem} in fold {fold.fold}",
+                    path=Path(fold.where),
+                    remedy=f"Run `ebrank simulate --fold {fold.fold} --ranker {ranker} --out "
+                    f"{fold.where}` with the options of the other folds.",
+                )
+
+
+def check_folds(first: Conditions, second: Conditions) -> None:
+    """Raise if two are not folds of one dataset that were run alike."""
+    if not first.is_another_fold_of(second):
+        check_same(first, second)
+    differ = ", ".join(first.differences_of_folds(second))
+    if differ:
+        raise DataError(
+            f"{first.where} and {second.where} are folds {first.fold} and {second.fold}, but "
+            f"differ in {differ}",
+            remedy=f"Run `ebrank simulate --fold {second.fold}` again with the options of "
+            f"{first.where}.",
+        )
+
+
+def check_disjoint_runs(folds: Sequence[StoredRun]) -> None:
+    """Raise if a query is a test query of two folders' folds."""
+    from ebrank.experiments.folds import check_disjoint
+
+    check_disjoint(
+        {run.conditions.where: run.test_queries for run in folds}, "Leave one of them out."
+    )
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    path = folder / "results.json"
+    path = folder / RESULTS
     try:
         document: dict[str, Any] = json.loads(path.read_bytes())
         ours = document["kind"] == "ebrank simulate"

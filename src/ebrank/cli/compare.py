@@ -20,6 +20,7 @@ from ebrank.cli._simulation import (
     note_of_compilation,
     one_interrupt_at_a_time,
     plan_folds,
+    read_rankers,
     say_stopped,
     wrapped,
 )
@@ -27,17 +28,20 @@ from ebrank.cli._stored_runs import (
     NOW,
     ComparedRanker,
     Conditions,
+    Identity,
+    StoredFolds,
+    StoredRun,
     check_same,
     conditions_of,
-    read_folder,
+    read_runs,
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import ALL_FOLDS, json_option
-from ebrank.errors import MissingExtraError, ParameterError
+from ebrank.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
     from ebrank.experiments.comparison import Comparison
-    from ebrank.rankers.base import Ranker
+    from ebrank.experiments.ranker_by_fold import AnyRanker
     from ebrank.simulation.result import Result
 
 PICTURE = "compare"
@@ -53,6 +57,7 @@ OTHER_COLUMNS = 52
         "ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4",
         "ebrank compare ebrank auto --dataset MQ2008 --fold all",
         "ebrank compare run1 run2",
+        "ebrank compare fold1 fold2 fold3",
         "ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json",
     ),
 )
@@ -85,7 +90,10 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     Name folders that `ebrank simulate --out` wrote, with all the rankers they hold, and rankers to
     run now on --dataset. All must meet the same users. Rankers that share a letter do not differ
     significantly. If the code of a ranker changed between two runs, both versions are compared, by
-    folder. --fold all runs every fold and pools their test queries.
+    folder.
+
+    --fold all runs every fold and pools their test queries. Folders of different folds of one
+    dataset are pooled, too.
 
     Ctrl-C stops; --out keeps finished trials for the next run.
     """
@@ -115,41 +123,45 @@ def printed(comparison: Comparison, width: int) -> str:
 
 
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
-    """Return the results of all runs, in their order, each ranker once.
+    """Return the results of all runs, in their order, each ranker once, over all folds.
 
     Rankers with the same text but different code are different rankers; their names then include
     their folders.
     """
-    from ebrank.provenance import stamp
-
-    earlier: list[Conditions] = []
-    entries: dict[tuple[str, str], ComparedRanker] = {}
-    rankers: dict[tuple[str, str], Ranker] = {}
+    stored: list[StoredRun] = []
+    entries: dict[Identity, ComparedRanker] = {}
+    rankers: dict[Identity, AnyRanker] = {}
     typed: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
-            conditions, stored = read_folder(Path(run))
-            earlier.append(conditions)
-            for entry in stored:
-                known = entries.get(entry.identity)
-                if known is None or known.result is None:
-                    entries[entry.identity] = entry
+            found = read_runs(Path(run))
+            stored += found
+            named = [entry for own in found for entry in own.rankers]
         else:
-            ranker = parsed(run)
-            entry = ComparedRanker(str(ranker), stamp(ranker), NOW)
-            rankers[entry.identity] = ranker
-            typed.setdefault(entry.ranker, run)
+            ranker = parsed(run, options)
+            named = [ComparedRanker(str(ranker), stamp_of(ranker), NOW)]
+            rankers[named[0].identity] = ranker
+            typed.setdefault(named[0].ranker, run)
+        for entry in named:
             entries.setdefault(entry.identity, entry)
-    for conditions in earlier[1:]:
-        check_same(earlier[0], conditions)
+    earlier = StoredFolds(stored)
+    entries |= earlier.rankers()
     if len(entries) < 2:
         raise ParameterError("a comparison needs at least two rankers; name another one")
     new = [identity for identity, entry in entries.items() if entry.result is None]
     if new:
-        results = run_now([rankers[identity] for identity in new], earlier, options)
+        results = run_now([rankers[identity] for identity in new], earlier.folds, options)
         for identity, result in zip(new, results, strict=True):
             entries[identity] = replace(entries[identity], result=result)
     return named_apart(list(entries.values()), typed)
+
+
+def stamp_of(ranker: AnyRanker) -> str:
+    """Return a hash of a ranker's code."""
+    from ebrank.experiments.ranker_by_fold import RankerByFold
+    from ebrank.provenance import stamp
+
+    return stamp(*ranker.rankers) if isinstance(ranker, RankerByFold) else stamp(ranker)
 
 
 def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
@@ -174,12 +186,14 @@ def is_folder(run: str) -> bool:
     return run.partition(":")[0] not in registry.known() and Path(run).is_dir()
 
 
-def parsed(run: str) -> Ranker:
+def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
     """Return the ranker that a run names."""
     from ebrank.rankers import registry
 
     try:
-        return registry.parse(run)
+        return (
+            registry.parse(run) if options["dataset"] is None else read_rankers([run], options)[0]
+        )
     except ParameterError as problem:
         if ":" in run or run in registry.known():
             raise
@@ -187,27 +201,52 @@ def parsed(run: str) -> Ranker:
 
 
 def run_now(
-    rankers: Sequence[Ranker], earlier: Sequence[Conditions], options: dict[str, Any]
+    rankers: Sequence[AnyRanker], earlier: Sequence[Conditions], options: dict[str, Any]
 ) -> list[Result]:
     """Run the rankers that no folder holds, if they will meet the same users as the others."""
-    from ebrank.cli.simulate import FinishedFolds, run
+    from ebrank.cli.simulate import FinishedFolds
     from ebrank.simulation.parallel import Interrupted
 
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
-    if options["fold"] == ALL_FOLDS and earlier:
-        raise ParameterError("a folder holds one fold; with --fold all, name rankers instead")
-    finished = FinishedFolds()
-    for plan in plan_folds(**options):
-        for conditions in earlier[:1]:
-            check_same(conditions, conditions_of(plan))
+    check_folds_at_hand(earlier, options)
+    finished = FinishedFolds(rankers)
+    for place, plan in enumerate(plan_folds(**options)):
+        if earlier:
+            check_same(earlier[place], conditions_of(plan))
         try:
-            finished.add(plan, run(plan, rankers))
+            finished.run(plan)
         except Interrupted as interrupted:
             say_stopped(plan, interrupted.results)
             raise click.exceptions.Exit(130) from None
     return finished.results()
+
+
+def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any]) -> None:
+    """Raise if the folders are of other folds than the options say."""
+    from ebrank.data.locate import folds_of
+
+    stored = [own.fold for own in earlier]
+    if options["fold"] == ALL_FOLDS and earlier:
+        folds = folds_of(options["dataset"], options["data_dir"])
+        missing = [fold for fold in folds if fold not in stored]
+        if missing:
+            raise DataError(
+                f"no folder holds fold {missing[0]} of {options['dataset']}",
+                remedy=f"Run `ebrank simulate --fold {missing[0]}` with the options of the others, "
+                "and name its folder too.",
+            )
+        beyond = [own for own in earlier if own.fold not in folds]
+        if beyond:
+            raise DataError(
+                f"{options['dataset']} has no fold {beyond[0].fold}", path=Path(beyond[0].where)
+            )
+    elif len(earlier) > 1:
+        numbers = ", ".join(map(str, stored))
+        raise ParameterError(
+            f"the folders hold folds {numbers}; to run rankers too, set --fold all"
+        )
 
 
 def draw(comparison: Comparison, folder: Path) -> None:

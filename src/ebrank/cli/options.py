@@ -32,8 +32,8 @@ def dataset_options(function: F) -> F:
             "--fold",
             callback=_fold,
             metavar="N|all",
-            help="Fold to use if a dataset has several, 1 by default. all pools the test queries "
-            "of all folds (simulate and compare only).",
+            help="Which fold of a dataset that has several, 1 by default. With all, simulate and "
+            "compare pool the test queries of all folds, and tune chooses in each.",
         ),
         click.option(
             "--baseline-feature",
@@ -74,15 +74,16 @@ def json_option(function: F) -> F:
 
 
 ALL_FOLDS = "all"
-POOLING = ("simulate", "compare")
-"""The verbs that can pool folds."""
+RUNNING_ALL = ("simulate", "compare", "tune")
+"""The verbs that take all folds at once."""
 
 
 def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
-    if value is None or (value == ALL_FOLDS and ctx.command.name in POOLING):
+    if value is None or (value == ALL_FOLDS and ctx.command.name in RUNNING_ALL):
         return value
     if value == ALL_FOLDS:
-        raise click.BadParameter(f"all works only with {' and '.join(POOLING)}; choose one fold")
+        listed = " and ".join((", ".join(RUNNING_ALL[:-1]), RUNNING_ALL[-1]))
+        raise click.BadParameter(f"all works only with {listed}; choose one fold")
     number = _whole(value)
     if number is None or number < 1:
         raise click.BadParameter(f"{value!r} is not a fold number from 1 up")

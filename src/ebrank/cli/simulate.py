@@ -20,6 +20,7 @@ from ebrank.cli._simulation import (
     plan_folds,
     pool_of,
     read_own,
+    read_rankers,
     right_aligned,
     say_stopped,
     simulation_options,
@@ -30,6 +31,7 @@ from ebrank.cli.options import json_option
 
 if TYPE_CHECKING:
     from ebrank.experiments.query_files import QueryRow
+    from ebrank.experiments.ranker_by_fold import AnyRanker
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
     from ebrank.simulation.storage import Store
@@ -53,6 +55,7 @@ WIDE = 92
         "ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json",
         "ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786",
         "ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec",
+        "ebrank simulate --dataset mine --fold all --ranker ebrank:epsilon=20/5/10",
     ),
 )
 @click.option(
@@ -91,24 +94,24 @@ def command(
     lists that users saw, with more weight on later ones; Run-NDCG is their mean. All are measured
     on test queries.
 
-    --fold all runs every fold of a dataset and pools their test queries.
+    --fold all runs every fold of a dataset and pools their test queries. A parameter may then have
+    a value for each fold: ebrank:epsilon=20/5/20/10/20.
 
     Ctrl-C stops and reports the finished trials; --out keeps them for the next run.
     """
     from ebrank.experiments.query_files import check_form, write_table
-    from ebrank.rankers import registry
     from ebrank.simulation.parallel import Interrupted, NotKept
 
-    chosen = list(dict.fromkeys(map(registry.parse, rankers)))
+    chosen = read_rankers(rankers, options)
     if per_query is not None:
         check_form(per_query)
     with one_interrupt_at_a_time(), note_of_compilation():
-        finished = FinishedFolds(per_query is not None, trec)
+        finished = FinishedFolds(chosen, per_query is not None, trec)
         for plan in plan_folds(**options):
             if not as_json:
                 click.echo(str(plan))
             try:
-                finished.add(plan, run(plan, chosen))
+                finished.run(plan)
             except Interrupted as interrupted:
                 print_results(interrupted.results, as_json)
                 say_stopped(plan, interrupted.results)
@@ -122,27 +125,35 @@ def command(
 
 
 class FinishedFolds:
-    """The results of the folds so far, and the files written about each."""
+    """Runs rankers on one fold after the other; keeps the results, and writes files about each."""
 
-    def __init__(self, per_query: bool = False, trec: str | None = None) -> None:
+    def __init__(
+        self, rankers: Sequence[AnyRanker], per_query: bool = False, trec: str | None = None
+    ) -> None:
+        self.rankers = rankers
         self.per_query = per_query
         self.trec = trec
         self.rows: list[QueryRow] = []
-        self._test_ids: list[Texts] = []
+        self._test_ids: dict[str, Texts] = {}
         self._by_fold: list[list[Result]] = []
 
-    def add(self, plan: SimulationPlan, results: list[Result]) -> None:
-        """Take the results of a fold, or of a dataset without folds."""
+    def run(self, plan: SimulationPlan) -> None:
+        """Run the rankers on the next fold, or on a dataset without folds."""
         from ebrank.experiments.query_files import query_rows, write_trec
+        from ebrank.experiments.ranker_by_fold import in_fold
 
+        place = len(self._by_fold)
+        own = [in_fold(ranker, place) for ranker in self.rankers]
+        each = list(dict.fromkeys(own))  # what differs in one fold may be the same in another
+        results = dict(zip(each, run(plan, each), strict=True))
         data = plan.dataset
-        self._test_ids.append(data.query_ids[data.queries_in("test")])
-        self._by_fold.append(results)
+        self._test_ids[f"fold {plan.fold}"] = data.query_ids[data.queries_in("test")]
+        self._by_fold.append([results[ranker] for ranker in own])
         if self.per_query:
-            self.rows += query_rows(data, results, plan.fold)
+            self.rows += query_rows(data, list(results.values()), plan.fold)
         if self.trec is not None:
             folder = Path(self.trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
-            write_trec(folder, data, results)
+            write_trec(folder, data, list(results.values()))
 
     def results(self) -> list[Result]:
         """Return the results of each ranker, over all folds if there are several."""
@@ -151,7 +162,10 @@ class FinishedFolds:
         if len(self._by_fold) == 1:
             return self._by_fold[0]
         check_disjoint(self._test_ids)
-        return [pooled(of_one) for of_one in zip(*self._by_fold, strict=True)]
+        by_ranker = zip(*self._by_fold, strict=True)
+        return [
+            pooled(own, str(ranker)) for ranker, own in zip(self.rankers, by_ranker, strict=True)
+        ]
 
 
 def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from ebrank.cli._simulation import (
     mean_and_spread,
     note_of_compilation,
     one_interrupt_at_a_time,
-    plan_simulation,
+    plan_folds,
     pool_of,
     read_own,
     right_aligned,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 RESULTS = "tuning.json"
 KIND = "ebrank tune"
+WIDER = "a wider one may do better"
 
 
 @click.command(
@@ -40,6 +42,7 @@ KIND = "ebrank tune"
         "ebrank tune --dataset MQ2008 --ranker ebrank:estimator=exposure",
         "ebrank tune --dataset MQ2008 --ranker ebrank --param epsilon --grid 0,5,20",
         "ebrank tune --dataset MQ2008 --ranker ebrank --cluster ~/scheduler.json",
+        "ebrank tune --dataset MQ2008 --ranker ebrank --fold all --out tuned",
     ),
 )
 @click.option("--ranker", required=True, metavar=RANKER, help="A ranker from `ebrank rankers`.")
@@ -71,32 +74,38 @@ def command(
     Simulates every combination of values. The best one has the highest mean NDCG of the lists
     served to validation queries in the second half of the run. Tuning never uses test queries, and
     its trials differ from those that `simulate` runs with any seed.
+
+    --fold all tunes each fold on its own validation queries. They are the test queries of another
+    fold, so a single choice for all folds would have seen the queries it is tested on.
     """
     from ebrank.rankers import registry
     from ebrank.simulation.parallel import Interrupted
+    from ebrank.simulation.storage import write_json
     from ebrank.simulation.tuning import read_grid, tuning_seed
 
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
+    tunings: list[Tuning] = []
+    documents: list[dict[str, Any]] = []
     with one_interrupt_at_a_time(), note_of_compilation():
-        plan = plan_simulation(**options)
-        if not as_json:
-            click.echo(f"{plan} (tuning seed {tuning_seed(plan.seed)})")
-        try:
-            tuning = run(plan, chosen, grid)
-        except Interrupted as interrupted:
-            say_stopped(plan, interrupted.results)
-            raise click.exceptions.Exit(130) from None
-    document = report(plan, tuning)
-    if plan.out is not None:
-        from ebrank.simulation.storage import write_json
-
-        write_json(Path(plan.out) / RESULTS, document)
+        for plan in plan_folds(**options):
+            if not as_json:
+                click.echo(f"{plan} (tuning seed {tuning_seed(plan.seed)})")
+            try:
+                tunings.append(run(plan, chosen, grid))
+            except Interrupted as interrupted:
+                say_stopped(plan, interrupted.results)
+                raise click.exceptions.Exit(130) from None
+            documents.append(report(plan, tunings[-1]))
+            if plan.out is not None:
+                write_json(Path(plan.out) / RESULTS, documents[-1])
     if as_json:
-        seconds = sum(point.result.seconds for point in tuning.points)
-        console.print_json(document | {"seconds": seconds})
+        seconds = sum(point.result.seconds for tuning in tunings for point in tuning.points)
+        console.print_json(as_one(documents, tunings) | {"seconds": seconds})
+    elif len(tunings) > 1:
+        print_folds(tunings, [document["dataset"]["fold"] for document in documents])
     else:
-        print_tuning(tuning)
+        print_tuning(tunings[0])
 
 
 def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
@@ -153,6 +162,48 @@ def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     }
 
 
+def as_one(documents: Sequence[dict[str, Any]], tunings: Sequence[Tuning]) -> dict[str, Any]:
+    """Return the report of a dataset, or those of its folds with what was chosen in them."""
+    if len(documents) == 1:
+        return documents[0]
+    return {"kind": KIND, "best": {"ranker": best_text(tunings)}, "folds": list(documents)}
+
+
+def best_text(tunings: Sequence[Tuning]) -> str:
+    """Return the ranker with what was chosen, in each fold if that is not the same."""
+    from ebrank.experiments.ranker_by_fold import RankerByFold, by_fold
+
+    ranker = by_fold([tuning.best.ranker for tuning in tunings])
+    return str(ranker) if isinstance(ranker, RankerByFold) else tunings[0].best.text
+
+
+def print_folds(tunings: Sequence[Tuning], folds: Sequence[int]) -> None:
+    """Print the grid with a column for each fold, the choices marked, and how to use them."""
+    from ebrank.parameters import typed
+
+    rows = []
+    for points in zip(*(tuning.points for tuning in tunings), strict=True):
+        means = (f"{point.validation_ndcg.mean():.4f}".removeprefix("0") for point in points)
+        marks = (
+            "*" if p is tuning.best else " " for p, tuning in zip(points, tunings, strict=True)
+        )
+        cells = (f"{mean} {mark}" for mean, mark in zip(means, marks, strict=True))
+        rows.append((*map(typed, points[0].values.values()), *cells))
+    headings = (*tunings[0].best.values, *(f"fold {fold}" for fold in folds))
+    console.print_table(headings, right_aligned(rows))
+    click.echo("Mean validation NDCG. * : best of the fold, by its own validation queries.")
+    for name in tunings[0].best.values:
+        edge = [
+            str(fold)
+            for fold, tuning in zip(folds, tunings, strict=True)
+            if name in tuning.at_the_edge
+        ]
+        if edge:
+            where = f"fold{'s' if len(edge) > 1 else ''} {', '.join(edge)}"
+            console.warn(f"the best {name} of {where} is at the edge of its grid; {WIDER}")
+    click.echo(f"Use it: ebrank simulate {given_options()} --ranker {best_text(tunings)}")
+
+
 def print_tuning(tuning: Tuning) -> None:
     """Print the grid as a table with the choice marked, and how to use it."""
     from ebrank.parameters import typed
@@ -169,5 +220,5 @@ def print_tuning(tuning: Tuning) -> None:
     ]
     console.print_table((*names, "validation NDCG", ""), right_aligned(rows))
     for name in tuning.at_the_edge:
-        console.warn(f"the best {name} is at the edge of its grid; a wider one may do better")
+        console.warn(f"the best {name} is at the edge of its grid; {WIDER}")
     click.echo(f"Use it: ebrank simulate {given_options()} --ranker {best.text}")

@@ -27,11 +27,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
 from numbers import Integral
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from ebrank.data.catalog import fold_of
 from ebrank.data.limits import MAX_LABEL
 from ebrank.errors import DataError
 from ebrank.typing import Features, Ints, Labels, SmallInts, Texts
@@ -151,6 +153,11 @@ class Dataset:
     def n_features(self) -> int:
         """Number of features."""
         return len(self.feature_ids)
+
+    @property
+    def fold(self) -> int | None:
+        """Which fold it is, by its origin or its folder's name; None where that is unknown."""
+        return fold_of(Path(self.name)) if self.origin is None else self.origin.fold
 
     @property
     def candidates(self) -> Ints:

@@ -7,12 +7,14 @@ training queries alone, and its trial i in one fold goes with its trial i in the
 - Cold- and Warm-NDCG of a trial are means over the test queries of all folds;
 - Cum- and Run-NDCG are means over folds, and what a query adds to its fold's, divided by the number
   of folds, is what it adds to the pooled one;
-- the spread is that of the pooled trials.
+- the spread is that of the pooled trials;
+- items that waited, and what priors promised of them, are those of all folds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,27 +24,53 @@ from ebrank.simulation.result import Result, TrialResult
 from ebrank.typing import Floats, Texts
 
 
-def check_disjoint(test_queries: Sequence[Texts]) -> None:
+def check_disjoint(
+    test_queries: Mapping[str, Texts], remedy: str = "Choose one fold with --fold."
+) -> None:
     """Raise if a query, by its id, is a test query of two folds, since it would count twice."""
-    seen: set[str] = set()
-    for ids in test_queries:
-        twice = seen.intersection(ids.tolist())
+    owners: dict[str, str] = {}
+    for fold, ids in test_queries.items():
+        twice = owners.keys() & set(ids.tolist())
         if twice:
+            query = min(twice)
             raise DataError(
-                f"query {min(twice)} is a test query of two folds, and would count twice",
-                remedy="Choose one fold with --fold.",
+                f"query {query} is a test query of {owners[query]} and of {fold}, and would count "
+                "twice",
+                remedy=remedy,
             )
-        seen.update(ids.tolist())
+        owners.update(dict.fromkeys(ids.tolist(), fold))
 
 
-def pooled(by_fold: Sequence[Result]) -> Result:
-    """Return one ranker's results over all folds, trial by trial."""
+def pooled_name(dataset: str, folds: int) -> str:
+    """Return what all folds together are called, given the name of one.
+
+    >>> pooled_name("MQ2008", 5), pooled_name("mine/Fold1", 3)
+    ('MQ2008, 5 folds', 'mine, 3 folds')
+    """
+    return f"{set_name(dataset)}, {folds} folds"
+
+
+def set_name(dataset: str) -> str:
+    """Return a dataset's name without that of a fold's folder."""
+    return re.sub(r"(?i)/fold\d+$", "", dataset)
+
+
+def pooled(by_fold: Sequence[Result], ranker: str | None = None) -> Result:
+    """Return one ranker's results over all folds, trial by trial.
+
+    If its parameters differ from fold to fold, `ranker` says what it is called.
+    """
     first = by_fold[0]
-    if len({(result.ranker, result.seed, len(result.trials)) for result in by_fold}) > 1:
+    same = {(ranker or result.ranker, result.seed, len(result.trials)) for result in by_fold}
+    if len(same) > 1:
         raise ParameterError("folds are pooled of one ranker, seed and number of trials")
     trials = zip(*(result.trials for result in by_fold), strict=True)
-    name = f"{first.dataset}, {len(by_fold)} folds"
-    return replace(first, dataset=name, trials=tuple(map(_pooled, trials)))
+    return replace(
+        first,
+        dataset=pooled_name(first.dataset, len(by_fold)),
+        ranker=ranker or first.ranker,
+        trials=tuple(map(_pooled, trials)),
+    )
 
 
 def _pooled(folds: Sequence[TrialResult]) -> TrialResult:
@@ -50,8 +78,8 @@ def _pooled(folds: Sequence[TrialResult]) -> TrialResult:
     queries = np.array([len(fold.cold_by_query) for fold in folds])
     shares = queries / queries.sum()
     offsets = np.cumsum([0, *(1 + int(fold.test_queries.max(initial=-1)) for fold in folds)])
-    return replace(
-        folds[0],
+    promises = [fold.calibration for fold in folds if fold.calibration is not None]
+    return TrialResult(
         sessions=np.sum([fold.sessions for fold in folds], axis=0),
         cold_ndcg=_weighted([fold.cold_ndcg for fold in folds], shares),
         warm_ndcg=_weighted([fold.warm_ndcg for fold in folds], shares),
@@ -66,10 +94,27 @@ def _pooled(folds: Sequence[TrialResult]) -> TrialResult:
         ),
         test_ndcg=np.concatenate([fold.test_ndcg for fold in folds]),
         validation_ndcg=float(np.mean([fold.validation_ndcg for fold in folds])),
+        exposure_by_age=np.mean([fold.exposure_by_age for fold in folds], axis=0),
+        clicks_by_age=np.mean([fold.clicks_by_age for fold in folds], axis=0),
+        wait_shown=np.concatenate([fold.wait_shown for fold in folds]),
+        wait_top=np.concatenate([fold.wait_top for fold in folds]),
+        watched=np.concatenate([fold.watched for fold in folds]),
+        calibration=np.concatenate(promises) if promises else None,
+        cold_lists=np.zeros((queries.sum(), 0), np.int64),  # rows of datasets that differ
+        warm_lists=np.zeros((queries.sum(), 0), np.int64),
+        weights=_stacked([fold.weights for fold in folds if fold.weights is not None]),
         seconds=sum(fold.seconds for fold in folds),
         serving_seconds=sum(fold.serving_seconds for fold in folds),
         learning_seconds=sum(fold.learning_seconds for fold in folds),
     )
+
+
+def _stacked(weights: Sequence[Floats]) -> Floats | None:
+    """Return a row of weights for each fold; zeros come first where one has fewer features."""
+    if not weights:
+        return None
+    most = max(map(len, weights))
+    return np.array([np.pad(own, (most - len(own), 0)) for own in weights])
 
 
 def _weighted(values: Sequence[Floats], shares: Floats) -> Floats:

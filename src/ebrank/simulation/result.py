@@ -40,7 +40,8 @@ class TrialResult:
             exposure and true click probability, shape (items, 5); None without such a prior.
         cold_lists, warm_lists: rows of the dataset that the last model ranks first for each test
             query, without and with behavior; −1 where there are no more. Shape (queries, ranks).
-        weights: the last linear model's weights, that of x^b last if it has one; None if none.
+        weights: the last linear model's weights, that of x^b last if it has one; None if none. Of
+            pooled folds, a row for each.
         seconds: run time, compilation left out.
         serving_seconds: of these, for the served sessions alone.
         learning_seconds: of these, for fitting models and scoring items with them.

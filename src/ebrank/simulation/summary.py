@@ -41,9 +41,10 @@ def spread(values: npt.NDArray[np.float64]) -> float | None:
 
 
 def about_dataset(dataset: Dataset) -> dict[str, Any]:
-    """Return what a dataset is called and how large it is."""
+    """Return what a dataset is called, which fold it is, if it is one, and how large it is."""
     return {
         "name": dataset.name,
+        "fold": dataset.fold,
         "queries": dataset.n_queries,
         "rows": dataset.n_rows,
         "features": dataset.n_features,

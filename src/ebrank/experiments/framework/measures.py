@@ -97,9 +97,14 @@ def cells(result: Result) -> tuple[Cell, ...]:
 
 
 def behavior_ratios(result: Result) -> Floats:
-    """Return the exploitation ratio of x^b and the largest other one, shape (trials, 2)."""
-    weights = [trial.weights for trial in result.trials if trial.weights is not None]
-    return np.array([behavior_and_other(own) for own in weights])
+    """Return the exploitation ratio of x^b and the largest other one, shape (trials, 2).
+
+    Those of pooled folds are means over folds, each of which has a model of its own.
+    """
+    weights = [np.atleast_2d(trial.weights) for trial in result.trials if trial.weights is not None]
+    return np.array(
+        [np.mean([behavior_and_other(own) for own in rows], axis=0) for rows in weights]
+    )
 
 
 def series(label: str, style: str, x: tuple[float | str, ...], values: Floats) -> Series:
