@@ -60,7 +60,7 @@ def test_run_times_are_not_needed(tmp_path: Path) -> None:
         (None, "no such file. Give a folder that `ebrank reproduce` wrote."),
         ("{", "not the results of a reproduction"),
         ('{"kind": "ebrank simulate"}', "not the results of a reproduction"),
-        ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99"),
+        ('{"kind": "ebrank reproduce", "format": 99}', "the format is 99"),
         ('{"kind": "ebrank reproduce", "format": 3}', "not a Document"),
     ],
 )

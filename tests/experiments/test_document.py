@@ -39,7 +39,7 @@ def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> Non
         ("", "not the results of a reproduction"),
         ("[]", "not the results of a reproduction"),
         ('{"kind": "ebrank simulate"}', "not the results of a reproduction"),
-        ('{"kind": "ebrank reproduce", "format": 99}', "written in format 99, not 3"),
+        ('{"kind": "ebrank reproduce", "format": 99}', "the format is 99, not 3"),
         ('{"kind": "ebrank reproduce", "format": 3, "seed": "x"}', "not a Document"),
     ],
 )

@@ -1,7 +1,7 @@
 """From results to the document of a reproduction and its run times.
 
-Each dataset becomes a `DatasetPart`, after which its results need not be kept; the parts make up
-the document.
+Each dataset becomes a `DatasetPart`, after which its results can be dropped; the parts make up the
+document.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DatasetPart:
     """One dataset's part of a document.
 
     Attributes:
-        record: what is its own.
+        record: what belongs to this dataset alone.
         origin: where the dataset came from.
         shared: its part of the tables that all datasets share, by name.
         times: its run times.
@@ -53,7 +53,7 @@ class DatasetPart:
 def dataset_part(
     plan: ReproductionPlan, finished: FinishedDataset, *, several: bool
 ) -> DatasetPart:
-    """Return one dataset's part; with several datasets, each has files of its own."""
+    """Return one dataset's part; with several datasets, each has its own files."""
     setup, whole = finished.setup, _merged(finished)
     data = setup.dataset
     published = reference_for(data.origin)
@@ -96,9 +96,9 @@ def document(command: str, plan: ReproductionPlan, parts: Sequence[DatasetPart])
 
 
 def times(parts: Sequence[DatasetPart], jobs: int) -> dict[str, Any]:
-    """Return the run times: by the clock, and of the trials that each experiment rests on.
+    """Return the run times: by the clock, and of the trials that each experiment uses.
 
-    Trials that were found finished count with the time they took when they were run.
+    Stored trials count with the time they took when they were run.
     """
     return {"kind": KIND, "jobs": jobs, "datasets": [part.times for part in parts]}
 
@@ -117,7 +117,7 @@ def run_records(setup: Setup, results: Results) -> Iterator[RunRecord]:
 
 
 def _tuned_entrant(setup: Setup, run: Run) -> Entrant | None:
-    """Return the tuned entrant that a run is of; in a world of no tuning it is as in the usual."""
+    """Return the tuned entrant of a run; worlds without tuning share the usual one's."""
     for key in TUNING:
         usual = setup.chosen.get((key, setup.config))
         if run.ranker == setup.chosen.get((key, run.config), usual):
@@ -126,7 +126,7 @@ def _tuned_entrant(setup: Setup, run: Run) -> Entrant | None:
 
 
 def side_by_side(tables: Sequence[Table]) -> Table:
-    """Return one table with the columns of all; the rows, and what names them, are the same."""
+    """Return one table with the columns of all; their rows and row names are the same."""
     first = tables[0]
     columns = first.columns + tuple(column for table in tables[1:] for column in table.columns[1:])
     rows: list[Row] = []
@@ -137,7 +137,7 @@ def side_by_side(tables: Sequence[Table]) -> Table:
 
 
 def below(tables: Sequence[Table]) -> Table:
-    """Return one table with the rows of all, whose columns are the same."""
+    """Return one table with the rows of all; their columns are the same."""
     return replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
 
 

@@ -38,7 +38,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     )
 }
 EXTRAS = "extras"
-"""Selects all that the paper does not have, but for what runs only on request."""
+"""Selects everything the paper does not have, except what runs only on request."""
 ALL = "all"
 """Selects everything."""
 
@@ -46,7 +46,7 @@ ALL = "all"
 def selected(only: str | None = None) -> tuple[Experiment, ...]:
     """Return the experiments that a text such as `table2,extras` names.
 
-    Without one, return all but those that run only on request.
+    Without a text, return all except those that run only on request.
     """
     if only is None:
         return tuple(each for each in EXPERIMENTS.values() if not each.on_request)

@@ -1,8 +1,8 @@
-"""Any rankers side by side: which differences are significant, as letters, and how they came about.
+"""Any rankers side by side: significant differences as letters, and the measures over time.
 
-All pairs are compared by Fisher's randomization test, for each measure on its own, and the p-values
-adjusted by Holm's method over all pairs. Two rankers that share a letter do not differ
-significantly; `a` is the letter of the best.
+Fisher's randomization test compares all pairs, for each measure separately, and Holm's method
+adjusts the p-values over all pairs. Two rankers that share a letter do not differ significantly;
+`a` is the letter of the best.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Pair:
     """Two rankers by one measure.
 
     Attributes:
-        metric: what `Result` calls the measure.
+        metric: the measure's name in `Result`.
         a, b: the rankers.
         difference: by how much the mean of `a` exceeds that of `b`.
         p_value: adjusted over all pairs.
@@ -68,7 +68,7 @@ class Comparison:
 
     Attributes:
         results: of the rankers, in the order they were given.
-        pairs: every two of them, by each measure.
+        pairs: all pairs of rankers, by each measure.
         letters: of each ranker (inner) by each measure (outer).
     """
 
@@ -78,7 +78,7 @@ class Comparison:
 
 
 def compared(results: Sequence[Result]) -> Comparison:
-    """Return how some rankers compare that met the same users."""
+    """Compare rankers that met the same users."""
     if len(results) < 2:
         raise ParameterError("a comparison needs at least two rankers; name another one")
     pairs = {measure: _pairs(results, measure) for measure in MEASURES}
@@ -145,9 +145,9 @@ def figure(comparison: Comparison) -> Figure:
 
 
 def _as_entrants(rankers: Sequence[str]) -> list[Entrant]:
-    """Return how rankers are drawn, each in a color of its own.
+    """Return how rankers are drawn, each in its own color.
 
-    The first is drawn like the entrant that differs by parameters only, if there is one.
+    The first is drawn like the entrant that differs only in parameters, if there is one.
     """
     taken: set[str] = set()
     entrants = []
@@ -161,7 +161,7 @@ def _as_entrants(rankers: Sequence[str]) -> list[Entrant]:
 
 
 def _style(ranker: str) -> str:
-    """Return whose look a ranker has; its own if it is nobody's relative."""
+    """Return the entrant whose look a ranker shares, or the ranker itself."""
     name = ranker.partition(":")[0]
     if name == EBRANK and "estimator=exposure" in ranker:
         return entrant_of(EXPOSURE).style

@@ -1,7 +1,7 @@
-"""`results.json`: everything a reproduction came to, and what it depends on; no run times.
+"""`results.json`: everything a reproduction found, and what it depends on; no run times.
 
-It is all that `ebrank.report` needs. The same command gives the same bytes: what differs from run
-to run is in `times.json`.
+It is all that `ebrank.report` needs. The same command gives the same bytes; run times, which
+differ, are in `times.json`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class RunRecord:
 
     Attributes:
         key, label: the entrant's; "" for a run of any other ranker.
-        ranker: as one types it.
+        ranker: its text.
         entering_probability: η.
         believed: the examination curve rankers believe in; None for the users' own.
-        users: who clicked.
+        users: the user model.
         click_rate: factor of their click probabilities.
         sessions: of each trial.
-        cold, warm, cum, run: NDCG at the last checkpoint, a figure a trial.
+        cold, warm, cum, run: NDCG at the last checkpoint, one value per trial.
     """
 
     key: str
@@ -60,20 +60,20 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class DatasetRecord:
-    """All that was found on one dataset.
+    """Everything found on one dataset.
 
     Attributes:
         name: as in tables.
         fingerprint: a hash of its content.
-        stands_in_for: the published dataset that a synthetic one takes the place of, if any.
-        queries, rows, features: its size, prepared.
+        stands_in_for: the published dataset that a synthetic one replaces, if any.
+        queries, rows, features: its size after preparation.
         sessions: of a trial, unless a run says otherwise.
         tuning: how each ε was chosen.
         runs: everything that was run.
-        tables, figures, findings: what experiments made of it.
+        tables, figures, findings: what experiments made of the runs.
         ledger: published figures beside ours.
-        reference: whose published figures stand beside ours, in a word or two; "" if nobody's.
-        test_queries: those that measures and tests are over.
+        reference: whose published figures the ledger shows, in a word or two; "" for none.
+        test_queries: how many queries measures and tests cover.
     """
 
     name: str
@@ -98,15 +98,15 @@ class Document:
     """A reproduction.
 
     Attributes:
-        command: what makes it again.
+        command: repeats it.
         seed: of all trials.
         trials: of each run.
         only: the experiments, in the order of the report.
-        versions: of what made it.
+        versions: of the software that made it.
         config: the simulation.
         tables: those with a group of columns for each dataset.
-        datasets: all else, dataset by dataset.
-        missing: what the ledger says of datasets that were not available.
+        datasets: everything else, dataset by dataset.
+        missing: what the ledger says about datasets that were not available.
     """
 
     command: str
@@ -150,15 +150,15 @@ def read_document(folder: Path) -> Document:
     try:
         plain = json.loads(path.read_bytes())
         if plain.pop("kind") != KIND:
-            raise ValueError("of another command")
+            raise ValueError("from another command")
         version = plain.pop("format")
     except FileNotFoundError:
         raise DataError("no such file", path=path, remedy=remedy) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError("not the results of a reproduction", path=path, remedy=remedy) from None
     if version != FORMAT:
-        again = "Run ebrank reproduce again."
-        raise DataError(f"written in format {version}, not {FORMAT}", path=path, remedy=again)
+        again = "Run `ebrank reproduce` again."
+        raise DataError(f"the format is {version}, not {FORMAT}", path=path, remedy=again)
     try:
         document = from_plain(Document, plain)
     except DataError as problem:

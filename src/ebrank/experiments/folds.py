@@ -1,14 +1,14 @@
 """Folds pooled: one result of each ranker over the test queries of all folds.
 
-In a dataset of folds each query is a test query once. So the folds' test queries make one sample,
-and that is what a test of significance is over. A ranker learns in each fold from that fold's
-training queries alone, and its trial i in one fold goes with its trial i in the others:
+In a dataset with folds, each query is a test query once. So the folds' test queries make one
+sample, and significance tests use that sample. In each fold a ranker learns only from that fold's
+training queries. Trial i of one fold is pooled with trial i of the others:
 
 - Cold- and Warm-NDCG of a trial are means over the test queries of all folds;
-- Cum- and Run-NDCG are means over folds, and what a query adds to its fold's, divided by the number
-  of folds, is what it adds to the pooled one;
+- Cum- and Run-NDCG are means over folds; a query adds to them what it adds to its fold's, divided
+  by the number of folds;
 - the spread is that of the pooled trials;
-- items that waited, and what priors promised of them, are those of all folds.
+- items that waited, and what priors predicted for them, are those of all folds.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def pooled(by_fold: Sequence[Result], ranker: str | None = None) -> Result:
     first = by_fold[0]
     same = {(ranker or result.ranker, result.seed, len(result.trials)) for result in by_fold}
     if len(same) > 1:
-        raise ParameterError("folds are pooled of one ranker, seed and number of trials")
+        raise ParameterError("pooled folds must have the same ranker, seed and number of trials")
     trials = zip(*(result.trials for result in by_fold), strict=True)
     return replace(
         first,

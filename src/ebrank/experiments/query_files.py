@@ -1,10 +1,10 @@
-"""What each test query came to, for other tools: CSV, Parquet, and TREC's run and qrels files.
+"""The measures of each test query for other tools: CSV, Parquet, and TREC's run and qrels files.
 
 A table has a row for each ranker, trial and test query. Cold- and Warm-NDCG are the query's own;
 its shares of Cum- and Run-NDCG add up to those of the trial.
 
-TREC's files name an item by its query and its place in the file, from 1: `10032.7`. A run has the
-list of each test query that the last model makes, with what users did (warm) or without (cold).
+TREC's files name an item by its query and its place in the file, from 1: `10032.7`. A run holds the
+list that the last model makes for each test query, with what users did (warm) or without (cold).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LISTS = {"cold": "cold_lists", "warm": "warm_lists"}
 
 
 def check_form(path: str) -> None:
-    """Raise if a file's name does not say in which form to write it."""
+    """Raise if a file's name does not say which format to write."""
     if Path(path).suffix not in FORMS:
         raise ParameterError(f"{path}: the name must end with {' or '.join(FORMS)}")
     if path.endswith(".parquet"):
@@ -58,7 +58,7 @@ def query_rows(
 
 
 def write_table(path: Path, rows: Sequence[QueryRow]) -> None:
-    """Write rows as the file's name says."""
+    """Write rows in the format that the file's name says."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".csv":
         text = io.StringIO()

@@ -38,11 +38,11 @@ class Part:
     """EBRank without something.
 
     Attributes:
-        lacks: the part that is missing.
-        needed: what the whole has and the rest has not, as findings say it.
+        lacks: the missing part.
+        needed: the end of the claim that the full model is better.
         label: what the paper calls the rest.
         style: the line's look.
-        changes: the parameters that take the part away.
+        changes: the parameters that remove the part.
     """
 
     lacks: str
@@ -78,7 +78,7 @@ PARTS = (
 
 
 def runs(setup: Setup) -> list[Run]:
-    """Return both estimators, whole and in part."""
+    """Return both estimators, complete and without each part."""
     return [setup.run(key, **part.changes) for key in (EBRANK, EXPOSURE) for part in (FULL, *PARTS)]
 
 
@@ -125,7 +125,7 @@ def _line_of(entrant: Entrant, part: Part) -> Entrant:
 
 
 def table(results_by_entrant: dict[Entrant, dict[Part, Result]]) -> Table:
-    """Return the figures at the end, with the significance of what each part adds."""
+    """Return the final figures, with the significance of what each part adds."""
     p_columns = [Column(f"p, {measure.title}") for measure in (WARM, CUM)]
     rows = []
     for entrant, parts in results_by_entrant.items():
@@ -179,7 +179,7 @@ def findings(entrant: Entrant, parts: dict[Part, Result]) -> Iterator[Finding]:
 
 
 def _explores_nothing(parts: dict[Part, Result]) -> bool:
-    """Return whether the full model is the very run that lacks exploration."""
+    """Return whether the full model is itself the run without exploration."""
     return parts[FULL] is parts[EXPLORATION]
 
 

@@ -1,9 +1,9 @@
-"""Beyond the paper: `auto`, with nothing to tune, against EBRank and what else is in use.
+"""Beyond the paper: `auto`, with nothing to tune, against EBRank and other rankers in use.
 
-Everyone but `auto` and the EBRank left at its defaults is tuned, in every world anew: on
-validation queries whose labels are known, which is more than a shop can do. The worlds are those
-that a ranker may meet: users as configured, a wrong idea of how far down they look, few clicks,
-users who go through a list in another way, and items that enter fast or slowly.
+All others except untuned EBRank are tuned for each world, on validation queries whose labels are
+known, which is more than a shop can do. The worlds are those that a ranker may meet: users as
+configured, a wrong idea of how far down they look, few clicks, users who go through a list in
+another way, and items that enter fast or slowly.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ RATE = 0.15
 TUNED_EBRANK = (EXPOSURE, EBRANK)
 LEFT_ALONE = (EXPOSURE_UNTUNED, UNTUNED)
 FAR_BELOW = ("linucb", TOPRANK)
-"""Who would leave the others no room in a figure."""
+"""Rankers so far off that they would leave the others no room in a figure."""
 FEW_PAIRS = 8_000_000
 """Up to this many pairs of items, 64 MB, TopRank takes part."""
 LEVEL_WITH = {CUM: 0.5, RUN: 0.003}
-"""By how much `auto` may be behind and still count as level."""
+"""How far `auto` may be behind and still count as level."""
 
 TITLE = "Beyond the paper: auto"
 AHEAD, BEHIND = "*", "▾"
@@ -101,7 +101,7 @@ USERS_THEME = "auto copes with users of another kind"
 
 @dataclass(frozen=True)
 class World:
-    """Circumstances that rankers meet."""
+    """Conditions that rankers meet."""
 
     label: str
     config: SimulationConfig
@@ -125,7 +125,7 @@ def worlds(config: SimulationConfig) -> tuple[World, ...]:
 
 
 def entrants(data: Dataset) -> list[Entrant]:
-    """Return who takes part; TopRank only where pairs of items are few."""
+    """Return the rankers that take part; TopRank only where pairs of items are few."""
     first = [AUTO, *TUNED_EBRANK, *LEFT_ALONE, UCBRANK]
     keys = dict.fromkeys([*first, *(entrant.key for entrant in CONTENDERS)])
     if int((data.candidates * (data.candidates - 1) // 2).sum()) > FEW_PAIRS:
@@ -134,7 +134,7 @@ def entrants(data: Dataset) -> list[Entrant]:
 
 
 def runs(setup: Setup) -> list[Run]:
-    """Return everyone in every world."""
+    """Return every ranker in every world."""
     everyone = entrants(setup.dataset)
     return [
         setup.run(entrant.key, world.config)
@@ -173,7 +173,7 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 
 def given(setup: Setup) -> str:
-    """Return who was not tuned, but had a value given for all worlds; "" if nobody."""
+    """Return a sentence about rankers with a given value instead of tuning; "" if none."""
     rankers = dict.fromkeys(record.ranker for record in setup.tuning if record.seed is None)
     return f" Not tuned but given, in all worlds: {'; '.join(rankers)}." if rankers else ""
 
@@ -182,7 +182,7 @@ def given(setup: Setup) -> str:
 
 
 def table(by_world: dict[str, ByKey]) -> Table:
-    """Return everyone's figures, world by world."""
+    """Return every ranker's figures, world by world."""
     marks = {measure: _marks(by_world, measure) for measure in MEASURES}
     rows = []
     for world, results in by_world.items():
@@ -250,7 +250,7 @@ def gains(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
 
 
 def over_eta(setup: Setup, results: Results) -> Figure:
-    """Return Cum- and Run-NDCG against η of all who come near EBRank."""
+    """Return Cum- and Run-NDCG against η for all rankers that come near EBRank."""
     everyone = [entrant.key for entrant in entrants(setup.dataset)]
     keys = [key for key in everyone if key not in FAR_BELOW]
     configs = [replace(setup.config, entering_probability=eta) for eta in ETAS]
@@ -317,7 +317,7 @@ def _not_below(
 
 
 def _ahead(results: ByKey, measure: Measure) -> Finding:
-    """Return whether auto is ahead of EBRank left alone where clicks are rare."""
+    """Return whether auto is ahead of untuned EBRank where clicks are rare."""
     gain, rival = _gain(results, LEFT_ALONE, measure)
     return Finding(
         _name("ahead", measure, "rare clicks"),
@@ -358,7 +358,7 @@ def _loses_less(usual: ByKey, wrong: ByKey, world: str) -> Finding:
 def _gain(
     results: ByKey, rivals: tuple[str, ...], measure: Measure, border: float = 0.0
 ) -> tuple[Contrast, str]:
-    """Return auto's gain over the best of some rivals, and who that is."""
+    """Return auto's gain over the best of some rivals, and that rival."""
     rival = _best(results, rivals, measure)
     gain = pairwise({"": (results[AUTO], results[rival])}, measure, border)[""]
     return gain, entrant_of(rival).label

@@ -1,4 +1,4 @@
-"""Figure: how fast items enter. Each η has an ε of its own, chosen on validation queries."""
+"""Figure: how fast items enter. Each η has its own ε, chosen on validation queries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run_of(setup: Setup, entrant: Entrant, eta: float) -> Run:
 
 
 def runs(setup: Setup) -> list[Run]:
-    """Return all that are drawn, under every η."""
+    """Return all drawn rankers under every η."""
     return [run_of(setup, entrant, eta) for eta in ETAS for entrant in FIGURES]
 
 
@@ -69,7 +69,7 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 
 def findings(setup: Setup, results: Results) -> Iterator[Finding]:
-    """Yield whether EBRank leads all that are drawn under every η; the hardest η decides."""
+    """Yield whether EBRank leads all drawn rankers under every η; the hardest η decides."""
     for entrant in map(entrant_of, (EBRANK, EXPOSURE)):
         for measure in (WARM, CUM):
             leads = {eta: _lead(setup, results, entrant, eta, measure) for eta in ETAS}
@@ -87,7 +87,7 @@ def findings(setup: Setup, results: Results) -> Iterator[Finding]:
 
 
 def _decided(leads: dict[float, Lead]) -> tuple[Verdict, float]:
-    """Return the verdict over all η, and the η that it comes from."""
+    """Return the verdict over all η, and the η that decides it."""
     verdicts = [each.verdict for each in leads.values()]
     verdict = max(verdicts, key=VERDICTS.index)
     own = [eta for eta, each in leads.items() if each.verdict == verdict]
@@ -95,7 +95,7 @@ def _decided(leads: dict[float, Lead]) -> tuple[Verdict, float]:
 
 
 def _share(lead: Lead) -> float:
-    """Return by which share it leads; below 0 if it is behind."""
+    """Return by what share it leads; below 0 if it is behind."""
     return lead.effect.relative(lead.effect.value)
 
 

@@ -2,7 +2,7 @@
 
 The best of a group is bold. `*` says that it is significantly better than all others of its group,
 `†` than all others of the table. Concate and non-Concate form one group, as in the paper. Rows set
-apart take part in none of it.
+apart are not compared.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ HINGES = (
     "This hinges on x^b = c/E. With x^b = C/n, as the paper writes it, x^b is what the "
     "counterfactual rankers are fitted to, and they lose next to none of their Cold-NDCG"
 )
-"""Said wherever the loss of Cold-NDCG is shown."""
+"""Belongs wherever the loss of Cold-NDCG is shown."""
 CAPTION = (
     "NDCG@5 on test queries, mean of the trials. The best of a group is bold; W/-Behav (Concate) "
     "and W/-Behav (non-Concate) are one group. * : significantly better than all others of its "
@@ -61,7 +61,7 @@ def runs(setup: Setup) -> list[Run]:
 
 
 def entrants_of(setup: Setup) -> tuple[Entrant, ...]:
-    """Return who has a row: the paper's rankers, ours, and the user's."""
+    """Return the rankers that have a row: the paper's, ours, and the user's."""
     known = {entrant.key for entrant in ENTRANTS}
     own = tuple(
         Entrant(key, key, NON_CONCATE, key, apart=True) for key in setup.also if key not in known
@@ -91,7 +91,7 @@ def table(setup: Setup, results: ByKey) -> Table:
 
 
 def marks(results: ByKey, measure: Measure) -> dict[str, str]:
-    """Return the marks of the best of each group, by key; "" where its lead may be luck."""
+    """Return the marks of the best of each group, by key; "" where its lead is not significant."""
     marked = {}
     for group in ("without", "with"):
         members = [entrant for entrant in PAPER if entrant.group == group]
@@ -116,7 +116,7 @@ def _labeled(
 
 
 def findings(results: ByKey) -> Iterator[Finding]:
-    """Yield what the paper says of its table (Sec. 5.2), checked."""
+    """Yield checks of what the paper says about its table (Sec. 5.2)."""
     yield from exploitation_bias(results)
     yield from degeneration(results)
     yield from kept_cold(results)
@@ -146,7 +146,7 @@ def exploitation_bias(results: ByKey) -> Iterator[Finding]:
 
 
 def degeneration(results: ByKey) -> Iterator[Finding]:
-    """Yield whether CFTopK gets worse by clicks as a feature, even where there are clicks."""
+    """Yield whether clicks as a feature make CFTopK worse, even where there are clicks."""
     without, with_clicks = (results[f"cftopk:features={which}"] for which in ("none", "concate"))
     for measure in (WARM, CUM):
         loss = pairwise({"": (without, with_clicks)}, measure)[""]
@@ -181,7 +181,7 @@ def kept_cold(results: ByKey) -> Iterator[Finding]:
 
 
 def first(results: ByKey, key: str, measure: Measure) -> Finding:
-    """Return whether EBRank, by one of its estimators, leads; its other one is not a rival."""
+    """Return whether EBRank leads with one of its estimators; the other one is not a rival."""
     entrant = entrant_of(key)
     rivals = [other for other in PAPER if other.key != EBRANK]
     ahead = lead(results[key], _labeled(results, rivals, entrant), measure)

@@ -1,7 +1,7 @@
 """Figures: ranking performance over time.
 
-The first has BM25 and all rankers that use behavior, as in the paper; the second everybody else:
-the rankers without behavior, and those set apart.
+The first shows BM25 and all rankers that use behavior, as in the paper; the second shows all
+others: the rankers without behavior, and those set apart.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ebrank.experiments.framework.measures import (
 from ebrank.experiments.framework.outcome import Figure, Outcome, Series
 
 OTHERS = tuple(entrant for entrant in ENTRANTS if entrant.key == "bm25" or entrant not in FIGURES)
-"""Who is in the second figure; BM25 is in both."""
+"""The rankers of the second figure; BM25 is in both."""
 
 
 def runs(setup: Setup) -> list[Run]:

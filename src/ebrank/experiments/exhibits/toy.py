@@ -50,10 +50,10 @@ ITEMS = "ABCDEFG"
 LABELS = (2, 1, 1, 0, 0, 0, 2)
 OLD, NEW = ITEMS.index("A"), ITEMS.index("G")
 FEATURES = {"x1": 1.0, "x2": 0.5, "x3": 0.0}
-"""How much of an item's label each feature has in it; the rest is noise of deviation 1."""
+"""How much of an item's label each feature carries; the rest is noise with deviation 1."""
 QUERIES = {"train": 60, "vali": 20, "test": 20}
 STREAM = 7
-"""Features are drawn apart from all that `ebrank.streams` knows."""
+"""Features come from a stream that `ebrank.streams` does not use."""
 BEFORE, AFTER = 20, 30
 """Sessions of each query by the ranker, before and after G enters."""
 
@@ -68,13 +68,13 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of G under one ranker, as means over test queries.
+    """What happened to G under one ranker, as means over test queries.
 
     Attributes:
         estimates: relevance of A to G by the model, when G enters.
         ranks: of G in the lists, when it enters and after each further session of its query.
         first_ranks: of G in each query when it enters.
-        ratios: share of each feature in the model's absolute weights, x^b last if it has one.
+        ratios: share of each feature in the model's absolute weights; x^b, if used, is last.
         shown: share of the queries in which G was ever shown.
     """
 
@@ -86,7 +86,7 @@ class Fate:
 
 
 def outcome(setup: Setup, results: Results) -> Outcome:
-    """Return the picture, a table of what is behind it, and whether G is buried."""
+    """Return the picture, a table with the numbers behind it, and whether G is buried."""
     data = dataset(setup.seed)
     fates = {entrant: watch(data, registry.parse(entrant.key), setup) for entrant in (BIASED, OURS)}
     return Outcome((table(fates),), (figure(fates),), (buried(fates),))
@@ -123,7 +123,7 @@ def _normal(key: np.uint64, *shape: int) -> Floats:
 
 
 def watch(data: Dataset, ranker: Ranker, setup: Setup) -> Fate:
-    """Return what becomes of G under a ranker."""
+    """Return what happens to G under a ranker."""
     service = _Service(data, ranker, setup)
     service.serve(fixed_model(data.baseline.astype(np.float64)), setup.config.warmup_sessions)
     for _ in range(BEFORE):
@@ -165,7 +165,7 @@ class _Service:
         self.learner = ranker.learner(self.trial)
 
     def serve(self, model: ScoreModel, sessions: int) -> None:
-        """Serve every query some times; nothing enters by chance."""
+        """Serve every query a number of times; nothing enters by chance."""
         plan = schedule.everyone(sessions, self.data.n_queries)
         browse = self.config.users.browse.compiled
         play.play(self.world, model, plan, browse, 0.0, self.key, None)

@@ -1,1 +1,1 @@
-"""What all exhibits share: who takes part, what is measured, how it is run and what comes of it."""
+"""What all exhibits share: entrants, measures, the runner, and the outcome."""

@@ -1,6 +1,6 @@
-"""Who takes part in the paper's Table 2 and beyond it, under which name and in which color.
+"""The rankers of the paper's Table 2 and others, with their names and colors.
 
-An entrant's `key` is its ranker as one types it, before ε is chosen:
+An entrant's `key` is the ranker's text before ε is chosen:
 
 >>> [entrant.label for entrant in ENTRANTS if entrant.tuned]
 ['UCBRank', 'EBRank', 'EBRank (exposure)']
@@ -33,11 +33,11 @@ class Entrant:
     """A ranker as tables and figures show it.
 
     Attributes:
-        key: the ranker's text without what is tuned.
+        key: the ranker's text without tuned parameters.
         label: what the paper calls it.
         setting: the paper's feature setting.
-        style: whose color and marker it has, in every figure and both settings.
-        apart: not in the paper's table: takes part in no bold, no mark and no test.
+        style: its color and marker, in every figure and both settings.
+        apart: not in the paper's table, so without bold, marks and tests.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Entrant:
 
     @property
     def group(self) -> str:
-        """Who it is compared with for bold and `*`: Concate and non-Concate are one group."""
+        """The group it is compared with for bold and `*`: Concate and non-Concate are one."""
         return "without" if self.setting == WITHOUT else "with"
 
     @property
@@ -69,7 +69,7 @@ class Entrant:
 
     @property
     def heading(self) -> str:
-        """The heading of its row in a table: its setting, or that the paper has no such row."""
+        """The heading of its row in a table: its setting, or `APART`."""
         return APART if self.apart and self.key != EXPOSURE else self.setting
 
 
@@ -88,7 +88,7 @@ TUNED = (UCBRANK, EBRANK, EXPOSURE)
 AUTO = "auto"
 TOPRANK = "toprank"
 UNTUNED, EXPOSURE_UNTUNED = "ebrank:epsilon=20", "ebrank:epsilon=20,estimator=exposure"
-"""EBRank as it comes, which is not the same as its key: that is the tuned one."""
+"""EBRank with its defaults; its key alone means the tuned one."""
 TUNING = dict.fromkeys(TUNED, "epsilon") | {
     "smoothedctr": "strength",
     "pbmucb": "delta",
@@ -117,7 +117,7 @@ FIGURES = tuple(
     for entrant in ENTRANTS
     if entrant.key in ("bm25", EXPOSURE) or (entrant.group == "with" and not entrant.apart)
 )
-"""Who is drawn: as in the paper all that use behavior, BM25, and EBRank's other estimator."""
+"""The rankers drawn: the paper's, which use behavior, BM25, and EBRank's other estimator."""
 
 CONTENDERS = (
     Entrant(AUTO, "auto", NON_CONCATE, "auto", apart=True),
@@ -130,7 +130,7 @@ CONTENDERS = (
     Entrant("linucb", "LinUCB", WITHOUT, "linucb", apart=True),
     Entrant(TOPRANK, "TopRank", NON_CONCATE, "toprank", apart=True),
 )
-"""Not in Table 2: `auto`, EBRank left at its defaults, and what else is in use."""
+"""Not in Table 2: `auto`, EBRank with its defaults, and other rankers in use."""
 
 _BY_KEY = {entrant.key: entrant for entrant in (*ENTRANTS, *CONTENDERS)}
 

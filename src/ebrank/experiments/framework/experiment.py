@@ -2,8 +2,8 @@
 
 An experiment declares runs, each a ranker and a config, and turns results into tables, figures and
 findings. `runner` runs the union of all experiments' runs, so a run that several need is done once.
-A `Setup` holds what they all share, and what was chosen on validation queries, such as ε. What has
-to be chosen follows from the runs (`tuning.needs`):
+A `Setup` holds what they share, and what was chosen on validation queries, such as ε. The runs
+determine what has to be chosen (`tuning.needs`):
 
 >>> from ebrank.simulation.config import SimulationConfig
 >>> import ebrank
@@ -44,7 +44,7 @@ Chosen: TypeAlias = Mapping[Need, Ranker]
 
 @dataclass(frozen=True)
 class GridPoint:
-    """A value that was tried and its NDCG on validation queries, trial by trial."""
+    """A value that was tried, and its NDCG on validation queries, trial by trial."""
 
     value: float
     trials: tuple[float, ...]
@@ -52,18 +52,18 @@ class GridPoint:
 
 @dataclass(frozen=True)
 class TuningRecord:
-    """How an entrant got its ε, or whatever else of it is tuned.
+    """How an entrant got its ε, or another tuned parameter.
 
     Attributes:
         key, label: the entrant's.
         entering_probability: η, for which it was tuned.
         value: the choice.
-        ranker: the ranker with it, as one types it.
+        ranker: text of the ranker with this value.
         seed: of the tuning trials, which no report uses; None where the value was given.
         at_the_edge: whether a wider grid may do better.
         grid: what was tried; () where the value was given.
-        parameter: what was chosen.
-        world: in what else than η the config was not the usual one.
+        parameter: the tuned parameter.
+        world: how the config differed from the usual one, apart from η.
     """
 
     key: str
@@ -87,7 +87,7 @@ class Setup:
         config: the experiment; single experiments may change it.
         seed: of all trials.
         trials: of each run.
-        also: rankers of the user's, as one types them, for a row in Table 2 each.
+        also: texts of the user's own rankers, each with a row in Table 2.
         chosen: the tuned rankers.
         tuning: how they were chosen.
     """
@@ -103,7 +103,7 @@ class Setup:
     def run(self, key: str, config: SimulationConfig | None = None, **changes: Any) -> Run:  # noqa: ANN401
         """Return the run of an entrant, or of a ranker by its text, with some parameters changed.
 
-        A tuned entrant has the ε that was chosen for it under this very config.
+        A tuned entrant has the ε that was chosen for it under the same config.
         """
         config = config or self.config
         ranker = self.chosen[key, config] if key in TUNING else registry.parse(key)
@@ -115,12 +115,12 @@ class Experiment:
     """A table or figure.
 
     Attributes:
-        name: what `--only` calls it.
+        name: its name for `--only`.
         title: what it shows.
-        outcome: what comes of the results of `runs`.
-        runs: what must be run for it, in any order; the same run may be named twice.
-        extra: whether the paper does not have it; `--only extras` selects all of these.
-        on_request: whether it is run only where `--only` names it, or says `all`.
+        outcome: turns the results of `runs` into an `Outcome`.
+        runs: the runs it needs, in any order; the same run may appear twice.
+        extra: whether it is not in the paper; `--only extras` selects all of these.
+        on_request: whether it runs only if `--only` names it or `all`.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Experiment:
 
 
 def world_of(config: SimulationConfig, usual: SimulationConfig) -> str:
-    """Return in what a config differs from the usual one, but for η; "" if in nothing.
+    """Return how a config differs from the usual one, apart from η; "" if it does not.
 
     >>> from ebrank.simulation.users import parse
     >>> world_of(SimulationConfig(users=parse("dcm"), click_rate=0.5), SimulationConfig())

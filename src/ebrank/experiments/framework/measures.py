@@ -25,10 +25,10 @@ from ebrank.typing import Floats
 class Measure:
     """One of the paper's three (Sec. 5.1), or the mean NDCG of all lists served.
 
-    Cum-NDCG alone can be had by exploring early and stopping in time; Run-NDCG cannot.
+    Exploring early and stopping in time can raise Cum-NDCG alone, but not Run-NDCG.
 
     Attributes:
-        metric: what `Result` and `compare` call it.
+        metric: its name in `Result` and `compare`.
         title: what readers see.
         digits: after the point.
         over_time: its value in a trial at each checkpoint.
@@ -70,13 +70,13 @@ MEASURES = (
 )
 COLD, WARM, CUM, RUN = MEASURES
 PUBLISHED = (COLD, WARM, CUM)
-"""What the paper has figures of."""
+"""The measures in the paper's figures."""
 BANDS = "; bands are one standard deviation"
 AT_UPDATES = " at each model update"
 
 
 def averaged(trials: int, at: str = "", spread: str = " and one standard deviation") -> str:
-    """Return what figures show, for their captions; one trial has neither a mean nor a spread.
+    """Return what a caption says about averaging; one trial has neither a mean nor a spread.
 
     >>> averaged(5), averaged(1)
     ('Mean of the trials and one standard deviation', 'One trial')

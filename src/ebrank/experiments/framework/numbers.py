@@ -15,7 +15,7 @@ MINUS = "−"
 def number(value: float | None, digits: int, *, signed: bool = False) -> str:
     """Return a number with `digits` after the point, no zero before it, and a real minus sign.
 
-    A difference is `signed`: it has a plus too. A number that rounds to zero has no sign:
+    A difference is `signed`: it also shows a plus. A number that rounds to zero has no sign:
 
     >>> number(0.029, 3, signed=True), number(-0.0001, 3), number(0, 0), number(float("inf"), 1)
     ('+.029', '.000', '0', '–')

@@ -1,4 +1,4 @@
-"""What an experiment comes to: tables, figures and findings as plain values, before they are drawn.
+"""The outcome of an experiment: tables, figures and findings as plain values, before drawing.
 
 Experiments make these, `results.json` keeps them, `ebrank.report` renders them. A table or figure
 says what it shows, never how it looks:
@@ -32,7 +32,7 @@ class Cell:
         digits: after the point.
         best: whether it is the best of its group.
         marks: significance marks or letters.
-        signed: whether it is a difference, whose plus is written too.
+        signed: whether it is a difference, which also shows a plus.
     """
 
     value: float | None
@@ -55,8 +55,8 @@ class Column:
 class Row:
     """One cell per column; texts are plain strings. Rows with the same `group` stay together.
 
-    `apart` sets a row off from those that are ranked against each other, as bounds are; `focus`
-    makes it stand out, since the table is about it.
+    `apart` sets a row, such as a bound, apart from the rows that are ranked against each other;
+    `focus` makes the row that the table is about stand out.
     """
 
     cells: tuple[Cell | str, ...]
@@ -92,7 +92,7 @@ class Series:
 
     Attributes:
         label: what readers see.
-        style: whose color and marker it has: the same ranker looks the same in all figures.
+        style: its color and marker; a ranker looks the same in all figures.
         x: positions; for bars, their names.
         y: heights.
         error: half the height of the error bars or bands; () for none.
@@ -118,7 +118,7 @@ class Panel:
 
     Attributes:
         diagonal: whether to draw the line y = x, where a perfect prediction lies.
-        log_x: whether equal ratios of x are equal distances.
+        log_x: whether the x axis is logarithmic.
         zero: whether the y axis must begin at 0.
         down: whether the y axis grows downwards, as ranks do.
     """
@@ -150,15 +150,15 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True)
 class Effect:
-    """How large what a claim is about is, so that more of it speaks for the claim.
+    """How strongly the results support a claim: the larger the value, the more.
 
     Attributes:
         value: the estimate.
-        low, high: the ends of its interval; None where there is too little to estimate one.
-        unit: what is counted, such as "Warm-NDCG".
+        low, high: the ends of its interval; None where there is too little data for one.
+        unit: what is measured, such as "Warm-NDCG".
         digits: after the point.
         border: what the value must exceed for the claim to be true.
-        whole: what 100 % is, for a scale that measures can share; None of what is a share already.
+        whole: what 100 % is, so that measures can share a scale; None for a value that is a share.
     """
 
     value: float
@@ -188,17 +188,17 @@ class Effect:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, or one of our own, checked.
+    """The check of a claim, the paper's or our own.
 
     Attributes:
         name: short and stable, such as `ebrank-first-warm`.
-        claim: what is claimed, in words.
+        claim: the claim in words.
         verdict: "confirmed" or "contradicted" where the test decides, else "undecided".
         detail: what else decided it, such as the rival and the p-value.
         theme: what the paper says in general; findings of one theme are shown together.
-        subject: for whom or what this finding checks it, in a word or two.
-        ours: whether the claim is not the paper's.
-        effect: how much speaks for it.
+        subject: the ranker or measure that this finding checks, in a word or two.
+        ours: whether the claim is our own, not the paper's.
+        effect: how strongly the results support it.
     """
 
     name: str
@@ -226,7 +226,7 @@ def to_plain(value: object) -> Any:  # noqa: ANN401 (whatever JSON has)
 
 
 def from_plain(kind: type[T], plain: object) -> T:
-    """Return a value from the plain objects that `to_plain` made of it.
+    """Return a value from the plain objects that `to_plain` made.
 
     >>> from_plain(Table, to_plain(Table("t", "", "", (), ())) | {"rows": [{}]})
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
 """The one runner: chooses every ε, makes each run once, then asks each experiment for its outcome.
 
 The outcome is a pure function of the dataset, the config, the seed and the number of trials.
-Finished trials are kept in a folder and found there again: stopping loses only what is under way.
+Finished trials are kept in a folder and reused, so stopping loses only the trials under way.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from ebrank.simulation.storage import Store
 Watch: TypeAlias = Callable[[str, int, int], None]
 """Called with what runs, how much is done, and how much there is to do.
 
-Trials that were found finished count for neither: they took no time, and an estimate of the time
-left that counted them would promise too much.
+Stored trials count for neither: they take no time, and with them an estimate of the time left
+would promise too much.
 """
 
 
@@ -50,8 +50,8 @@ class ReproductionPlan:
         seed: of all trials.
         trials: of each run.
         given: rankers that are given instead of tuned, by the entrant's key.
-        also: rankers of the user's, for a row in Table 2 each.
-        tune: the same, with their parameters chosen on validation queries first.
+        also: the user's own rankers, each with a row in Table 2.
+        tune: the same, but first tuned on validation queries.
     """
 
     experiments: tuple[Experiment, ...]
@@ -65,13 +65,13 @@ class ReproductionPlan:
 
 @dataclass(frozen=True)
 class FinishedDataset:
-    """What a plan came to on one dataset.
+    """What a plan found on one dataset.
 
     Attributes:
         setup: the dataset, and the rankers with their ε.
         results: of all runs.
         outcomes: by the experiment's name.
-        seconds: by what was done; nothing else here depends on time.
+        seconds: time spent, by stage; nothing else here depends on time.
     """
 
     setup: Setup
@@ -89,10 +89,10 @@ def run_plan(
     pool: parallel.TrialPool | None = None,
     watch: Watch | None = None,
 ) -> FinishedDataset:
-    """Run a plan on a dataset, keeping trials in a folder; `pool` is where, if not here.
+    """Run a plan on a dataset, in `pool` or here, and keep trials in a folder.
 
     Raises:
-        parallel.Interrupted: on Ctrl-C; what is finished is in the folder.
+        parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
     """
     clock = _Clock()
     work = _Work(plan, dataset, folder, jobs, pool, watch)
@@ -126,7 +126,7 @@ class _Clock:
 
 
 class _Work:
-    """A plan being run, and how far it is."""
+    """A plan being run, and its progress."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Work:
         return replace(self.setup, chosen=chosen, tuning=tuple(records), also=distinct)
 
     def results(self, setup: Setup) -> dict[Run, Result]:
-        """Run what is not in the folder yet, and return all results."""
+        """Run the trials that the folder lacks, and return all results."""
         by_config: dict[SimulationConfig, list[Run]] = {}
         for run in all_runs(self.plan.experiments, setup):
             by_config.setdefault(run.config, []).append(run)
@@ -225,7 +225,7 @@ class _Work:
         return tuned
 
     def _expected_runs(self) -> list[Run]:
-        """Return about what will have to be run, before any ε is known."""
+        """Estimate how much there is to run, before any ε is known."""
         return all_runs(self.plan.experiments, replace(self.setup, chosen=self.needs))
 
     def _tuning_work(self) -> int:
@@ -247,7 +247,7 @@ class _Work:
         return self._update_work(config) * config.updates
 
     def _update_work(self, config: SimulationConfig) -> int:
-        """Return about how much work lies between two updates: sessions, then every row's score."""
+        """Estimate the work between two updates: sessions, then every row's score."""
         return config.session_count(self.dataset) // config.updates + 2 * self.dataset.n_rows
 
     def _progress(self, what: str, config: SimulationConfig) -> Callable[[int, int], None]:
@@ -273,7 +273,7 @@ class _Work:
 
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:
-    """Return in what a config differs from the usual one."""
+    """Return how a config differs from the usual one."""
     same = config.entering_probability == usual.entering_probability
     eta = "" if same else f"η = {config.entering_probability:g}"
     return "".join(f", {text}" for text in (eta, world_of(config, usual)) if text)
@@ -282,7 +282,7 @@ def _about(config: SimulationConfig, usual: SimulationConfig) -> str:
 def slimmed(results: Sequence[Result]) -> list[Result]:
     """Return results of rankers that met the same queries, small enough to keep hundreds of them.
 
-    The single lists are dropped: comparisons read what each query adds. The queries are the same
+    Single lists are dropped: comparisons read only what each query adds. The queries are the same
     for all rankers, and are kept once.
     """
     return [

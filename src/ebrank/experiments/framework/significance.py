@@ -1,16 +1,16 @@
 """Is one ranker ahead of all others, or was it luck? And by how much?
 
-The test is Fisher's randomization test over test queries (`evaluation.significance`), adjusted by
-Holm's method over the comparisons made: those of one ranker, by one measure, with all its rivals.
-It decides; the interval says how large a difference may be. A claim is
+The test is Fisher's randomization test over test queries (`evaluation.significance`). Holm's method
+adjusts it over all comparisons of one ranker, by one measure, with its rivals. The test decides;
+the interval says how large a difference may be. A claim is
 
 - *confirmed* where the difference is on the claim's side and the test rejects the border,
 - *contradicted* where it is on the other side and the test rejects the border,
 - *undecided* otherwise.
 
 The border is 0, or a margin: "no more than .03 below" is tested against −.03. The interval is
-Student's over test queries, at the level at which Holm's method tested this very comparison, 95 %
-of a single one. So it excludes the border where the test does, but for a hair's breadth.
+Student's over test queries, at the level at which Holm's method tested this comparison: 95 % for a
+single one. So, but for a hair's breadth, it excludes the border where the test does.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Contrast:
 
     Attributes:
         difference: the estimate.
-        low, high: the ends of its interval; None if a single number is all there is.
-        p_value: of the difference being at the border, adjusted where there were several.
+        low, high: the ends of its interval; None if there is only a single number.
+        p_value: of the difference being at the border, adjusted if there were several tests.
         border: 0, or the margin that the difference is tested against.
-        whole: the mean of what is compared with.
+        whole: the mean that the difference is relative to.
     """
 
     difference: float
@@ -58,7 +58,7 @@ class Contrast:
 
     @property
     def verdict(self) -> Verdict:
-        """What the test says of the claim that the difference is above the border."""
+        """What the test says about the claim that the difference is above the border."""
         if self.p_value >= LEVEL or self.difference == self.border:
             return "undecided"
         return "confirmed" if self.difference > self.border else "contradicted"
@@ -91,7 +91,7 @@ class Lead:
 
     @property
     def difference(self) -> float:
-        """To the strongest; below 0 if that is ahead."""
+        """To the strongest rival; below 0 if that one is ahead."""
         return self.rivals[self.rival].difference
 
     @property
@@ -114,7 +114,7 @@ class Lead:
 
     @property
     def deciding(self) -> str:
-        """The rival that the verdict comes from: the strongest, unless another one decides."""
+        """The rival that decides the verdict: the strongest, unless another one decides."""
         if self.rivals[self.rival].verdict == self.verdict:
             return self.rival
         own = (label for label, each in self.rivals.items() if each.verdict == self.verdict)
@@ -177,7 +177,7 @@ def contrast(
 
 
 def over_trials(values: Floats) -> Contrast:
-    """Return the mean of one number a trial; five are too few for any but Student's test."""
+    """Return the mean of one number per trial; five allow no test but Student's."""
     mean, count = float(values.mean()), len(values)
     if count < 2:
         return Contrast(mean, None, None, 1.0)
@@ -190,16 +190,16 @@ def over_trials(values: Floats) -> Contrast:
 
 
 def _p_value(added: Floats, border: float) -> float:
-    """Return how likely a sum as far from the border is where the border is the truth."""
+    """Return how likely a sum this far from the border is if the border is the truth."""
     return fisher_randomization(added - border / len(added))
 
 
 def caution(test_queries: int | None, trials: int) -> str:
     """Return a warning about the findings of a small run; "" if the run is large enough.
 
-    The test is over test queries, so few of them leave even large differences undecided; few trials
-    leave each query's figure to luck. A run is small below the protocol's five trials, or below 100
-    test queries: MQ2008, the smallest test set with published figures, has 105.
+    The test is over test queries, so with few of them even large differences stay undecided; with
+    few trials each query's figure is left to luck. A run is small below the protocol's five trials,
+    or below 100 test queries: MQ2008, the smallest test set with published figures, has 105.
 
     >>> print(caution(6, 1))
     6 test queries, 1 trial: a small run, which leaves much undecided. Run at least 100 test \

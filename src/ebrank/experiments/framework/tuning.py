@@ -2,8 +2,8 @@
 
 PROTOCOL: the best has the highest mean NDCG of the lists served to validation queries in the second
 half of the run, over five tuning seeds that no report uses; see `simulation.tuning`. Each config,
-such as another entering probability η, has a choice of its own. Other rankers have another
-parameter in the place of ε (`entrants.TUNING`).
+such as another entering probability η, has its own choice. Other rankers have another parameter
+instead of ε (`entrants.TUNING`).
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ DIGITS = 4
 
 
 class _Untuned(dict[Need, Ranker]):
-    """Rankers as they come, and a list of those that somebody asked for."""
+    """Untuned rankers, and a list of those that were asked for."""
 
     def __missing__(self, need: Need) -> Ranker:
         return self.setdefault(need, registry.parse(need[0]))
 
 
 def needs(experiments: Iterable[Experiment], setup: Setup) -> dict[Need, Ranker]:
-    """Return what the runs of some experiments need to be tuned: the rankers before that."""
+    """Return the rankers that the runs of some experiments need tuned."""
     untuned = _Untuned()
     for experiment in experiments:
         experiment.runs(replace(setup, chosen=untuned))
@@ -65,7 +65,7 @@ def needs(experiments: Iterable[Experiment], setup: Setup) -> dict[Need, Ranker]
 
 
 def grid_of(key: str) -> tuple[float, ...]:
-    """Return the values that are tried of an entrant's ε, or of what it has instead.
+    """Return the values to try for an entrant's ε, or for its other tuned parameter.
 
     >>> grid_of("ebrank")[:3]
     (0.0, 5.0, 10.0)
@@ -89,15 +89,15 @@ def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
                 f"{key}{',' if ':' in key else ':'}{parameter}=…"
                 for key, parameter in TUNING.items()
             )
-            raise ParameterError(f"{text} is not a tuned ranker with its ε; those are {known}")
+            raise ParameterError(f"{text} is not a ranker with a given ε; use one of {known}")
         if key in given:
-            raise ParameterError(f"{key} is given twice")
+            raise ParameterError(f"{key} is given twice; leave out one of them")
         given[key] = ranker
     return given
 
 
 def _is(key: str, ranker: Ranker) -> bool:
-    """Return whether a ranker is an entrant but for what is tuned."""
+    """Return whether a ranker is an entrant, apart from the tuned parameter."""
     untuned, parameter = registry.parse(key), TUNING[key]
     return type(ranker) is type(untuned) and untuned == ranker.with_parameters(
         **{parameter: untuned.value(parameter)}
@@ -107,7 +107,7 @@ def _is(key: str, ranker: Ranker) -> bool:
 def take_given(
     need: Need, given: Mapping[str, Ranker], usual: SimulationConfig
 ) -> tuple[Ranker, TuningRecord]:
-    """Return a ranker that was given, and the record that says so."""
+    """Return a given ranker, and the record of it."""
     key, config = need
     ranker, parameter = given[key], TUNING[key]
     value = float(ranker.value(parameter))
@@ -135,7 +135,7 @@ def tune(
     folder: Path,
     progress: Progress | None = None,
 ) -> tuple[Ranker, TuningRecord]:
-    """Return an entrant with the ε that validation queries prefer, and how it was chosen."""
+    """Return an entrant with the ε that does best on validation queries, and how it was chosen."""
     key, config = need
     parameter = TUNING[key]
     tuned = tuning.tune(
@@ -181,9 +181,9 @@ def tune_own(
     folder: Path,
     progress: Progress | None = None,
 ) -> tuple[str, list[TuningRecord]]:
-    """Return a ranker of the user's with all its parameters chosen that have a grid.
+    """Return a user's ranker with all parameters tuned that have a grid.
 
-    Each number among them has a record: its grid, with the other parameters at their best.
+    Each numeric parameter has a record: its grid, with the other parameters at their best.
     """
     ranker = registry.parse(text)
     tuned = tuning.tune(
@@ -202,7 +202,7 @@ def tune_own(
     records = []
     for name, value in best.values.items():
         if not isinstance(value, int | float):
-            continue  # a choice of words, which the ranker's text says
+            continue  # a choice of words, which shows in the ranker's text
         others = {other: chosen for other, chosen in best.values.items() if other != name}
         points = tuple(
             GridPoint(float(point.values[name]), tuple(point.validation_ndcg.tolist()))
@@ -228,7 +228,7 @@ def points_of(text: str) -> int:
 
 
 def tuning_trials(trials: int) -> int:
-    """Return the number of trials for each value, given that of the report."""
+    """Return the number of trials for each value, given the report's number."""
     return min(trials, TRIALS)
 
 
@@ -238,7 +238,7 @@ def _text(key: str, value: float) -> str:
 
 
 def table(records: Sequence[TuningRecord]) -> Table | None:
-    """Return every value that was tried in each world, the choice in bold; None if none was."""
+    """Return every value tried in each world, with the choice in bold; None if none was tried."""
     if not any(record.grid for record in records):
         return None
     ordered = sorted(records, key=lambda record: (bool(record.world), record.entering_probability))
@@ -255,7 +255,7 @@ def table(records: Sequence[TuningRecord]) -> Table | None:
 
 
 def _world(record: TuningRecord) -> str:
-    """Return what a column of the table is called."""
+    """Return the heading of a column of the table."""
     return record.world or f"η = {record.entering_probability:g}"
 
 

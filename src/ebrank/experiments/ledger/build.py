@@ -1,4 +1,4 @@
-"""Fills the ledger: looks up every published figure, and ours beside it.
+"""Fills the ledger: looks up every published figure and puts ours beside it.
 
 `ledger` makes the sections of one dataset, `missing` those of datasets that were not available.
 """
@@ -55,7 +55,7 @@ def ledger(
 def missing(
     origins: Sequence[Origin | None], *, trials: int, seed: int
 ) -> tuple[LedgerSection, ...]:
-    """Return a section for each dataset with reference figures that is not among these.
+    """Return a section for each dataset that has reference figures but is not among these.
 
     >>> here = [Origin("MQ2007", fold=1), Origin("mslr10k-like", preset=True)]
     >>> [section.title for section in missing(here, trials=5, seed=1)]
@@ -68,7 +68,7 @@ def missing(
 
 
 def command_for(origin: Origin, *, trials: int = TRIALS, seed: int = SEED) -> str:
-    """Return the command that reproduces a dataset, with the options that are not the default.
+    """Return the command that reproduces a dataset, with the options that are not defaults.
 
     >>> command_for(Origin("mq2007-like", preset=True, scale=0.1), seed=3)
     'ebrank reproduce --dataset mq2007-like --scale 0.1 --seed 3'
@@ -91,7 +91,7 @@ def command_for(origin: Origin, *, trials: int = TRIALS, seed: int = SEED) -> st
 
 
 def command_of(setup: Setup) -> str:
-    """Return the command that a setup was made by; every ε that was given is given again."""
+    """Return the command that made a setup; a given ε is given again."""
     origin, config = setup.dataset.origin, setup.config
     assert origin is not None  # without one there is no reference, and nothing to fill
     words = [command_for(origin, trials=setup.trials, seed=setup.seed)]
@@ -199,7 +199,7 @@ class _Lookup:
         return self._section(title, "table3", entries)
 
     def variants(self) -> LedgerSection:
-        """Return the figures of rankers with one decision taken otherwise."""
+        """Return the figures of rankers with one decision made differently."""
         entries = [
             entry
             for variant in variants(self.setup.dataset.origin)
@@ -210,7 +210,7 @@ class _Lookup:
         return self._section("Variants of Table 2's rankers", "table2", entries)
 
     def ranker(self, key: str, changes: Mapping[str, Any] | None = None) -> Ranker:
-        """Return a ranker by its key or text, with the ε that was chosen for it, if it was."""
+        """Return a ranker by its key or text, with the ε chosen for it, if any."""
         chosen = self.setup.chosen.get((key, self.setup.config))
         ranker = chosen or registry.parse(key)
         return ranker.with_parameters(**(changes or {}))
@@ -244,17 +244,17 @@ class _Lookup:
             yield replace(entry, reference_sd=sd)
 
     def _known(self, ranker: Ranker, published: str) -> list[str]:
-        """Return the known differences of a ranker's figures, those of all figures last."""
+        """Return the known differences of a ranker's figures; those of all figures come last."""
         shared = [AND_ALL] if general_differences(self.setup, self.theirs) else []
         return ranker_differences(self.theirs, ranker, published) + shared
 
     def _published(self, against: Sequence[str]) -> str | None:
-        """Return the first of these rankers that the reference has, if only with ε = 0."""
+        """Return the first of these rankers that the reference has, even if only with ε = 0."""
         texts = (text for ranker in against for text in (ranker, f"{ranker}:epsilon=0.0"))
         return next((text for text in texts if text in self.theirs.performance), None)
 
     def _result(self, ranker: Ranker) -> Result | None:
-        """Return what was run, None if it was not."""
+        """Return the result of a run, None if it was not run."""
         return self.results.get(Run(ranker, self.setup.config))
 
     def _section(

@@ -1,8 +1,8 @@
 """How our experiment is known to differ from the one behind a reference figure.
 
-These are facts, from PROTOCOL, from the dataset and from what the user changed. Whether one of them
-causes a difference is for the reader and for the variants to say. `general_differences` concern
-every figure and are listed once; `ranker_differences` are listed beside a ranker's figures.
+These are facts, from PROTOCOL, from the dataset and from what the user changed. Readers and the
+variants must tell whether one of them causes a difference. `general_differences` concern every
+figure and are listed once; `ranker_differences` are listed beside a ranker's figures.
 
 >>> list(_config(SimulationConfig(updates=4, entering_probability=0.5)))
 ['entering_probability = 0.5 here, 1.0 by default', 'updates = 4 here, 20 by default']
@@ -34,7 +34,7 @@ AS_RELEASED = (
     "there models are random until the first update and evaluated before the last one, here fitted "
     "to the log before serving and evaluated after it",
 )
-"""Of the released code, for every ranker."""
+"""Differences from the released code, for every ranker."""
 ALL_PARTITIONS = "the released code learns from sessions of all partitions, ours from training ones"
 LOST_CANDIDATES = "the released code loses the candidate count and uses one, ours has 9"
 LEAK = "the released code's gradient sees x^b that the clicks it learns from have updated"
@@ -94,7 +94,7 @@ def _sessions(setup: Setup, released: bool) -> Iterator[str]:
 
 
 def _config(config: SimulationConfig) -> Iterator[str]:
-    """Yield what the user changed, but for the number of sessions."""
+    """Yield what the user changed, except the number of sessions."""
     for field in fields(config):
         ours, usual = getattr(config, field.name), getattr(DEFAULTS, field.name)
         if ours != usual and field.name != "sessions":

@@ -37,7 +37,7 @@ class LedgerEntry:
         figure: what it is.
         reference: theirs; None if they have none.
         ours: the mean over trials; None if it was not run.
-        sd: standard deviation over trials, None of a single one.
+        sd: standard deviation over trials, None for a single one.
         digits: after the point.
         group: the heading above it, a feature setting.
         remark: the known causes of a difference, or that none is known.
@@ -56,7 +56,7 @@ class LedgerEntry:
 
     @property
     def difference(self) -> float | None:
-        """Ours less theirs."""
+        """Ours minus theirs."""
         if self.reference is None or self.ours is None:
             return None
         return self.ours - self.reference

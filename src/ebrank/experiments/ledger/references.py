@@ -1,7 +1,7 @@
 """Published figures: those of the paper's tables, and those that its released code measures.
 
-Rankers have the texts that `registry.parse` reads, datasets the names that the paper gives them.
-Which figures a dataset is compared with follows from its origin, not from its name. The embedded
+Rankers have the texts that `registry.parse` reads, and datasets the names that the paper gives
+them. A dataset's origin, not its name, decides which figures it is compared with. The embedded
 datasets stand in for those of the paper, whole or scaled:
 
 >>> paper = reference_for(Origin("mq2007-like", preset=True, scale=0.1))
@@ -9,7 +9,7 @@ datasets stand in for those of the paper, whole or scaled:
 ('MQ2007', 0.849)
 >>> reference_for(Origin("MQ2008", fold=1)).source == RELEASED_CODE
 True
->>> reference_for(None) is None  # files of one's own
+>>> reference_for(None) is None  # your own files
 True
 """
 
@@ -32,7 +32,7 @@ RELEASED_CODE = (
     "14,560 sessions on MQ2008, fold 1; it does not repeat itself by seed; one to five runs each"
 )
 RELEASED_SESSIONS = 14_560
-"""Of a trial of the released code on MQ2008, after as many by BM25."""
+"""Sessions of a trial of the released code on MQ2008, after as many by BM25."""
 STAND_INS = MappingProxyType(
     {"mq2007-like": "MQ2007", "mslr10k-like": "MSLR-10K", "mslr30k-like": "MSLR-30K"}
 )

@@ -1,4 +1,4 @@
-"""Table 2's rankers with one decision taken otherwise, as the paper or its released code may have.
+"""Table 2's rankers with one decision made differently, perhaps as in the paper or released code.
 
 PROTOCOL settles on one way for each decision and keeps the others as parameters. Those that may
 change the figures are run as well, so that the ledger can say whether they explain a difference.
@@ -21,13 +21,13 @@ from ebrank.experiments.ledger.references import RELEASED_CODE, reference_for
 
 @dataclass(frozen=True)
 class Variant:
-    """A ranker of Table 2 with one decision taken otherwise.
+    """A ranker of Table 2 with one decision made differently.
 
     Attributes:
         name: what differs.
         key: an entrant's key, whose chosen ε it shares, or any other ranker's text.
-        against: the rankers whose published figures it is compared with; the first that has any
-            counts. Where the reference has a ranker with ε = 0 only, a name without ε means that.
+        against: rankers whose published figures to compare it with; the first that has any counts.
+            If the reference has a ranker only with ε = 0, a name without ε means that one.
         changes: its parameters that differ from the key's.
     """
 
@@ -37,7 +37,7 @@ class Variant:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, setup: Setup) -> Run:
-        """Return what to run."""
+        """Return its run."""
         return setup.run(self.key, **self.changes)
 
 

@@ -1,1 +1,1 @@
-"""What the paper does not show and a reader would ask; `--only extras` runs all of it."""
+"""Questions a reader would ask that the paper does not answer; `--only extras` runs them all."""

@@ -1,7 +1,7 @@
-"""Is the prior calibrated? What it predicted for unseen items, and what became of them.
+"""Is the prior calibrated? What it predicted for unseen items, and what happened to them.
 
-Half-way through the run the engine notes the Beta prior of every item of a test query that no user
-has seen; at the end it keeps those that were seen since (`evaluation.calibration`).
+Halfway through the run the engine records the Beta prior of every test item that no user has seen;
+at the end it keeps those that users have seen since (`evaluation.calibration`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 
 def calibrated(result: Result) -> Calibration:
-    """Return how the prior did, all trials together."""
+    """Return how well the prior did over all trials."""
     predictions = [trial.calibration for trial in result.trials if trial.calibration is not None]
     return calibration(np.concatenate(predictions))
 

@@ -1,4 +1,4 @@
-"""How much depends on ε: test figures over the whole grid. The choice was made without them."""
+"""How much depends on ε: test figures over the whole grid. They play no part in choosing ε."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ebrank.parameters import typed
 from ebrank.simulation.result import Result
 
 FAMILIES = ((UCBRANK,), (EBRANK, EXPOSURE))
-"""Rankers whose ε means the same share a figure."""
+"""Rankers whose ε means the same thing share a figure."""
 
 
 def values(setup: Setup, key: str) -> tuple[float, ...]:
-    """Return the grid of an entrant, with the ε it runs with, if that was given."""
+    """Return the grid of an entrant, including the ε that was given, if any."""
     return tuple(sorted({*grid_of(key), chosen(setup, key)}))
 
 

@@ -1,7 +1,7 @@
 """What if rankers are wrong about what users look at?
 
 Users examine rank k with probability 1/log2(k + 1), severity 1, down to the last rank shown.
-Rankers debias clicks with another severity: 0 is no debiasing, 2 is too much. ε stays the one
+Rankers debias clicks with another severity: 0 is no debiasing, 2 is too much. They keep the ε
 chosen for the right curve.
 """
 

@@ -1,4 +1,4 @@
-"""Rankers against some value that is varied: a panel for each measure, and a table."""
+"""Rankers against one varied value: a panel for each measure, and a table."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Sweep:
     """An experiment that varies one value.
 
     Attributes:
-        name, title, caption: of its figure and table; how trials were averaged is added.
-        x_label: what is varied.
+        name, title, caption: of its figure and table; the caption ends with how trials are averaged.
+        x_label: names the varied value.
         values: which values it takes.
         entrants: the rankers to run.
         run: the run of an entrant with a value.
-        log_x: whether equal ratios of the value are equal distances.
+        log_x: whether the x axis is logarithmic.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Sweep:
 
     @property
     def experiment(self) -> Experiment:
-        """What the runner takes."""
+        """The experiment for the runner."""
         return Experiment(
             self.name,
             self.title,

@@ -4,7 +4,7 @@ The items are the most relevant ones of test queries that entered while serving.
 sessions of an item's query since it entered. Many items are still waiting when the run ends, so
 shares are Kaplan and Meier's estimate (`evaluation.survival`), all trials together.
 
-The top is that of the list that the model alone would make. It is looked up at model updates only,
+The top is that of the list that the model alone would make. It is checked only at model updates,
 and without exploration: see `simulation.waiting`.
 """
 
@@ -63,7 +63,7 @@ def runs(setup: Setup) -> list[Run]:
 
 
 def outcome(setup: Setup, results: Results) -> Outcome:
-    """Return curves of those in the figures, and a table of all."""
+    """Return the curves of the rankers in the figures, and a table of all rankers."""
     events = waits(setup.config.list_length)
     results_by_entrant = {entrant: results[setup.run(entrant.key)] for entrant in ENTRANTS}
     curves = {
@@ -93,7 +93,7 @@ def curve(result: Result, event: Wait) -> Curve:
 
 
 def _steps(entrant: Entrant, curve: Curve) -> Series:
-    """Return a curve from the session of entering to the last that is known of any item."""
+    """Return a curve from the session of entering to the last known session of any item."""
     if curve.until < 0:
         return Series(entrant.label, entrant.style, (), ())
     x = np.unique(np.concatenate(([0], curve.x, [curve.until])))
@@ -142,7 +142,7 @@ def _table(
 
 
 def _cells(curve: Curve) -> tuple[Cell, ...]:
-    """Return the median, the share by `SOON` and that at the end; None where it is unknown."""
+    """Return the median, the share by `SOON` and the share at the end; None where unknown."""
     median = None if curve.median is None else float(curve.median)
     shares = (
         float(curve.at(age)) if 0 <= age <= curve.until else None for age in (SOON, curve.until)
