@@ -56,7 +56,7 @@ def test_jobs_and_cluster_exclude_each_other() -> None:
 def test_a_wrong_address_is_told_before_anything_is_read() -> None:
     done = invoke("simulate", *SHORT, "--ranker", "bm25", "--cluster", "ftp://node:1")
     assert done.exit_code == 2
-    assert "'ftp://node:1' is not the address of a cluster: dask://HOST:PORT" in done.stderr
+    assert "'ftp://node:1' is not the address of a cluster. Use dask://HOST:PORT" in done.stderr
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_a_worker_that_has_other_data_under_the_same_name_is_refused(
         nodes.add("odd", EBRANK_DATA=str(tmp_path / "other"))
         done = invoke(*words, *where)
         assert done.exit_code == 2
-        assert "worker odd has other data under MQ2008: fingerprint" in done.stderr
+        assert "worker odd has different data for MQ2008: fingerprint" in done.stderr
         nodes.kill("odd")
         nodes.add("empty", EBRANK_DATA=str(tmp_path / "nowhere"))
         done = invoke(*words, *where)

@@ -282,7 +282,7 @@ def test_stopped_and_gone_on_it_is_the_same(
     [
         (("--only", "tabel2"), "no experiment is called 'tabel2'; did you mean table2?"),
         (("--only", "table1,extra"), "did you mean extras?"),
-        (("--given", "bm25"), "bm25 is not a ranker with a given ε"),
+        (("--given", "bm25"), "bm25 is not a tuned ranker with its value"),
         (("--given", "ebrnk:epsilon=3"), "no ranker is called 'ebrnk'; did you mean ebrank?"),
         (("--dataset", "nowhere"), "nowhere: no such dataset or folder"),
         (("--scale", "0.01", "--sessions", "3"), "3 sessions are too few"),

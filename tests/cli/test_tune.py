@@ -120,11 +120,11 @@ def test_a_choice_at_the_edge_is_warned_of() -> None:
     ("arguments", "problem"),
     [
         ((*SHORT, "--ranker", "bm25"), "bm25 has nothing to tune"),
-        ((*SHORT, *EXPOSURE, "--param", "beta"), "beta has no grid of its own"),
+        ((*SHORT, *EXPOSURE, "--param", "beta"), "beta has no default grid"),
         ((*SHORT, *EXPOSURE, "--param", "eps", "--grid", "1"), "no parameter 'eps'"),
         ((*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "1,x"), "epsilon takes a number"),
         ((*SHORT, *EXPOSURE, "--grid", "1"), "one --grid per --param"),
-        ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1", "--json"), "give more sessions"),
+        ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1", "--json"), "set more sessions"),
     ],
 )
 def test_mistakes_end_in_one_line_without_traceback(

@@ -72,7 +72,7 @@ def test_one_fold_is_itself() -> None:
 
 
 def test_only_one_ranker_is_pooled() -> None:
-    with pytest.raises(ParameterError, match="of one ranker"):
+    with pytest.raises(ParameterError, match="the same ranker"):
         pooled([A[0], B[0]])
 
 

@@ -76,11 +76,11 @@ def test_an_address_is_read(text: str, address: Address) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("dask://node1", "not the address of a cluster: dask://HOST:PORT"),
+        ("dask://node1", "not the address of a cluster. Use dask://HOST:PORT"),
         ("http://node1:8786", "not the address of a cluster"),
         ("local:0", "say how many workers"),
         ("local:", "say how many workers"),
-        ("nowhere.json", "is no file, nor the address"),
+        ("nowhere.json", "is neither a file nor the address"),
         (__file__, "is not a scheduler file"),
     ],
 )
@@ -129,9 +129,9 @@ def order(dataset: Dataset, **changes: object) -> Order:
     ("changes", "problem"),
     [
         ({"facts": (*facts().items(), ("numba", "0.1"))}, r"W has Numba .*\(here 0.1\)"),
-        ({"fingerprint": "0123456789"}, "W has other data under mq2007-like: .*, not 01234567"),
+        ({"fingerprint": "0123456789"}, "W has different data for mq2007-like: .*, not 01234567"),
         ({"locator": Locator("/no/such/folder")}, "W cannot load /no/such/folder: .*no such"),
-        ({"code": "another"}, "W has other code behind bm25"),
+        ({"code": "another"}, "W has different code for bm25"),
         ({"ranker": "absent_module:Ranker"}, "W cannot import what absent_module:Ranker needs"),
         ({"config": b"cabsent_module\nUsers\n."}, "W cannot import what bm25 needs"),
     ],
@@ -242,7 +242,7 @@ def test_a_trial_that_kills_its_workers_is_called_off(dataset: Dataset) -> None:
     deadly = registry.parse("tests.simulation.mortal:Deadly")
     with connected("local:1", lambda note: None) as client:
         workers = client.workers(dataset, LOCATOR)
-        with pytest.raises(ClusterError, match=r"trial 0 of .*Deadly was lost with 4 workers"):
+        with pytest.raises(ClusterError, match=r"trial 0 of .*Deadly has lost 4 workers"):
             run(dataset, [deadly], SHORT, trials=1, pool=workers)
 
 
@@ -423,7 +423,7 @@ def test_own_rankers_run_where_their_code_is_the_same(
         own.add("two", PYTHONPATH=f"{tmp_path / 'there'}{os.pathsep}{inherited}")
         with connected(str(own.file), pytest.fail) as client:
             workers = client.workers(dataset, LOCATOR)
-            with pytest.raises(ClusterError, match="two has other code behind own_rankers:Plain"):
+            with pytest.raises(ClusterError, match="two has different code for own_rankers:Plain"):
                 run(dataset, [ranker], SHORT, pool=workers)
         own.kill("two")
         own.add("three")

@@ -50,7 +50,9 @@ def test_too_few_sessions_are_refused(sizes: tuple[int, ...], count: int) -> Non
     ids=("one more", "huge", "small", "tiny"),
 )
 def test_too_many_sessions_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match=r"^more than 10,000,000,000 sessions are too many"):
+    with pytest.raises(
+        ParameterError, match=r"^more than 10,000,000,000 sessions do not fit in memory"
+    ):
         SimulationConfig(**wrong).session_count(tiny())
     assert SimulationConfig(sessions=LARGEST_SESSIONS).session_count(tiny()) == LARGEST_SESSIONS
 

@@ -239,7 +239,7 @@ def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: Tr
     damaged = [good[:length] for length in lengths] + [b"", b"PK\x03\x04", b"[1]", good[::-1]]
     for content in damaged:
         path.write_bytes(content)
-        with pytest.warns(StorageWarning, match="damaged, or no trial of a simulation"):
+        with pytest.warns(StorageWarning, match="damaged, or not a trial of a simulation"):
             assert store.load(EBRANK, 0) is None
 
 
@@ -266,7 +266,7 @@ def test_a_trial_of_something_else_is_not_taken(
     store = Store(tmp_path, dataset, SHORT, 1)
     store.save(EBRANK, 0, trial)
     shutil.copy(store.path(EBRANK, 0), store.path(EBRANK, 1))
-    with pytest.warns(StorageWarning, match="a trial of something else"):
+    with pytest.warns(StorageWarning, match="trial of another run"):
         assert store.load(EBRANK, 1) is None
 
 

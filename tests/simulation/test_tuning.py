@@ -138,7 +138,7 @@ def test_grids_are_read_as_the_parameters_say() -> None:
         (["epsilon", "epsilon"], [], "given twice"),
         (["epsilon", "beta"], ["1,2"], "2 parameters but 1 grids"),
         ([], ["1,2"], "0 parameters but 1 grids"),
-        (["beta"], [], "beta has no grid of its own"),
+        (["beta"], [], "beta has no default grid"),
         (["epsilon"], ["0,-1"], "epsilon takes a number of 0 or more, not -1.0"),
         (["epsilon"], ["0,,1"], "epsilon takes a number of 0 or more, not ''"),
         (["estimator"], ["ips,other"], "estimator takes ips or exposure or exact, not 'other'"),
@@ -177,7 +177,7 @@ def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> No
     with pytest.raises(DataError, match="no validation queries"):
         tune(unvalidated, EBRANK, {"epsilon": (0.0,)}, SHORT)
     brief = replace(SHORT, sessions=2, updates=1)
-    with pytest.raises(ParameterError, match="give more sessions"):
+    with pytest.raises(ParameterError, match="set more sessions"):
         tune(dataset, EBRANK, {"epsilon": (0.0,)}, brief, trials=3)
 
 

@@ -87,9 +87,9 @@ def compare(
     shown: int,
     clicked: Bools,
 ) -> bool:
-    """Prefer what was clicked to the rest of its block, shown or not; return whether that settles.
+    """Prefer clicked items to the rest of their block, shown or not; return whether that settles.
 
-    `clicked` is room for a flag per item, all of them down before and after.
+    `clicked` has a flag per item; all are down before and after.
     """
     first, settled = world.pointers[q], False
     for rank in range(shown):

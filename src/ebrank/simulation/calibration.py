@@ -1,4 +1,4 @@
-"""What a prior promised of items that nobody had seen, beside what users made of them later."""
+"""What a prior predicted for items that nobody had seen, beside what users did with them later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS = ("alpha", "beta", "clicks", "exposure", "relevance")
 
 
 class Promises:
-    """The prior of items of test queries that were never shown when it was noted."""
+    """The prior of test queries' items that had never been shown when it was recorded."""
 
     def __init__(self, dataset: Dataset, sums: Sums, model: ScoreModel) -> None:
         on_test = np.arange(dataset.n_rows)[dataset.rows_in("test")]

@@ -1,10 +1,10 @@
 """Trials on the workers of a Dask cluster: the same results as here, and in the same store.
 
-`connected` finds the cluster and makes sure that all its workers run this very code. Its `workers`
-take the place of threads in `parallel.run`: each trial goes out as a small order (see `worker`) and
-comes back as its arrays. What is measured is saved here, so that workers need no common disk.
+`connected` finds the cluster and makes sure that all its workers run the same code. Its `workers`
+replace the threads in `parallel.run`: each trial goes out as a small order (see `worker`) and comes
+back as its arrays. Results are saved here, so workers need no common disk.
 
-A trial whose worker is lost is run again elsewhere. Nothing else is: other trials go on.
+If a worker is lost, its trial runs again elsewhere; other trials go on.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ Note = Callable[[str], None]
 FORMS = "dask://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT, local:NUMBER, or a scheduler file"
 CONNECT_SECONDS = 10
 LOOK_SECONDS = 5
-"""How long to wait for a result before looking whether anybody works on one."""
+"""How long to wait for a result before checking that some worker is left."""
 STOP_SECONDS = 10
-"""How long to wait for a finished trial's result once all else is called off."""
+"""How long to wait for a finished trial's result after canceling the rest."""
 MOST_LOSSES = 4
-"""Workers that one trial may take with it before it is to blame."""
+"""How many workers a trial may lose before it is to blame."""
 UNREACHABLE = (CancelledError, OSError, TimeoutError)
-"""What Dask raises when there is no scheduler any more."""
+"""What Dask raises when the scheduler is gone."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Address:
     """Where a cluster is.
 
     Attributes:
-        scheduler: URL of the scheduler, if that is known.
-        file: where the scheduler's URL is written, if it is not.
+        scheduler: URL of the scheduler, if known.
+        file: holds the scheduler's URL otherwise.
         processes: how many workers to start on this machine instead.
     """
 
@@ -79,7 +79,7 @@ class Address:
         if "://" in text:
             host, _, port = rest.removeprefix("//").rpartition(":")
             if kind not in ("dask", "tcp", "tls") or not host or not port.isdecimal():
-                raise ParameterError(f"{text!r} is not the address of a cluster: {FORMS}")
+                raise ParameterError(f"{text!r} is not the address of a cluster. Use {FORMS}.")
             return cls(scheduler=f"{'tcp' if kind == 'dask' else kind}://{host}:{port}")
         return cls(file=_scheduler_file(text))
 
@@ -94,11 +94,11 @@ def _scheduler_file(text: str) -> str:
         known = json.loads(Path(path).read_bytes())["address"]
     except FileNotFoundError:
         raise ParameterError(
-            f"{text!r} is no file, nor the address of a cluster: {FORMS}"
+            f"{text!r} is neither a file nor the address of a cluster. Use {FORMS}."
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise ParameterError(
-            f"{text} is not a scheduler file, as dask scheduler --scheduler-file writes it"
+            f"{text} is not a scheduler file. `dask scheduler --scheduler-file` writes one."
         ) from problem
     assert known
     return str(path)
@@ -106,11 +106,11 @@ def _scheduler_file(text: str) -> str:
 
 @contextmanager
 def connected(text: str, note: Note = print) -> Iterator[Cluster]:
-    """Yield the cluster at an address, once it has workers and all of them have this code.
+    """Yield the cluster at an address, once it has workers and all of them have the same code.
 
     Args:
         text: the address, in one of the `FORMS`.
-        note: is told what the user may want to know.
+        note: called with messages for the user.
 
     Raises:
         ClusterError: if no scheduler answers, or a machine has other versions.
@@ -146,14 +146,14 @@ def _client(dask: Any, address: Address) -> Iterator[Client]:  # noqa: ANN401 (a
         client = dask.Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError) as problem:
         raise ClusterError(
-            f"no Dask scheduler answers at {address}: {problem}. Start one: dask scheduler"
+            f"no Dask scheduler answers at {address}: {problem}. Start one: `dask scheduler`."
         ) from problem
     with client:
         yield client
 
 
 class Cluster:
-    """A Dask cluster that this process is a client of."""
+    """A Dask cluster, with this process as its client."""
 
     def __init__(self, client: Client, address: Address, note: Note) -> None:
         self.client = client
@@ -162,7 +162,7 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """How many trials run at a time."""
+        """How many trials run in parallel."""
         return sum(self.client.nthreads().values())
 
     def workers(self, dataset: Dataset, locator: Locator) -> Workers:
@@ -178,10 +178,10 @@ class Cluster:
     def how_to_start(self) -> str:
         """Return how to add a worker."""
         where = f"--scheduler-file {self.address}" if self.address.file else str(self.address)
-        return f"Start one: dask worker {where} --nthreads 1"
+        return f"Start one: `dask worker {where} --nthreads 1`."
 
     def check_versions(self) -> None:
-        """Raise if a machine lacks ebrank, or has another version of what decides a trial."""
+        """Raise if a machine lacks ebrank, or has another version of code that decides a trial."""
         try:
             self.client.run_on_scheduler(worker.facts)
         except (ImportError, AttributeError) as problem:
@@ -209,7 +209,7 @@ class Cluster:
         if faults:
             raise ClusterError(f"{'; '.join(faults)}. {SAME_VERSIONS}")
         if others:
-            self.note(f"another type of processor may change the last digits: {'; '.join(others)}")
+            self.note(f"different processors may change the last digits: {'; '.join(others)}")
 
 
 def _called(name: object, address: str) -> str:
@@ -233,7 +233,7 @@ class Workers:
         """Yield the results of some trials as they arrive.
 
         Raises:
-            ClusterError: if a worker is not fit for them, or the scheduler is gone.
+            ClusterError: if a worker cannot run them, or the scheduler is gone.
         """
         if any(planned.dataset is not self._dataset for planned in trials.values()):
             raise ParameterError("these workers are for another dataset")
@@ -265,26 +265,27 @@ class Workers:
             yield tasks[number], result
 
     def stop(self) -> Iterator[tuple[Task, TrialResult]]:
-        """Call all trials off; yield the results of those that had finished by then."""
+        """Cancel all trials; yield the results of those that have finished."""
         left, self._left = self._left, iter(())
         return left
 
 
 def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
-    """Return the stamp of code that other machines have too; raise if they cannot."""
+    """Return the stamp of code that other machines can have too; raise if they cannot."""
     try:
         named = registry.parse(str(ranker)) == ranker
     except ParameterError:
         named = False
     if not named or not trace(ranker, config.users).lasting:
         raise ClusterError(
-            f"{ranker} cannot run on a cluster: its code is in no file that workers could import"
+            f"{ranker} cannot run on a cluster: its code is in no file that workers can import. "
+            "Put it into a module."
         )
     return worker.code_stamp(ranker, config)
 
 
 class _Sweep:
-    """Orders that are out, by number, until their results are in."""
+    """Orders under way, by number, until their results arrive."""
 
     def __init__(
         self, cluster: Cluster, orders: Sequence[Order], tick: Callable[[int, int], None]
@@ -318,8 +319,8 @@ class _Sweep:
                 self._client.unsubscribe_topic(topic)
 
     def stop(self) -> Iterator[tuple[int, TrialResult]]:
-        """Call all orders off; yield what had arrived, or could have, by then."""
-        if self._handed is not None:  # whoever was given it may have been interrupted
+        """Cancel all orders; yield results that have arrived or still arrive."""
+        if self._handed is not None:  # the caller that got it may have been interrupted
             yield self._handed
         finished = [n for n, future in self._futures.items() if future.status == "finished"]
         with suppress(*UNREACHABLE):
@@ -345,7 +346,7 @@ class _Sweep:
             future.add_done_callback(lambda _, number=number: self._ready.put(number))
 
     def _next(self) -> int | None:
-        """Return whose result is in, or None after a while in which none came."""
+        """Return the order whose result is in, or None if none came for a while."""
         try:
             number = self._ready.get(timeout=LOOK_SECONDS)
         except Empty:
@@ -355,7 +356,7 @@ class _Sweep:
         return number
 
     def _result(self, number: int) -> TrialResult | None:
-        """Return a trial's result, or None if its worker was lost and it is run again."""
+        """Return a trial's result, or None if its worker was lost and it runs again."""
         from distributed import KilledWorker
 
         try:
@@ -363,13 +364,13 @@ class _Sweep:
         except KilledWorker as problem:
             self._killed[number] += 1
             if max(self._begun[number], self._killed[number]) < MOST_LOSSES:
-                self._send([number])  # it only waited at workers that were lost
+                self._send([number])  # it was only waiting at the lost workers
                 return None
             order = self._orders[number]
             raise ClusterError(
-                f"trial {order.trial} of {order.ranker} was lost with {MOST_LOSSES} workers "
-                "or more, one after the other. They may have too little memory for it: see "
-                "--memory-limit of dask worker, and the workers' logs."
+                f"trial {order.trial} of {order.ranker} has lost {MOST_LOSSES} workers or more. "
+                "They may have too little memory: see --memory-limit of `dask worker`, and the "
+                "workers' logs."
             ) from problem
         except UNREACHABLE as problem:
             raise ClusterError(
@@ -377,13 +378,13 @@ class _Sweep:
             ) from problem
 
     def _hear(self, event: tuple[float, tuple[int, int]]) -> None:
-        """Take what a worker says: how many updates of which order are done."""
+        """Take a worker's report: how many updates of an order are done."""
         number, done = event[1]
         self._begun[number] += done == 0
         self._tick(number, done)
 
     def _look_for_workers(self) -> None:
-        """Say so, once, if nobody is left to work."""
+        """Note once that no worker is left."""
         with suppress(*UNREACHABLE):
             if not self._cluster.slots and not self._workers_are_gone:
                 self._workers_are_gone = True

@@ -22,7 +22,7 @@ QUERIES_PER_SPLIT = 2
 
 
 def compile_for(dataset: Dataset, rankers: Iterable[Ranker], config: SimulationConfig) -> None:
-    """Have every kernel compiled, or loaded, that these rankers need on this dataset."""
+    """Compile or load every kernel that these rankers need on this dataset."""
     small = few_queries(dataset, QUERIES_PER_SPLIT)
     short = replace(
         config,
@@ -31,14 +31,14 @@ def compile_for(dataset: Dataset, rankers: Iterable[Ranker], config: SimulationC
         warmup_sessions=min(config.warmup_sessions, 2),
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a run this small has nothing to say
+        warnings.simplefilter("ignore")  # warnings about a run this small mean nothing
         for ranker in rankers:
-            with suppress(EBRankError):  # some rankers know one dataset only; the trial will tell
+            with suppress(EBRankError):  # the trial itself will fail with the same error
                 run_trial(small, ranker, short, seed=0, trial=0, threads=1)
 
 
 def few_queries(dataset: Dataset, per_split: int) -> Dataset:
-    """Return the first queries of each split of a dataset, as one of the same kind."""
+    """Return the first queries of each split of a dataset, as a dataset."""
     chosen = np.sort(np.concatenate([dataset.queries_in(split)[:per_split] for split in SPLITS]))
     rows = np.concatenate(
         [np.arange(dataset.query_pointers[q], dataset.query_pointers[q + 1]) for q in chosen]
@@ -55,9 +55,9 @@ def few_queries(dataset: Dataset, per_split: int) -> Dataset:
 
 
 class _Listener(event.Listener):  # type: ignore[misc, unused-ignore]
-    """Tells of the first kernel that is compiled.
+    """Reports the first kernel that is compiled.
 
-    Small functions without a cache are compiled in every process; they take no time to speak of.
+    Small functions without a cache are compiled in every process; that takes hardly any time.
     """
 
     def __init__(self, tell: Callable[[], None]) -> None:
@@ -75,6 +75,6 @@ class _Listener(event.Listener):  # type: ignore[misc, unused-ignore]
 
 @contextmanager
 def watched(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` once if, within this context, a kernel must be compiled: it is in no cache."""
+    """Call `tell` once if, within this context, a kernel is not cached and must be compiled."""
     with event.install_listener("numba:compile", _Listener(tell)):
         yield

@@ -1,4 +1,4 @@
-"""What an experiment fixes: the paper's protocol, every number a parameter."""
+"""The paper's protocol, with every number as a parameter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ebrank.simulation.users import UserModel
 from ebrank.simulation.users.models import PBM
 
 LARGEST_SESSIONS = 10**10
-"""Each takes some 40 bytes until the trial ends: that many would need 400 GB."""
+"""Each takes some 40 bytes until the trial ends, so these would need 400 GB."""
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,17 @@ class SimulationConfig:
     """The paper's simulated cold-start search (Sec. 5.1).
 
     Attributes:
-        entering_probability: η, with which a masked item enters at a session of its query.
-        initial_candidates: smallest and largest number of candidates a query begins with.
+        entering_probability: η, with which a masked item enters in a session of its query.
+        initial_candidates: smallest and largest number of candidates a query starts with.
         warmup_sessions: BM25 sessions per query before serving.
         updates: model updates, evenly spread over the served sessions.
         sessions: served sessions; None for the paper's formula (eq:SimNumSess).
         list_length: items shown.
         discount: γ of Cum-NDCG.
         cutoffs: at which Cold- and Warm-NDCG are measured; the first is the headline.
-        users: who looks and clicks.
-        click_rate: factor of every click probability of users, as where real click rates are low;
-            lists are still measured by the relevance itself.
+        users: how users look and click.
+        click_rate: factor of all click probabilities, to simulate low click rates; lists are still
+            measured by the relevance itself.
         believed: the examination curve that rankers debias clicks with; None for the users' own.
         behaviors: what users may do, and what it is worth; clicks alone by default.
     """
@@ -49,7 +49,7 @@ class SimulationConfig:
     behaviors: Behaviors = CLICKS
 
     def __post_init__(self) -> None:
-        """Refuse an impossible experiment."""
+        """Reject an impossible experiment."""
         require(0 < self.entering_probability <= 1, "entering_probability must lie in (0, 1]")
         require(0 < self.discount < 1, "discount must lie in (0, 1)")
         require(0 < self.click_rate <= 1, "click_rate must lie in (0, 1]")
@@ -72,13 +72,13 @@ class SimulationConfig:
             count = max(masked / self.entering_probability, 0)
         if count > LARGEST_SESSIONS:
             raise ParameterError(
-                f"more than {LARGEST_SESSIONS:,} sessions are too many to remember; "
-                "give fewer sessions, or a larger probability η of entering"
+                f"more than {LARGEST_SESSIONS:,} sessions do not fit in memory; "
+                "set fewer sessions, or a larger entering probability η"
             )
         count = int(count)
         if count < self.updates:
             raise ParameterError(
                 f"{count} sessions are too few for {self.updates} model updates; "
-                "give more sessions or fewer updates"
+                "set more sessions or fewer updates"
             )
         return count

@@ -1,4 +1,4 @@
-"""Sessions of DBGD and MGD: candidates around the logging model are compared on one list."""
+"""Sessions of DBGD and MGD, which compare candidates around the logging model on one list."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def run_sessions(
 
 @kernel
 def room_for_draft(linear: LoggingModel, n_rankers: int, most: int, length: int) -> Draft:
-    """Return room for a list of some length out of so many candidates, by so many rankers."""
+    """Return room for a list of this length, candidates and rankers."""
     n_weights = linear.features.shape[1] + linear.concatenated
     return Draft(
         directions=np.empty((n_rankers, n_weights)),

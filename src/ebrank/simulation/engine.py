@@ -97,7 +97,7 @@ def run_trial(
 
 
 class _Run:
-    """A trial under way: the world, and what was measured of it so far."""
+    """A trial under way: the world, and the measurements so far."""
 
     def __init__(
         self, dataset: Dataset, config: SimulationConfig, key: np.uint64, threads: int | None
@@ -156,7 +156,7 @@ class _Run:
         self.cum.append(cum_ndcg(served[self.is_test[asked]], self.config.discount, before))
 
     def measure(self, model: ScoreModel) -> None:
-        """Evaluate a model on the test queries, cold and warm, and note who is in the top."""
+        """Evaluate a model on the test queries, cold and warm, and record the items at the top."""
         self._believe(model)
         cold, warm = self._best(model, cold=True), self._best(model, cold=False)
         self.cold.append(self._ndcg(cold))
@@ -165,12 +165,12 @@ class _Run:
         self.waiting.note_top(self.world, warm[:, : self.config.list_length])
 
     def foresee(self, model: ScoreModel, update: int) -> None:
-        """Half-way through, note what the model says of test queries' items nobody has seen."""
+        """Halfway through, record the model's prior of test queries' items nobody has seen."""
         if update == self.config.updates // 2:
             self.promises = Promises(self.dataset, self.trial.sums(), model)
 
     def result(self, model: ScoreModel, seconds: tuple[float, float, float]) -> TrialResult:
-        """Return what was measured."""
+        """Return the measurements."""
         asked, served = np.concatenate(self.asked), np.concatenate(self.ndcg)
         on_test = self.is_test[asked]
         test_queries, test_ndcg = asked[on_test], served[on_test]
@@ -210,7 +210,7 @@ class _Run:
         return mean
 
     def _cum_by_query(self, test_queries: Ints, test_ndcg: Floats) -> Floats:
-        """Return what each test query adds to Cum-NDCG: its lists, the later with more weight."""
+        """Return what each test query adds to Cum-NDCG; later lists have more weight."""
         weights = self.config.discount ** np.arange(len(test_ndcg) - 1.0, -1.0, -1.0)
         sums = np.bincount(test_queries, weights * test_ndcg, minlength=self.dataset.n_queries)
         return np.asarray(sums[self.test])
@@ -221,7 +221,7 @@ class _Run:
         return sums[self.test] / max(len(test_ndcg), 1)
 
     def _believe(self, model: ScoreModel) -> None:
-        """Have counts be worth what the model's curve says."""
+        """Weight counts by the model's curve."""
         believed = model.examination or self.trial.examination
         believe(self.world, self.trial.stats.valuation(believed))
 
@@ -233,12 +233,12 @@ class _Run:
             highest = len(self.config.behaviors.all)
             raise ParameterError(
                 f"{self.config.users} wrote an outcome that is not one of 0 to {highest}; "
-                "declare what users do by the config's behaviors"
+                "declare what users do in the config's behaviors"
             )
         return served, by_age
 
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
-        """Return the list of each test query (rows) that the model alone would show."""
+        """Return the lists (rows) that the model alone would show for the test queries."""
         score = model.cold if cold and model.cold is not None else model.offline
         compiled = score.compiled
         lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
@@ -266,5 +266,5 @@ class _Run:
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean, NaN where there is nothing to average."""
+    """Return the mean, NaN if there is nothing to average."""
     return float(values.mean()) if len(values) else float("nan")

@@ -18,12 +18,12 @@ from ebrank.typing import Floats
 
 
 class Candidates(NamedTuple):
-    """The candidates of the query at hand.
+    """The candidates of the current query.
 
     Attributes:
         scores: w·x^nb + w_b·x^b of each, given the behavior so far.
-        behavior: x^b of each; 0 where it is no feature.
-        ties: by which equal scores are ordered, the lower first.
+        behavior: x^b of each; 0 where it is not a feature.
+        ties: order equal scores, lower first.
     """
 
     scores: Floats
@@ -39,14 +39,14 @@ def room_for(n: int) -> Candidates:
 
 @leaf
 def seat_all(world: World, linear: LoggingModel, q: int, candidates: Candidates) -> None:
-    """Write what is known of all candidates of a query."""
+    """Write the state of all candidates of a query."""
     for i in range(world.entered[q]):
         seat(world, linear, q, i, candidates)
 
 
 @leaf
 def seat(world: World, linear: LoggingModel, q: int, i: int, candidates: Candidates) -> None:
-    """Write what is known of candidate i, who is new or has met a user."""
+    """Write the state of candidate i, which is new or has met a user."""
     row = world.arrivals[world.pointers[q] + i]
     xb = behavior_feature(world, linear, row)
     candidates.behavior[i] = xb
@@ -56,7 +56,7 @@ def seat(world: World, linear: LoggingModel, q: int, i: int, candidates: Candida
 
 @leaf
 def behavior_feature(world: World, linear: LoggingModel, row: int) -> float:
-    """Return x^b of an item: c/E or C/n, or what stands for it before the item was shown."""
+    """Return x^b of an item: c/E or C/n, or the default before the item is shown."""
     if not linear.concatenated:
         return 0.0
     own, worth = pointer_to(world.counts, row), pointer_to(world.table, 0)

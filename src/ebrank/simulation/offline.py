@@ -1,4 +1,4 @@
-"""What the learned model would show, exploration left out: the lists of Cold- and Warm-NDCG."""
+"""What the learned model would show without exploration: the lists of Cold- and Warm-NDCG."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def write_best(
 ) -> None:
     """Write each query's best candidates, best first, into its row of `lists`.
 
-    Candidates are those that have entered. Unless `seen`, items are scored as if nobody had seen
-    them.
+    Candidates are the items that have entered. Unless `seen`, items are scored as if nobody had
+    seen them.
     """
     length = lists.shape[1]
     values, doubt = np.empty(length), 0.0
@@ -61,8 +61,8 @@ def list_ndcg(
 ) -> Floats:
     """Return the NDCG of each list (rows) at each cutoff (columns), eq:NDCG.
 
-    `discounts` reaches to the end of the lists. `ideal` is the best DCG of each query at each
-    cutoff, made of all its items, entered or not. Where nothing is relevant, any list scores 1.
+    `discounts` covers the whole length of the lists. `ideal` is the best DCG of each query at each
+    cutoff over all its items, entered or not. If nothing is relevant, any list scores 1.
     """
     gains = np.where(lists == NOBODY, 0.0, relevance[lists])
     dcg = np.cumsum(gains * discounts, axis=1)[:, cutoffs - 1]

@@ -30,7 +30,7 @@ class PairLog(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Room for one list: draws of all candidates, then by rank items, scores and so on."""
+    """Room for one list: the draws of all candidates, then items, scores and so on by rank."""
 
     draws: Floats
     slots: Ints
@@ -87,7 +87,7 @@ def run_sessions(
 
 @kernel
 def room_for_list(most: int, length: int) -> Drawn:
-    """Return room for a list of some length out of so many candidates."""
+    """Return room for a list of this length and this many candidates."""
     return Drawn(
         draws=np.empty(most),
         slots=np.empty(length, np.int64),
@@ -131,7 +131,7 @@ def learn(
 ) -> bool:
     """Write the lesson of a session; return whether there is one.
 
-    Scores and x^b are those of when the list was made.
+    Scores and x^b are from the time the list was made.
     """
     if considered(sheet.clicked, shown) == 0:
         return False

@@ -1,7 +1,7 @@
 """Trials side by side: kernels release the GIL, so threads over trials use all cores.
 
-Each trial is a pure function of its arguments, so the outcome does not depend on how many run at a
-time, nor where: `cluster.Workers` run them on other machines. Stopping leaves what is finished: in
+Each trial is a pure function of its arguments, so the outcome does not depend on how many run in
+parallel, or where: `cluster.Workers` run them on other machines. Stopping keeps finished trials: in
 the store, if there is one, and in `Interrupted`.
 """
 
@@ -31,7 +31,7 @@ Tick = Callable[[Task, int], None]
 
 
 class PlannedTrial(NamedTuple):
-    """All that decides a trial's outcome."""
+    """Everything that decides a trial's outcome."""
 
     dataset: Dataset
     ranker: Ranker
@@ -50,12 +50,12 @@ class TrialPool(Protocol):
         ...
 
     def stop(self) -> Iterator[tuple[Task, TrialResult]]:
-        """Call all trials off; yield what is finished, even if it was yielded before."""
+        """Cancel all trials; yield finished results, even if they were yielded before."""
         ...
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that was stopped, with the results of the trials that were finished."""
+    """A run that was stopped, with the results of the finished trials."""
 
     def __init__(self, results: list[Result]) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class NotKept(OSError):
-    """Results that could not be written, as on a full disk, with all that were finished."""
+    """Results could not be written, for example to a full disk; holds all finished ones."""
 
     def __init__(self, problem: OSError, results: list[Result]) -> None:
         super().__init__(problem.errno, problem.strerror or str(problem), problem.filename)
@@ -95,19 +95,19 @@ def run(
         config: the experiment; the paper's by default.
         seed: trial i's draws come from a hash of (seed, i).
         trials: of each ranker.
-        jobs: trials that run at a time; they share the cores. Never changes a result.
+        jobs: trials that run in parallel; they share the cores. Never changes a result.
         pool: where they run instead, such as on a cluster.
         store: where finished trials are kept, and looked for first.
         progress: called with the model updates done and to be done.
         finished: called with the results so far whenever a trial is done.
 
     Raises:
-        Interrupted: on Ctrl-C, with the results of what is finished.
-        NotKept: if they cannot be written, likewise.
+        Interrupted: on Ctrl-C, with the results of finished trials.
+        NotKept: if results cannot be written, likewise.
     """
     config = config or SimulationConfig()
     _check(dataset, trials, jobs)
-    config.session_count(dataset)  # refuses what is too short before any work is done
+    config.session_count(dataset)  # raises before any work is done
     if store is not None and (store.dataset, store.config, store.seed) != (dataset, config, seed):
         raise ParameterError("the store is for another dataset, config or seed")
     batch = _Batch(dataset, rankers, config, seed, store, _Meter(progress))
@@ -127,7 +127,7 @@ def run(
 
 
 class _Batch:
-    """Trials to be run, and those done."""
+    """Trials to run, and those done."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class _Batch:
         self.done: dict[Task, TrialResult] = {}
 
     def take_stored(self, tasks: Sequence[Task]) -> list[Task]:
-        """Take what is in the store; return the tasks that are left."""
+        """Take the results in the store; return the tasks that are left."""
         for index, trial in tasks if self.store is not None else ():
             assert self.store is not None
             stored = self.store.load(self.rankers[index], trial)
@@ -170,12 +170,12 @@ class _Batch:
                     finished(self.results())
         except BaseException:
             for task, result in pool.stop():
-                with contextlib.suppress(OSError):  # what could not be written is not lost yet
+                with contextlib.suppress(OSError):  # results are still in memory
                     self._take(task, result)
             raise
 
     def results(self) -> list[Result]:
-        """Return the results of what is done, by ranker."""
+        """Return the results so far, by ranker."""
         return [
             Result(
                 self.dataset.name,
@@ -210,7 +210,7 @@ class _Threads:
     def run(
         self, trials: Mapping[Task, PlannedTrial], tick: Tick
     ) -> Iterator[tuple[Task, TrialResult]]:
-        """Compile what the trials need, then run them, so many at a time."""
+        """Compile what the trials need, then run them, `jobs` at a time."""
         first = next(iter(trials.values()))
         rankers = dict.fromkeys(planned.ranker for planned in trials.values())
         compile_for(first.dataset, rankers, first.config)
@@ -253,7 +253,7 @@ class _Meter:
             self._progress(done, total)
 
     def tick(self, task: Task, done: int) -> None:
-        """Note how many updates of a trial are done; fewer than before if it was begun again."""
+        """Record how many updates of a trial are done; fewer than before if it was restarted."""
         with self._lock:
             more = done - self._by_task.get(task, 0)
             if more and task not in self._finished:
@@ -263,7 +263,7 @@ class _Meter:
                     self._progress(self._done, self._total)
 
     def finish(self, task: Task, updates: int) -> None:
-        """Count all updates of a trial, whoever is late to report some."""
+        """Count all updates of a trial, even those not reported yet."""
         self.tick(task, updates)
         self._finished.add(task)
 
@@ -274,5 +274,5 @@ def _check(dataset: Dataset, trials: int, jobs: int) -> None:
     if len(dataset.queries_in("test")) == 0:
         raise DataError(
             f"{dataset.name!r} has no test queries to measure on",
-            remedy="Preparation keeps those with more than 5 candidates and a relevant one.",
+            remedy="Add test queries with more than 5 candidates and a relevant item.",
         )

@@ -21,7 +21,7 @@ FEWEST_QUERIES, MOST_BLOCKS = 64, 16
 
 
 def block_size(n_queries: int) -> int:
-    """Return how many queries are run at a time: enough blocks to share out, few to start."""
+    """Return how many queries make a block: enough blocks to share, but few to start."""
     return max(FEWEST_QUERIES, -(-n_queries // MOST_BLOCKS))
 
 
@@ -61,7 +61,7 @@ def runner(
     key: np.uint64,
     served: Floats,
 ) -> Runner:
-    """Return what runs sessions of this kind of model; online models get a new lesson."""
+    """Return the function that runs sessions of this kind of model; online models learn."""
     n, length = len(plan.times), len(world.discounts)
     if isinstance(model, DuelModel):
         wins = np.zeros((n, model.candidates), np.bool_)

@@ -26,17 +26,17 @@ class TrialResult:
         test_queries: query served at each session on a test query, in order of time.
         test_ndcg: NDCG of the list it was served.
         validation_ndcg: mean NDCG of the lists of validation queries in the second half of the run;
-            NaN where there were none.
+            NaN if there were none.
         exposure_by_age, clicks_by_age: shares by age of the item; first the initial candidates,
             then 0, 1, 2–3, 4–7, ... sessions of its query since it entered.
-        wait_shown, wait_top, watched: of each test query's most relevant items (those with the
-            dataset's highest grade) that entered while serving: the age, in sessions of its query
-            since the one at which it entered, at its first impression; at the first model update
-            that ranks it, exploration left out, among the best `list_length` (between updates
-            nobody looks, so that even a ranker that never learns seems to wait); and at the end. −1
-            for what did not happen until the end. Shape (items,).
-        calibration: what the model's Beta prior, half-way through, promised of test queries' items
-            that nobody had seen by then but somebody did later, and what came of it: α, β, clicks,
+        wait_shown, wait_top, watched: ages of each test query's most relevant items (those with the
+            dataset's highest grade) that entered while serving, in sessions of the query since the
+            item entered: at its first impression; at the first model update that ranks it, without
+            exploration, among the best `list_length` (there is no check between updates, so even a
+            ranker that never learns seems to wait); and at the end. −1 for what never happened.
+            Shape (items,).
+        calibration: what the model's Beta prior predicted halfway through for test queries' items
+            that nobody had seen by then but somebody saw later, and what happened: α, β, clicks,
             exposure and true click probability, shape (items, 5); None without such a prior.
         cold_lists, warm_lists: rows of the dataset that the last model ranks first for each test
             query, without and with behavior; −1 where there are no more. Shape (queries, ranks).
@@ -105,5 +105,5 @@ class Result:
 
     @property
     def seconds(self) -> float:
-        """Run time of all trials, compilation left out."""
+        """Run time of all trials without compilation."""
         return sum(trial.seconds for trial in self.trials)

@@ -1,8 +1,8 @@
 """Which query is asked when, and the same by query: an epoch is run query by query.
 
-Between two model updates nothing but behavior statistics changes, and those are per query. So the
-sessions of an epoch may be run grouped by query, each query's in their order, and give exactly what
-running them in time order gives, while a query's state stays in cache and queries run in parallel.
+Between two model updates only behavior statistics change, and those are per query. So running the
+sessions of an epoch grouped by query, each query's in order, gives exactly what running them in
+time order gives, while a query's state stays in cache and queries run in parallel.
 """
 
 from __future__ import annotations

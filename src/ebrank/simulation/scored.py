@@ -2,7 +2,7 @@
 
 A query's candidates are scored once per epoch. After a session only the items shown, and the one
 that entered, have new scores, so a tournament keeps the order. A noisy formula gives every
-candidate a new score every session; there the best are found by one pass.
+candidate a new score in every session; then one pass finds the best.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ebrank.simulation.world import AGES, World
 from ebrank.typing import Compiled, Floats, Ints, SmallInts
 
 AHEAD = 12
-"""How many candidates ahead of time their state is fetched from memory."""
+"""How many candidates ahead to fetch state from memory."""
 
 
 @kernel
@@ -89,7 +89,7 @@ def doubt_of(score: float) -> float:
 
 @inner
 def check(doubt: float) -> None:
-    """Raise if there is doubt about a score."""
+    """Raise if some score is not finite."""
     if doubt != 0.0:
         raise FloatingPointError("a score is not a finite number")
 

@@ -1,4 +1,4 @@
-"""What happens in one session, whichever ranker made the list."""
+"""What happens in one session, no matter which ranker made the list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BUCKETS = np.array([1 + age.bit_length() for age in range(2 ** (AGES - 3) + 1)]
 """Bucket by age: 0, 1, 2–3, 4–7, ... sessions; the last holds all that are older."""
 
 NO_OUTCOME = -1.0
-"""In place of an NDCG: users did what the experiment has no behavior for."""
+"""Instead of an NDCG: users did something that the experiment does not declare."""
 
 
 @inner
@@ -75,7 +75,7 @@ def show(
 ) -> float:
     """Show the first `length` rows to the next user of query q; return the list's NDCG.
 
-    `key` is that of the users stream. Writes what was clicked, where users are believed to look,
+    `key` is that of the users stream. Writes what was clicked and where users are believed to look,
     and adds to the counts. Returns NO_OUTCOME if users did something that is not a behavior.
     """
     first, s = world.pointers[q], world.sessions_done[q]

@@ -1,9 +1,9 @@
-"""Finished trials on disk, so that a run that was stopped goes on where it was.
+"""Finished trials on disk, so that a stopped run continues where it stopped.
 
-A trial is one `.npz` file: plain arrays, and a header that says what the trial was of. Its name
-holds a hash of everything its outcome depends on: the dataset's content, seed, trial number, ranker
-and config, and the code of ranker, users and ebrank itself (`ebrank.provenance`). Running again
-with the same finds it, and with anything else does not. Files appear whole or not at all.
+A trial is one `.npz` file: plain arrays, and a header that says what was run. Its name holds a hash
+of everything its outcome depends on: the dataset's content, seed, trial number, ranker and config,
+and the code of ranker, users and ebrank itself (`ebrank.provenance`). A trial is found again only
+if all of this is the same. Files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from ebrank.typing import Texts
 FORMAT = 3
 HEADER = "header"
 QUERY_IDS = "query_ids"
-"""The source's ids of the test queries, for whoever reads the file without the dataset."""
+"""The original ids of the test queries, for reading the file without the dataset."""
 UNREADABLE = (
     OSError,
     ValueError,
     KeyError,
     TypeError,
     EOFError,
-    RuntimeError,  # of a flipped bit that says: encrypted, or packed in an unknown way
+    RuntimeError,  # a flipped bit says: encrypted, or compressed in an unknown way
     zipfile.BadZipFile,
     zlib.error,
 )
 
 
 class StorageWarning(UserWarning):
-    """A stored trial that cannot be used, and is run again."""
+    """A stored trial cannot be used, and is run again."""
 
 
 class Store:
-    """The trials of one experiment in a folder, which is made if need be."""
+    """The trials of one experiment in a folder, which is made if needed."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Store:
         return self.folder / f"{readable}_trial{trial}_{xxhash.xxh3_64_hexdigest(text)}.npz"
 
     def load(self, ranker: Ranker, trial: int) -> TrialResult | None:
-        """Return a finished trial, or None, with a warning where its file is of no use.
+        """Return a finished trial, or None, with a warning if its file cannot be used.
 
-        Code counts as it is now until the next call: running it may fill caches of its own.
+        Code counts as it is now until the next call: running it may fill its own caches.
         """
         self._stamps.pop(ranker, None)
         path = self.path(ranker, trial)
@@ -91,7 +91,7 @@ class Store:
             warnings.warn(f"{problem}; the trial is run again", StorageWarning, stacklevel=2)
             return None
         if identity != self._identity(ranker, trial):
-            told = f"{path}: a trial of something else; the right one is run"
+            told = f"{path}: trial of another run; the right one is run"
             warnings.warn(told, StorageWarning, stacklevel=2)
             return None
         return result
@@ -102,7 +102,7 @@ class Store:
         write_trial(self.path(ranker, trial), result, self._identity(ranker, trial), ids)
 
     def _identity(self, ranker: Ranker, trial: int) -> dict[str, Any]:
-        """Return everything that a trial's outcome depends on."""
+        """Return everything a trial's outcome depends on."""
         if ranker not in self._stamps:
             users = stamp(self.config.users, self._whole)  # a click rule is code too
             self._stamps[ranker] = {"config": users, "engine": stamp(ranker)}
@@ -111,7 +111,7 @@ class Store:
 
 
 def write_trial(path: Path, result: TrialResult, identity: dict[str, Any], ids: Texts) -> None:
-    """Write a trial, bit for bit, what it is of, and the ids of its test queries."""
+    """Write a trial bit for bit, its identity, and the ids of its test queries."""
     values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
     absent = [name for name, value in values.items() if value is None]
     header = json.dumps({"format": FORMAT, "identity": identity, "absent": absent})
@@ -123,7 +123,7 @@ def write_trial(path: Path, result: TrialResult, identity: dict[str, Any], ids: 
 
 
 def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
-    """Return a stored trial and what it is of.
+    """Return a stored trial and its identity.
 
     Raises:
         FileNotFoundError: if there is none.
@@ -143,7 +143,7 @@ def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
     except FileNotFoundError:
         raise
     except UNREADABLE as problem:
-        raise DataError("damaged, or no trial of a simulation", path=path) from problem
+        raise DataError("damaged, or not a trial of a simulation", path=path) from problem
 
 
 def read_query_ids(path: Path) -> Texts:

@@ -16,12 +16,12 @@ METRICS = ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg")
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """Return what a simulation came to, and the run time of all trials, without compilation."""
+    """Return the measures of a simulation, and the run time of all trials without compilation."""
     return measured(result) | {"seconds": result.seconds}
 
 
 def measured(result: Result) -> dict[str, Any]:
-    """Return what a simulation came to, the same whoever ran it; means are None without a trial.
+    """Return the measures of a simulation, the same on every machine; None without a trial.
 
     `sessions` are those of one trial.
     """
@@ -36,7 +36,7 @@ def measured(result: Result) -> dict[str, Any]:
 
 
 def spread(values: npt.NDArray[np.float64]) -> float | None:
-    """Return the standard deviation over trials, None of a single one."""
+    """Return the standard deviation over trials, None for a single one."""
     return float(values.std(ddof=1)) if len(values) > 1 else None
 
 

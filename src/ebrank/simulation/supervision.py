@@ -1,18 +1,18 @@
-"""A learner under supervision: what it hands over is checked before compiled code reads it.
+"""A learner under supervision: its models are checked before compiled code reads them.
 
-Kernels index a model's arrays without looking at their lengths, so a model with too few scores
-would be read beyond its end. If a ranker from elsewhere fails, the error names it; one of
-ebrank's own that fails has a bug, and its error is left as it is.
+Kernels index a model's arrays without checking their lengths, so they would read beyond the end of
+a model with too few scores. If a ranker from elsewhere fails, the error names it. If one of
+ebrank's own fails, it has a bug, and its error is left as it is.
 
 Every score must be a finite number: NaN is neither above nor below any other. Nobody can try a
-formula on every state that an item may come to, so this is checked twice:
+formula on every state that an item may reach, so this is checked twice:
 
 - before a formula is first used, for up to 16 rows, those with the lowest and highest `a` and `b`
   among them, on a few states: as they are now, never shown, shown once at each rank without a click
   and with one, shown a thousand times without a click and with one each time (`check_scores`);
-- in the sessions themselves and in the measurements, for every score that is used. Kernels raise
-  `FloatingPointError`, and `Supervised.watching` says of which formula and item, if it can still
-  be found: counts go on changing until a kernel ends.
+- in the sessions and in the measurements, for every score that is used. Kernels raise
+  `FloatingPointError`, and `Supervised.watching` names the formula and the item, if it can still
+  be found: counts keep changing until a kernel ends.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Supervised:
         """Return the learner's next model.
 
         Raises:
-            ParameterError: if the learner fails, or its model is none for the dataset.
+            ParameterError: if the learner fails, or its model does not fit the dataset.
         """
         with _blamed(self._ranker):
             model = self._learner.update()
@@ -70,7 +70,7 @@ class Supervised:
 
     @contextmanager
     def watching(self, model: ScoreModel) -> Iterator[None]:
-        """Say which formula gave a score that is no finite number, while a model is in use."""
+        """While a model is in use, name the formula that gives a score that is not finite."""
         try:
             yield
         except FloatingPointError as problem:
@@ -78,13 +78,13 @@ class Supervised:
                 rows = np.arange(self._trial.dataset.n_rows)
                 check_scores(model, self._trial.stats, self._trial.examination, rows)
                 raise ParameterError(
-                    "a formula gave a score that is not a finite number, to an item whose counts "
+                    "a formula gave a score that is not a finite number; the counts of the item "
                     "have changed since"
                 ) from problem
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Put the ranker's name before what is wrong with its model."""
+        """Put the ranker's name before an error about its model."""
         try:
             yield
         except ParameterError as problem:
@@ -93,7 +93,7 @@ class Supervised:
 
 @contextmanager
 def _blamed(ranker: Ranker) -> Iterator[None]:
-    """Say which ranker from elsewhere failed, and how."""
+    """Name the ranker from elsewhere that failed, and the error."""
     try:
         yield
     except EBRankError:
@@ -106,7 +106,7 @@ def _blamed(ranker: Ranker) -> Iterator[None]:
 
 
 def check_model(model: object, dataset: Dataset) -> None:
-    """Raise where a model is none for a dataset.
+    """Raise if a model does not fit a dataset.
 
     >>> import ebrank
     >>> from ebrank.rankers.bm25 import fixed_model
@@ -136,14 +136,14 @@ def check_model(model: object, dataset: Dataset) -> None:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """What should be finite numbers: where they stand, and what they are called."""
+    """An array that must hold finite numbers, with its name and what messages call it."""
 
     name: str
     called: str
     values: object
 
     def check(self, rows: int, *, or_one: bool = False) -> None:
-        """Raise where there is not one for each row, or, if that will do, one for all."""
+        """Raise unless there is one number for each row, or, with `or_one`, one for all."""
         values = self.values
         if not (isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1):
             raise ParameterError(f"{self.name} must be a NumPy array of float64, with one axis")
@@ -155,7 +155,7 @@ class _Numbers:
 
 
 def _check_score(name: str, score: object) -> None:
-    """Raise where a score is none, has parameters that are not finite, or cannot be compiled."""
+    """Raise if this is not a score, has parameters that are not finite, or cannot be compiled."""
     if not isinstance(score, Score):
         raise ParameterError(
             f"{name} must be a Score, as Formula.bind returns, not {type(score).__name__}"
@@ -172,7 +172,7 @@ def _check_score(name: str, score: object) -> None:
 
 
 def reachable(stats: BehaviorStats) -> BehaviorStats:
-    """Return states that an item may come to, in the place of items."""
+    """Return states that an item may reach, as if they were items."""
     outcomes, slots = stats.counts.shape[1:]
     states = [np.zeros((outcomes, slots), COUNT)]
     for slot in range(slots):
@@ -191,7 +191,7 @@ def check_scores(
     rows: Ints,
     states: BehaviorStats | None = None,
 ) -> None:
-    """Raise where some rows, as they are now or in other states, get scores that are not finite.
+    """Raise if some rows, as they are now or in other states, get scores that are not finite.
 
     >>> from ebrank.formula import Formula
     >>> rate = Formula(lambda clicks, shown: clicks / shown).bind()
@@ -224,7 +224,7 @@ def check_scores(
 
 
 def _scores(model: ScoreModel) -> dict[str, Score]:
-    """Return the scores that a model is used by."""
+    """Return the scores that a model defines."""
     scores = {"serve": model.serve, "offline": model.offline}
     return scores if model.cold is None else {**scores, "cold": model.cold}
 
@@ -237,7 +237,7 @@ def _telling_rows(model: ScoreModel) -> Ints:
 
 
 def _reason(problem: Exception) -> str:
-    """Return in a line why something cannot be compiled; Numba's innermost reason comes last."""
+    """Return one line on why something cannot be compiled; Numba's innermost reason is last."""
     plain = re.sub(r"\x1b\[[\d;]*m", "", str(problem))  # colored where colorama is installed
     said = plain.rpartition("(step: nopython frontend)")[2].strip()
     return said.partition("\n")[0] or type(problem).__name__

@@ -6,7 +6,7 @@ so a session costs the logarithm of the number of candidates. Between equals the
 which is the one with the lower tie key.
 
 Scores are kept as whole numbers in the same order: a match then takes two cycles and no branch,
-which nobody could predict.
+which no processor could predict.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAGNITUDE = np.int64(2**63 - 1)
 
 @leaf
 def mark(score: float) -> int:
-    """Return a whole number that is ordered as scores are; 0 and −0 have the same."""
+    """Return a whole number in the order of the scores; 0 and −0 get the same."""
     bits = np.float64(score + 0.0).view(np.int64)
     return bits ^ ((bits >> _SIGN) & _MAGNITUDE)  # type: ignore[return-value]
 
@@ -41,7 +41,7 @@ def width(leaves: int) -> int:
 
 @leaf
 def build(marks: Ints, winners: SmallInts, size: int) -> None:
-    """Play all matches; the leaves' marks stand in marks[size : 2 * size], the root is node 1."""
+    """Play all matches; the leaves' marks are marks[size : 2 * size], the root is node 1."""
     for place in range(size):
         winners[size + place] = place
     for node in range(size - 1, 0, -1):
@@ -53,10 +53,10 @@ def build(marks: Ints, winners: SmallInts, size: int) -> None:
 
 @leaf
 def put(marks: Ints, winners: SmallInts, size: int, place: int, value: int) -> None:
-    """Give the leaf in a place a new mark and play its matches again.
+    """Give the leaf at a place a new mark and play its matches again.
 
-    The other side of every match is known beforehand and loaded in any case, so that no load waits
-    for another. A rival on the left wins a tie too: its mark counts as one higher.
+    The other side of every match is known beforehand and always loaded, so that no load waits for
+    another. A rival on the left also wins a tie: its mark counts as one higher.
     """
     node = size + place
     winner = winners[node]

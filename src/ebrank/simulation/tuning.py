@@ -1,9 +1,9 @@
 """Hyper-parameters are chosen on validation queries, under seeds that no report uses.
 
-Every point of a grid is run for some trials. The best has the highest mean NDCG, undiscounted, of
-the lists that validation queries were served in the second half of the run; of equals the first.
-Test queries are never looked at, and the trials are none that a report could run: reports use seeds
-from 0 up, tuning for seed s uses the seed −2 − s, below zero.
+Every point of a grid runs for some trials. The best has the highest mean NDCG, undiscounted, of the
+lists served to validation queries in the second half of the run; of equals, the first wins. Tuning
+never uses test queries, nor trials that a report could run: reports use seeds from 0 up, tuning for
+seed s uses the seed −2 − s, below zero.
 
 >>> [tuning_seed(seed) for seed in (0, 1, 2)]
 [-2, -3, -4]
@@ -43,7 +43,7 @@ class Point:
 
     @property
     def text(self) -> str:
-        """What `registry.parse` reads: what is not default, and all that was tuned."""
+        """The text for `registry.parse`, with tuned parameters and those not at their default."""
         value = self.ranker.value
         settings = [
             f"{parameter.name}={typed(value(parameter.name))}"
@@ -54,7 +54,7 @@ class Point:
 
     @property
     def validation_ndcg(self) -> Floats:
-        """What is maximized, of each trial."""
+        """The quantity to maximize, for each trial."""
         return np.array([trial.validation_ndcg for trial in self.result.trials])
 
 
@@ -72,7 +72,7 @@ class Tuning:
 
     @property
     def at_the_edge(self) -> list[str]:
-        """Parameters whose best value is the grid's first or last number, but not their limit."""
+        """Parameters whose best value ends the grid, but not the range of the parameter."""
         declared = {parameter.name: parameter for parameter in self.best.ranker.parameters()}
         tried = {
             name: {point.values[name] for point in self.points} - {None}
@@ -103,8 +103,8 @@ def tune(
 ) -> Tuning:
     """Return how every point of a grid does on the validation queries.
 
-    `ranker` gives the other parameters; `seed` is the one of the report that is tuned for. A store,
-    if there is one, must be for `tuning_seed(seed)`.
+    `ranker` gives the other parameters; `seed` is that of the report to tune for. A store, if there
+    is one, must be for `tuning_seed(seed)`.
     """
     if len(dataset.queries_in("vali")) == 0:
         raise DataError(f"{dataset.name!r} has no validation queries to tune on")
@@ -126,7 +126,7 @@ def tune(
     points = tuple(map(Point, rankers, combinations, results))
     if any(np.isnan(point.validation_ndcg).any() for point in points):
         raise ParameterError(
-            "no validation query was served in the second half of the run; give more sessions"
+            "no validation query was served in the second half of the run; set more sessions"
         )
     return Tuning(points, tuning_seed(seed))
 
@@ -137,14 +137,14 @@ def tuning_seed(seed: int) -> int:
     −1 is left out, for its key is the root of the keys of all seeds.
     """
     if seed < 0:
-        raise ParameterError(f"seed must be 0 or more, not {seed}: those below are for tuning")
+        raise ParameterError(f"seed must be 0 or more, not {seed}: tuning uses negative seeds")
     return -2 - seed
 
 
 def read_grid(ranker: Ranker, names: Sequence[str], texts: Sequence[str]) -> Grid:
     """Return the grid that texts such as `0,1,5` give for the named parameters.
 
-    Without texts the parameters' own grids are used; without names, all parameters that have one.
+    Without texts, take the parameters' own grids; without names, all parameters that have one.
 
     >>> from ebrank.rankers import registry
     >>> read_grid(registry.parse("ebrank"), ["epsilon"], ["0,1,5"])
@@ -155,7 +155,7 @@ def read_grid(ranker: Ranker, names: Sequence[str], texts: Sequence[str]) -> Gri
         has = f"it has {', '.join(declared)}" if declared else "it has none"
         raise ParameterError(f"{ranker.name} has no parameter {unknown!r}; {has}")
     if len(set(names)) < len(names):
-        raise ParameterError("a parameter is given twice")
+        raise ParameterError("a parameter is given twice; give each --param once")
     if texts and len(texts) != len(names):
         raise ParameterError(
             f"{len(names)} parameters but {len(texts)} grids: give one --grid per --param"
@@ -176,7 +176,7 @@ def _own_grid(parameter: Parameter) -> tuple[Any, ...]:
         return (False, True)
     values = parameter.grid or parameter.choices
     if not values:
-        raise ParameterError(f"{parameter.name} has no grid of its own; say which by --grid")
+        raise ParameterError(f"{parameter.name} has no default grid; give one with --grid")
     return values
 
 

@@ -1,14 +1,14 @@
-"""How long what is new and relevant waits: to be shown, and to be ranked among the best.
+"""How long new relevant items wait to be shown, and to be ranked among the best.
 
-Only items of test queries with the dataset's highest grade are watched, and of these the ones that
-enter while a ranker serves. All times are ages: sessions of the item's query since the one at which
+Only test queries' items with the dataset's highest grade are watched, and of these the ones that
+enter while a ranker serves. All times are ages: sessions of the item's query since the one in which
 it entered, which counts 0. An item that has not been shown, or not reached the top, when the run
-ends has waited at least until then; `ebrank.evaluation.survival` makes use of both.
+ends has waited at least until then; `ebrank.evaluation.survival` uses both.
 
-Who is among the best is looked up at model updates only, with exploration off. So `wait_top` says
-when a ranker's own estimate was first seen to favor an item, not when it began to: even BM25 and
-Oracle, whose scores never change, seem to wait for the next update. To look at the lists served
-instead would say little new, since whatever is in one is thereby shown.
+The best items are checked only at model updates, without exploration. So `wait_top` says when a
+ranker's own estimate was first seen to favor an item, not when it began to: even BM25 and Oracle,
+whose scores never change, seem to wait for the next update. Checking the served lists instead would
+add little, since every item in them is shown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Waits(NamedTuple):
 
 
 class Waiting:
-    """The items that are waited for, and when each first was among the best of its query."""
+    """The watched items, and when each was first among the best of its query."""
 
     def __init__(self, dataset: Dataset, world: World) -> None:
         initial = world.positions < np.repeat(world.entered, dataset.candidates)
@@ -46,7 +46,7 @@ class Waiting:
         self._top_at: Ints = np.full(dataset.n_rows, NEVER)
 
     def note_top(self, world: World, lists: Ints) -> None:
-        """Note who stands in the lists that the model, updated just now, would show.
+        """Record the items in the lists that the model, just updated, would show.
 
         `lists` holds rows of the dataset, −1 where there is none.
         """
@@ -55,7 +55,7 @@ class Waiting:
         self._awaited[arrived] = False
 
     def waits(self, world: World) -> Waits:
-        """Return how long those that entered by now have waited."""
+        """Return how long the items that have entered have waited."""
         rows = self._rows[world.entered_at[self._rows] >= 0]
         entered = world.entered_at[rows].astype(np.int64)
         last_session = world.sessions_done[self._query_of[rows]] - 1
@@ -67,5 +67,5 @@ class Waiting:
 
 
 def _ages(sessions: npt.NDArray[np.integer], entered: Ints) -> Ints:
-    """Return sessions as ages of items; what never happened stays so."""
+    """Return sessions as ages of items; −1 for what never happened stays."""
     return np.where(sessions == NEVER, NEVER, sessions - entered)

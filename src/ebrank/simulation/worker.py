@@ -1,8 +1,8 @@
 """What a worker of a cluster does: open the dataset, check it and the code, run one trial.
 
-A trial is a pure function of its `Order`, which is small: a dataset travels as the name that it is
-loaded by and a hash of its content, a ranker as its text. The worker loads both by itself, from its
-own files and caches, and refuses where they are not what the order means.
+A trial is a pure function of its `Order`, which is small: a dataset travels as its name and a hash
+of its content, a ranker as its text. The worker loads both itself, from its own files and caches,
+and refuses if they are not what the order means.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CALLED = {
     "numba": "Numba",
     "source": "source of ebrank",
 }
-"""What must be the same everywhere, and what messages call it."""
+"""Versions that must be the same everywhere, and what messages call them."""
 SAME_VERSIONS = "Install the same versions on all machines and restart the workers."
 SECONDS_BETWEEN_TICKS = 0.1
 
@@ -62,7 +62,7 @@ class Locator:
 
     @classmethod
     def of(cls, source: str, **options: Any) -> Locator:  # noqa: ANN401 (what `ebrank.load` takes)
-        """Return the locator of what `ebrank.load` loads here by these arguments.
+        """Return the locator of what `ebrank.load` loads here with these arguments.
 
         >>> Locator.of("mq2007-like", scale=0.1, fold=None)
         Locator(source='mq2007-like', options=(('scale', 0.1),))
@@ -71,7 +71,7 @@ class Locator:
             source = str(expanded(source).absolute())
         given = {name: value for name, value in options.items() if value is not None}
         if "baseline_feature" in options:
-            given["baseline_feature"] = options["baseline_feature"]  # None is a choice, too
+            given["baseline_feature"] = options["baseline_feature"]  # None is a choice too
         if "data_dir" in given:
             given["data_dir"] = str(expanded(given["data_dir"]).absolute())
         return cls(source, tuple(given.items()))
@@ -89,11 +89,11 @@ class Order:
         locator: where the dataset is.
         fingerprint: hash of the dataset's content.
         ranker: its text.
-        config: the pickled config, whose users may be of a module that only workers have.
-        seed, trial: whose random draws to use.
+        config: the pickled config, whose users may come from a module that only workers have.
+        seed, trial: choose the random draws.
         code: stamp of the code of ranker and users.
-        facts: versions and source of all else.
-        topic: what to report progress under.
+        facts: versions and source of everything else.
+        topic: where to report progress.
         number: of the order, within the topic.
     """
 
@@ -112,7 +112,7 @@ class Order:
 def dask_setup(worker: object) -> None:
     """Leave Ctrl-C to the client; Dask calls this where this module is preloaded.
 
-    In a terminal, workers that a client has started get the signal, too.
+    In a terminal, workers that a client has started get the signal too.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -126,7 +126,7 @@ def facts() -> dict[str, str]:
 
 
 def differences(here: dict[str, str], there: dict[str, str]) -> Iterator[str]:
-    """Yield in what the code on another machine differs from this one's.
+    """Yield how the code on another machine differs from the code here.
 
     >>> list(differences({"numpy": "2.4.6"}, {"numpy": "2.3.0"}))
     ['NumPy 2.3.0 (here 2.4.6)']
@@ -142,7 +142,7 @@ def code_stamp(ranker: Ranker, config: SimulationConfig) -> str:
 
 
 def run_order(order: Order) -> TrialResult | None:
-    """Run a trial on a worker of Dask; return None if nobody waits for it any more.
+    """Run a trial on a Dask worker; return None if nobody waits for it any more.
 
     Raises:
         ClusterError: if this worker has other code or other data.
@@ -151,7 +151,7 @@ def run_order(order: Order) -> TrialResult | None:
 
     worker = get_worker()
     if "" not in sys.path:
-        sys.path.append("")  # rankers may lie in the working folder, as for the command line
+        sys.path.append("")  # rankers may be in the working folder, as for the command line
     reporter = _Reporter(worker, order)
     try:
         reporter.begin()
@@ -164,13 +164,13 @@ def run_order(order: Order) -> TrialResult | None:
 
 
 def prepared(order: Order, me: str) -> tuple[Dataset, Ranker, SimulationConfig]:
-    """Return what an order is about, checked, with all kernels compiled.
+    """Return the checked dataset, ranker and config of an order, with all kernels compiled.
 
     Raises:
         ClusterError: if this process has other code or other data; begins with `me`.
     """
     _check_versions(order.facts, me)
-    with _LOCK:  # one thread loads and compiles what others then find
+    with _LOCK:  # one thread loads and compiles for all others
         dataset = _dataset(order.locator, order.fingerprint, me)
         ranker, config = _code(order.ranker, order.config, order.code, me)
         compiled = (order.fingerprint, order.ranker, order.config)
@@ -189,7 +189,7 @@ class _NobodyWaits(Exception):
 
 
 class _Reporter:
-    """Tells the client how far a trial is, and the trial when to end."""
+    """Tells the client how far a trial has got, and the trial when to end."""
 
     def __init__(self, worker: Any, order: Order) -> None:  # noqa: ANN401 (Dask's)
         self._worker = worker
@@ -221,7 +221,7 @@ def _check_versions(expected: tuple[tuple[str, str], ...], me: str) -> None:
 
 @lru_cache(2)
 def _dataset(locator: Locator, expected: str, me: str) -> Dataset:
-    """Load a dataset, if it is the one that was meant."""
+    """Load a dataset; raise if it is not the one that was meant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the client has said all this already
         try:
@@ -231,7 +231,7 @@ def _dataset(locator: Locator, expected: str, me: str) -> Dataset:
     found = fingerprint(dataset)
     if found != expected:
         raise ClusterError(
-            f"{me} has other data under {locator.source}: fingerprint {found[:8]}, not "
+            f"{me} has different data for {locator.source}: fingerprint {found[:8]}, not "
             f"{expected[:8]}. Copy the same files there."
         )
     return dataset
@@ -239,7 +239,7 @@ def _dataset(locator: Locator, expected: str, me: str) -> Dataset:
 
 @lru_cache(256)
 def _code(text: str, pickled: bytes, expected: str, me: str) -> tuple[Ranker, SimulationConfig]:
-    """Make a ranker and a config, if they are of the code that was meant."""
+    """Make a ranker and a config; raise if their code is not what was meant."""
     try:
         ranker = registry.parse(text)
         config: SimulationConfig = pickle.loads(pickled)
@@ -250,7 +250,7 @@ def _code(text: str, pickled: bytes, expected: str, me: str) -> tuple[Ranker, Si
         ) from problem
     if code_stamp(ranker, config) != expected:
         raise ClusterError(
-            f"{me} has other code behind {text} or its users. Copy the same files there and "
+            f"{me} has different code for {text} or its users. Copy the same files there and "
             "restart the worker."
         )
     return ranker, config

@@ -1,4 +1,4 @@
-"""The state of a trial: who has entered, what was shown, what was clicked, as flat arrays."""
+"""The state of a trial: which items have entered, what was shown and clicked, as flat arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ebrank.simulation.users import habits_of
 from ebrank.typing import Floats, Ints, SmallInts
 
 LINE = 16
-"""Numbers of four bytes in a line of the cache."""
+"""Four-byte numbers in a cache line."""
 AGES = 16
 """Buckets of age: 0 for initial candidates, then 0, 1, 2-3, 4-7, ... sessions since entering."""
 
@@ -30,15 +30,15 @@ class World(NamedTuple):
 
     Query q owns the rows pointers[q] to pointers[q + 1]. `arrivals` holds these rows in the order
     in which they enter, so that the candidates are its first `entered[q]`; `positions` is the place
-    of a row in that order. `entered_at` is the session of its query at which an item entered, −1
-    for those that were there at the start; `first_shown` that of its first impression, −1 before.
-    `leaves` numbers a query's rows in a random order, `by_leaf` holds them in that order: the lower
-    leaf precedes among equal scores. `click` and `stop` are the users' habits by grade, clicks at
-    the config's rate; `relevance` is the truth that lists are measured by.
+    of a row in that order. `entered_at` is the session of its query in which an item entered, −1
+    for initial candidates; `first_shown` that of its first impression, −1 before. `leaves` numbers
+    a query's rows in a random order, `by_leaf` holds them in that order: of equal scores, the lower
+    leaf comes first. `click` and `stop` are the users' habits by grade, clicks at the config's
+    rate; `relevance` is the truth that lists are measured by.
 
-    What changes when an item is shown lies side by side in memory: `counts` (see `BehaviorStats`),
-    what they are worth by the believed curve, C and E, in units of 2⁻³⁰, `entered_at` and
-    `first_shown`. For lists of five that is one line of the cache per item.
+    The numbers that change when an item is shown are adjacent in memory: `counts` (see
+    `BehaviorStats`), their value under the believed curve, C and E, in units of 2⁻³⁰, `entered_at`
+    and `first_shown`. For lists of five that is one cache line per item.
     """
 
     pointers: Ints
@@ -65,7 +65,7 @@ class World(NamedTuple):
 
 
 def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> World:
-    """Return the state before anything was shown."""
+    """Return the state before anything is shown."""
     ranks = np.arange(1.0, config.list_length + 1)
     relevance = relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
     pointers = np.array(dataset.query_pointers)  # kernels are compiled for our own kind
@@ -110,7 +110,7 @@ def stats_of(world: World, behaviors: Behaviors) -> BehaviorStats:
 
 
 def believe(world: World, valuation: Valuation) -> None:
-    """Have counts be worth what another curve says, those so far and those to come."""
+    """Value counts by another curve, past and future ones."""
     if not np.array_equal(world.table, valuation.table):
         world.table[:] = valuation.table
         _revalue(world)
@@ -128,7 +128,7 @@ def _revalue(world: World) -> None:
 
 
 class _ItemState(NamedTuple):
-    """Views of one block of memory per item; fields of `World` with the same names."""
+    """Views of one block of memory per item; `World` has fields with the same names."""
 
     weighted_clicks: Ints
     exposure: Ints
@@ -158,7 +158,7 @@ def _item_state(n_rows: int, behaviors: Behaviors, slots: int) -> _ItemState:
 def _arrivals(
     pointers: Ints, key: np.uint64, fewest: int, most: int
 ) -> tuple[SmallInts, SmallInts, Ints]:
-    """Return each query's rows in the order of entering, their places in it, and how many start."""
+    """Return each query's rows in order of entering, their places, and how many are initial."""
     order = np.arange(pointers[-1]).astype(np.int32)
     positions = np.empty(pointers[-1], np.int32)
     initial = np.empty(len(pointers) - 1, np.int64)
@@ -177,7 +177,7 @@ def _arrivals(
 
 @kernel
 def _tie_keys(pointers: Ints, key: np.uint64) -> Floats:
-    """Return a random number for each item, by which equal scores are ordered."""
+    """Return a random number for each item, which orders equal scores."""
     keys = np.empty(pointers[-1])
     for q in range(len(pointers) - 1):
         query = streams.child(key, q)
@@ -224,7 +224,7 @@ def ideal_dcg(pointers: Ints, relevance: Floats, discounts: Floats, cutoffs: Int
         best[:] = 0.0
         for row in range(pointers[q], pointers[q + 1]):
             gain = relevance[row]
-            for rank in range(len(best)):  # sink to its place, pushing the rest down
+            for rank in range(len(best)):  # sinks to its place and pushes the rest down
                 if gain > best[rank]:
                     gain, best[rank] = best[rank], gain
         for c in range(len(cutoffs)):

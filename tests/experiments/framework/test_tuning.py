@@ -32,7 +32,7 @@ def test_what_takes_no_place_is_refused_with_those_there_are(text: str) -> None:
     with pytest.raises(ParameterError) as caught:
         tuning.read_given([text])
     assert str(caught.value) == (
-        f"{text} is not a ranker with a given ε; those are ucbrank:epsilon=…, "
+        f"{text} is not a tuned ranker with its value; use one of ucbrank:epsilon=…, "
         "ebrank:epsilon=…, ebrank:estimator=exposure,epsilon=…, smoothedctr:strength=…, "
         "pbmucb:delta=…, linucb:alpha=…, toprank:delta=…"
     )

@@ -89,7 +89,7 @@ def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
                 f"{key}{',' if ':' in key else ':'}{parameter}=…"
                 for key, parameter in TUNING.items()
             )
-            raise ParameterError(f"{text} is not a ranker with a given ε; use one of {known}")
+            raise ParameterError(f"{text} is not a tuned ranker with its value; use one of {known}")
         if key in given:
             raise ParameterError(f"{key} is given twice; leave out one of them")
         given[key] = ranker

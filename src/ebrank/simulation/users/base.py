@@ -1,10 +1,10 @@
-"""What a user model is, and the paper's.
+"""What a user model is, and the paper's model.
 
-A user model says how users go through a list. It sees the whole list at once. For the item at each
-rank it gets the probability of a click once examined and the probability of leaving after that
-click, for the rank how likely it is to be examined, and one uniform draw per item, this user's mind
-about it, which is the same whichever ranker shows the item. It writes the outcome at each rank: 0
-for nothing, 1 for a click, and so on for further behaviors.
+A user model says how users go through a list. It sees the whole list at once. For each rank it gets
+the probability that users examine it; for the item there, the probability of a click once examined
+and of leaving after that click; and one uniform draw per item, this user's mind about it, which is
+the same no matter which ranker shows the item. It writes the outcome at each rank: 0 for nothing, 1
+for a click, and so on for further behaviors.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ BROWSE = "void(CPointer(f8), CPointer(f8), CPointer(f8), CPointer(f8), i8, u8, C
 
 
 class UserModel(Protocol):
-    """What the simulator asks of a user model.
+    """What the simulator needs from a user model.
 
     Users click what they examine with probability R, the relevance of the paper. A model whose
-    users see the grades in another way, or leave after a click, also has a method `habits`.
+    users judge grades differently, or leave after a click, also has a method `habits`.
     """
 
     @property
@@ -61,7 +61,7 @@ class Habits(NamedTuple):
 
 @runtime_checkable
 class HasHabits(Protocol):
-    """Users who see the grades in their own way."""
+    """Users who judge grades in their own way."""
 
     def habits(self, max_label: int) -> Habits:
         """Return what they do with an item, by its grade."""
@@ -69,7 +69,7 @@ class HasHabits(Protocol):
 
 
 def habits_of(users: UserModel, max_label: int) -> Habits:
-    """Return users' habits on a scale of grades; by default a click with R, and no stopping.
+    """Return users' habits on a scale of grades; by default they click with R and never stop.
 
     >>> habits_of(PositionBased(), 2).click
     array([0.1, 0.4, 1. ])
@@ -96,7 +96,7 @@ def position_based(
     key: np.uint64,
     outcomes: MutableSequence[int],
 ) -> None:
-    """Click each item with probability p·R, whatever happens elsewhere in the list."""
+    """Click each item with probability p·R, independently of the rest of the list."""
     for rank in range(length):
         outcomes[rank] = minds[rank] < click_probability(examination[rank], relevance[rank])
 
@@ -121,7 +121,7 @@ POSITION_BASED = FirstClass(browse_by_position, BROWSE)
 class PositionBased:
     """Users who examine rank k with probability p_k and click what they find relevant there.
 
-    These are the paper's (eq:clickProb, eq:selectionBias), with any curve.
+    These are the paper's users (eq:clickProb, eq:selectionBias), with any curve.
     """
 
     examination: Examination = field(default_factory=lambda: Examination(cutoff=5))

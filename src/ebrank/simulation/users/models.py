@@ -7,8 +7,8 @@
 | `dcm` | scan down, leave after a click with a probability by grade (Guo, Liu and Wang 2009) |
 | `dbn` | like `dcm`, and give up at any rank with 1 − `perseverance` (Chapelle and Zhang 2009) |
 
-What they examine they click with probability R, or as a `setting` of the literature says. Users of
-one's own derive from `Users`, and go by `module:Class`:
+They click what they examine with probability R, or as a `setting` from the literature says. Your
+own users derive from `Users`, and are named `module:Class`:
 
 >>> users = parse("dcm:setting=informational")
 >>> print(users, users.habits(2).stop)
@@ -42,8 +42,8 @@ NOISE = 0.1
 class Users(Configured):
     """Base of user models that have a text form: frozen dataclasses with parameters.
 
-    Beside these a class has a `name`, a sentence of `help`, `examination` and `browse`, and if need
-    be `habits` (see `UserModel`).
+    A class also has a `name`, a sentence of `help`, `examination` and `browse`, and `habits` if
+    needed (see `UserModel`).
     """
 
     @property
@@ -54,7 +54,7 @@ class Users(Configured):
     @property
     def browse(self) -> FirstClass:
         """How they go through a list."""
-        raise TypeError(f"{type(self).__name__} does not say how its users browse")
+        raise TypeError(f"{type(self).__name__} must define how its users browse")
 
     def __str__(self) -> str:
         """Return the text that `parse` reads back, with parameters not at default."""
@@ -71,22 +71,22 @@ class Users(Configured):
 
 @dataclass(frozen=True)
 class Graded(Users):
-    """What the four models share: how users see the grades, and how far down they look."""
+    """What the four models share: how users judge grades, and how far down they look."""
 
     setting: Literal["none", "perfect", "navigational", "informational"] = param(
         "none",
-        "click and stop probabilities by grade from the literature; none goes by R",
+        "click and stop probabilities by grade from the literature; none uses R",
         choices=("none", *FIVE),
     )
     noise: float | None = param(
         None,
-        f"click probability at no relevance at all: ε of R, {NOISE:g} by default; with a setting, "
-        "share of the clicks made at random, 0 by default",
+        f"click probability of irrelevant items: ε of R, {NOISE:g} by default; with a setting, "
+        "the share of random clicks, 0 by default",
         at_least=0,
         at_most=1,
         kind=float,
     )
-    cutoff: int = param(5, "the last rank that users look at", at_least=1)
+    cutoff: int = param(5, "the last rank users look at", at_least=1)
 
     @property
     def examination(self) -> Examination:
@@ -110,10 +110,10 @@ class Graded(Users):
 
 @dataclass(frozen=True)
 class PBM(Graded):
-    """The paper's users: each rank is examined or not, whatever happens at the others."""
+    """The paper's users: they examine each rank or not, independently of the others."""
 
     name = "pbm"
-    help = "Examine each rank with its own probability, whatever happens at the others."
+    help = "Examine each rank with its own probability, independently of the others."
 
     severity: float = param(1.0, "exponent of the curve 1/log2(rank + 1)", at_least=0)
 
@@ -130,7 +130,7 @@ class PBM(Graded):
 
 @dataclass(frozen=True)
 class Cascade(Graded):
-    """Users for whom a click is a click: they leave after it as often as not."""
+    """Users who leave after a click with the same probability for every grade."""
 
     name = "cascade"
     help = "Scan down; after a click, leave with a fixed probability."
@@ -152,7 +152,7 @@ class DCM(Graded):
     """Users who leave once they have what they came for."""
 
     name = "dcm"
-    help = "Scan down; after a click, leave with probability R, or the setting's for the grade."
+    help = "Scan down; after a click, leave with probability R, or with the setting's."
 
     @property
     def browse(self) -> FirstClass:
@@ -165,7 +165,7 @@ class DBN(Graded):
     """Users who leave once they have what they came for, or lose patience."""
 
     name = "dbn"
-    help = "Like dcm; after each rank users who have not left give up with 1 − perseverance."
+    help = "Like dcm; after each rank, give up with probability 1 − perseverance."
 
     perseverance: float = param(
         0.9, "γ: probability of looking at the next rank", at_least=0, at_most=1
@@ -179,7 +179,7 @@ class DBN(Graded):
 
 @cache
 def scan_down(perseverance: float) -> FirstClass:
-    """Return how users go through a list who read from the top until they leave or give up."""
+    """Return how users read a list from the top until they leave or give up."""
 
     def browse(
         relevance: Sequence[float],

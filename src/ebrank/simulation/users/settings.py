@@ -1,11 +1,11 @@
 """Click and stop probabilities by grade, as studies of online learning to rank set them.
 
-A perfect user clicks what is relevant and reads on. A navigational user looks for one item and
-mostly leaves with it. An informational user clicks much and leaves late. The tables for five grades
-are those of Hofmann, Schuth, Whiteson and de Rijke (Reusing historical interaction data for faster
-online learning to rank for IR, WSDM 2013), those for three grades are of Schuth, Oosterhuis,
-Whiteson and de Rijke (Multileave gradient descent, WSDM 2016). Two grades are the ends of either;
-any other scale is interpolated from the table of five.
+A perfect user clicks relevant items and reads on. A navigational user looks for one item and mostly
+leaves with it. An informational user clicks a lot and leaves late. The tables for five grades are
+from Hofmann, Schuth, Whiteson and de Rijke (Reusing historical interaction data for faster online
+learning to rank for IR, WSDM 2013), those for three grades from Schuth, Oosterhuis, Whiteson and de
+Rijke (Multileave gradient descent, WSDM 2016). Two grades are the ends of either; any other scale
+is interpolated from the table for five.
 
 >>> probabilities("navigational", 2).click
 array([0.05, 0.5 , 0.95])

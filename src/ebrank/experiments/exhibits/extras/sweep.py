@@ -23,7 +23,7 @@ class Sweep:
     """An experiment that varies one value.
 
     Attributes:
-        name, title, caption: of its figure and table; the caption ends with how trials are averaged.
+        name, title, caption: of its figure and table; how trials are averaged is added.
         x_label: names the varied value.
         values: which values it takes.
         entrants: the rankers to run.
