@@ -262,8 +262,8 @@ def test_stopped_and_gone_on_it_is_the_same(
         stdout, stderr = process.communicate(timeout=PATIENCE)
     if how == signal.SIGINT:
         assert (process.returncode, stdout) == (130, "")
-        kept = f"stopped; finished trials are kept in {out / 'trials'}"
-        message = f"{kept}; run the same command to continue"
+        stopped = f"stopped; finished trials are kept in {out / 'trials'}"
+        message = f"{stopped}; run the same command to continue"
         assert message in stderr
         assert "Traceback" not in stderr
     kept = trials(out)

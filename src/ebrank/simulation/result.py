@@ -40,9 +40,9 @@ class TrialResult:
             exposure and true click probability, shape (items, 5); None without such a prior.
         cold_lists, warm_lists: rows of the dataset that the last model ranks first for each test
             query, without and with behavior; −1 where there are no more. Shape (queries, ranks).
-        weights: the last linear model's weights, that of x^b last if it has one; None if none. Of
+        weights: the last linear model's weights; x^b, if used, is last; None for other models. For
             pooled folds, a row for each.
-        seconds: run time, compilation left out.
+        seconds: run time without compilation.
         serving_seconds: of these, for the served sessions alone.
         learning_seconds: of these, for fitting models and scoring items with them.
     """

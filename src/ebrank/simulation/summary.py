@@ -41,7 +41,7 @@ def spread(values: npt.NDArray[np.float64]) -> float | None:
 
 
 def about_dataset(dataset: Dataset) -> dict[str, Any]:
-    """Return what a dataset is called, which fold it is, if it is one, and how large it is."""
+    """Return a dataset's name, its fold, if any, and its size."""
     return {
         "name": dataset.name,
         "fold": dataset.fold,
