@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebrank.experiments.document import read_document
 from tests.cli.comparing import ebrank
 
 SHORT = ("--sessions", "60", "--updates", "2", "--trials", "2")
@@ -120,6 +121,31 @@ def test_a_parameter_may_have_a_value_for_each_fold(dataset: Path) -> None:
     assert "3 values for 2 folds; give one for each fold, or one for all" in done.stderr
 
 
+def test_a_reproduction_pools_folds(dataset: Path) -> None:
+    tuned = ("ebrank:epsilon=30", "ebrank:epsilon=20,estimator=exposure", "ucbrank:epsilon=0.01")
+    given = [word for ranker in tuned for word in ("--given", ranker)]
+    about: tuple[str | Path, ...] = ("--dataset", dataset, *SHORT)
+    order = ("reproduce", *about, *given, "--only", "table1,table2,toy")
+    assert ebrank(*order, "--fold", "1", "--out", "paper").exit_code == 0
+    alone = {path: path.stat().st_mtime_ns for path in Path("paper", "trials").iterdir()}
+    done = ebrank(*order, "--fold", "all", "--out", "paper", "--json")
+    assert done.exit_code == 0, done.output
+    found = {path: path.stat().st_mtime_ns for path in Path("paper", "trials").iterdir()}
+    assert alone.items() <= found.items(), "a fold was run again"
+    assert len(found) == 2 * len(alone)
+    document = read_document(Path("paper"))
+    assert "--fold all" in document.command
+    (data,) = document.datasets
+    assert (data.name, data.folds, data.test_queries) == ("mine, 2 folds", (1, 2), 12)
+    both = ebrank("compare", "bm25", "cftopk", *about, "--fold", "all", "--json")
+    compared = json.loads(both.stdout)
+    ran = {run.ranker: run for run in data.runs}
+    for ranker in compared["rankers"]:
+        assert list(ran[ranker["ranker"]].warm) == ranker["warm_ndcg"]["trials"]
+    assert "Folds 1 and 2, pooled" in Path("paper", "report.html").read_text()
+    assert "mine, 2 folds" in Path("paper", "LEDGER.md").read_text()
+
+
 def simulated(dataset: Path, fold: str, folder: str, *options: str) -> None:
     """Leave the run of a fold behind."""
     order = ("simulate", "--dataset", dataset, "--fold", fold, *SHORT, "--out", folder)
@@ -188,7 +214,7 @@ def test_folders_that_cannot_be_pooled_are_told_apart(dataset: Path) -> None:
 def test_who_reads_one_fold_says_so(dataset: Path) -> None:
     done = ebrank("data", "check", dataset, "--fold", "all")
     assert done.exit_code == 2
-    assert "all works only with simulate, compare and tune; choose one" in " ".join(
+    assert "all works only with simulate, compare, tune and reproduce; choose one" in " ".join(
         done.stderr.split()
     )
 

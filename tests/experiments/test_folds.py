@@ -10,7 +10,7 @@ import pytest
 from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.significance import compare, fisher_randomization, query_differences
 from ebrank.experiments.folds import check_disjoint, pooled
-from ebrank.experiments.framework.measures import MEASURES, Measure
+from ebrank.experiments.framework.measures import MEASURES, Measure, behavior_ratios
 from ebrank.simulation.result import Result
 from tests.experiments.made import QUERIES, result
 
@@ -63,6 +63,29 @@ def test_the_test_is_over_the_queries_of_all_folds(measure: Measure) -> None:
     assert compared.p_value == fisher_randomization(np.concatenate(by_fold))
     alone = compare(A[0], B[0], measure.metric)
     assert compared.queries > alone.queries
+
+
+def test_what_else_a_trial_has_is_that_of_all_folds() -> None:
+    made = []
+    for place, fold in enumerate(A):
+        more = {
+            "wait_shown": np.full(2 + place, place),
+            "watched": np.full(2 + place, 9),
+            "weights": np.array([1.0] * (2 + place) + [4.0]),
+            "calibration": np.full((place, 5), 0.5),
+        }
+        trials = tuple(replace(trial, **more) for trial in fold.trials)  # type: ignore[arg-type]
+        made.append(replace(fold, trials=trials))
+    whole = pooled(made)
+    trial = whole.trials[0]
+    assert trial.wait_shown.tolist() == [0, 0, 1, 1, 1]
+    assert len(trial.watched) == 5
+    assert trial.calibration is not None
+    assert trial.calibration.shape == (1, 5)
+    assert len(trial.cold_lists) == len(trial.cold_by_query)
+    np.testing.assert_allclose(
+        behavior_ratios(whole), [[(4 / 6 + 4 / 7) / 2, (1 / 6 + 1 / 7) / 2]] * 3
+    )
 
 
 def test_one_fold_is_itself() -> None:

@@ -32,8 +32,8 @@ def dataset_options(function: F) -> F:
             "--fold",
             callback=_fold,
             metavar="N|all",
-            help="Which fold of a dataset that has several, 1 by default. With all, simulate and "
-            "compare pool the test queries of all folds, and tune chooses in each.",
+            help="Which fold of a dataset that has several, 1 by default. With all, simulate, "
+            "compare and reproduce pool the test queries of all folds, and tune chooses in each.",
         ),
         click.option(
             "--baseline-feature",
@@ -74,7 +74,7 @@ def json_option(function: F) -> F:
 
 
 ALL_FOLDS = "all"
-RUNNING_ALL = ("simulate", "compare", "tune")
+RUNNING_ALL = ("simulate", "compare", "tune", "reproduce")
 """The verbs that take all folds at once."""
 
 

@@ -8,8 +8,9 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from ebrank.cli._simulation import (
     say_what_begins,
 )
 from ebrank.cli.lazy import examples
-from ebrank.cli.options import dataset_options, json_option
+from ebrank.cli.options import ALL_FOLDS, dataset_options, json_option
 from ebrank.data.interpretation import as_text
 from ebrank.errors import DataError, ParameterError
 from ebrank.extras import import_extra
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
     from ebrank.experiments.assembly import DatasetPart
     from ebrank.experiments.document import DatasetRecord, Document
+    from ebrank.experiments.folds import Fold
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.simulation.cluster import Cluster
+    from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.worker import Locator
+    from ebrank.typing import Texts
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
@@ -62,6 +66,7 @@ ANY_FOLDER = "FOLDER"
         "ebrank reproduce --only beyond --scale 0.1 --trials 2",
         "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
         "ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786",
+        "ebrank reproduce --dataset MQ2008 --fold all",
     ),
 )
 @click.option(
@@ -130,6 +135,9 @@ def command(
     Chooses ε on validation queries, runs all rankers, and writes report.html, results.json, tables,
     figures and LEDGER.md, which compares the results with the paper's.
 
+    --fold all chooses ε in each fold, on its own validation queries, and pools the test queries of
+    all folds in every table, figure and test. The toy example has no folds.
+
     Ctrl-C stops; the same command continues where it stopped.
     """
     refuse_jobs_on_clusters()
@@ -140,7 +148,7 @@ def command(
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with one_interrupt_at_a_time(), note_of_compilation():
         loaded = load(datasets, plan, options)
-        folder = prepared_folder(out, list(loaded.values()))
+        folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
         try:
             with connected(address) as cluster:
@@ -181,44 +189,105 @@ def make_plan(
     )
 
 
-def load(
-    sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]
-) -> dict[Locator, Dataset]:
-    """Return the datasets by how workers find them; fail now rather than later."""
+@dataclass(frozen=True)
+class Source:
+    """A dataset to reproduce, or all folds of one.
+
+    Attributes:
+        name: what tables call it.
+        dataset: itself, or its first fold.
+        locators: how others find it, or each of its folds.
+        folds: what there is to say of each fold; () without them.
+    """
+
+    name: str
+    dataset: Dataset
+    locators: tuple[Locator, ...]
+    folds: tuple[Fold, ...] = ()
+
+    @property
+    def folder_name(self) -> str:
+        """What its folder is called; all folds share that of a single one, and its trials."""
+        from ebrank.experiments.folds import set_name
+
+        return set_name(self.dataset.name) if self.folds else self.name
+
+    def called(self, name: str) -> Source:
+        """Return the same dataset by another name."""
+        return replace(
+            self, name=name, dataset=replace(self.dataset, name=name, check_values=False)
+        )
+
+    def opened(self, place: int) -> Dataset:
+        """Return the fold at a place, which was read before and gave all its warnings then."""
+        if place == 0:
+            return self.dataset
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.locators[place].load()
+
+
+def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]) -> list[Source]:
+    """Return the datasets and how workers find them; fail now rather than later."""
+    read = load_folds if options["fold"] == ALL_FOLDS else load_one
+    return named_apart([read(source, plan, options) for source in dict.fromkeys(sources)])
+
+
+def load_one(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
+    """Return a dataset, or one fold of it."""
     import ebrank
     from ebrank.simulation.worker import Locator
 
-    loaded: dict[Locator, Dataset] = {}
-    for source in dict.fromkeys(sources):
-        with console.progress(f"reading {source}") as progress:
-            data = ebrank.load(source, progress=progress, **options)
-        plan.config.session_count(data)  # raises if it is too short
-        loaded[Locator.of(source, **options)] = data
-    return named_apart(loaded)
+    with console.progress(f"reading {source}") as progress:
+        data = ebrank.load(source, progress=progress, **options)
+    plan.config.session_count(data)  # raises if it is too short
+    return Source(data.name, data, (Locator.of(source, **options),))
 
 
-def named_apart(loaded: Mapping[Locator, Dataset]) -> dict[Locator, Dataset]:
+def load_folds(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
+    """Return all folds of a dataset: each was read and fits the plan, the first is kept."""
+    from ebrank.data.locate import folds_of
+    from ebrank.experiments.folds import Fold, check_disjoint, pooled_name, set_name
+
+    read: list[Source] = []
+    folds: list[Fold] = []
+    test_ids: dict[str, Texts] = {}
+    for number in folds_of(source, options["data_dir"]):
+        one = load_one(source, plan, options | {"fold": number})
+        data = one.dataset
+        folds.append(Fold.of(data, plan.config, f"{set_name(data.name)}, fold {number}"))
+        test_ids[f"fold {number}"] = data.query_ids[data.queries_in("test")]
+        read.append(one if not read else replace(one, dataset=read[0].dataset))
+    check_disjoint(test_ids)
+    locators = tuple(one.locators[0] for one in read)
+    first = read[0].dataset
+    if len(folds) == 1:
+        return read[0]
+    return Source(pooled_name(first.name, len(folds)), first, locators, tuple(folds))
+
+
+def named_apart(sources: Sequence[Source]) -> list[Source]:
     """Return the datasets, folds named with their number; raise if two names are still equal."""
-    names = [data.name for data in loaded.values()]
-    apart = {
-        locator: replace(data, name=f"{data.name}, fold {data.origin.fold}", check_values=False)
-        if names.count(data.name) > 1 and data.origin is not None and data.origin.fold
-        else data
-        for locator, data in loaded.items()
-    }
-    names = [data.name for data in apart.values()]
+    names = [source.name for source in sources]
+    apart = [
+        source.called(f"{source.name}, fold {source.dataset.fold}")
+        if names.count(source.name) > 1 and not source.folds and source.dataset.fold
+        else source
+        for source in sources
+    ]
+    names = [source.name for source in apart]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ParameterError(f"two datasets have the name {twice}; reproduce one at a time")
     return apart
 
 
-def prepared_folder(out: str | None, loaded: Sequence[Dataset]) -> Path:
+def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
     """Return the folder for the results, marked as ours; raise if it holds something else."""
     from ebrank.experiments.document import KIND, RESULTS
     from ebrank.files import write_whole
 
-    names = "+".join(re.sub(r"[^\w.-]+", "-", data.name) for data in loaded)
+    names = "+".join(re.sub(r"[^\w.-]+", "-", source.folder_name) for source in loaded)
     folder = Path("reproduction", names) if out is None else Path(out)
     ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
     if not ours and folder.is_dir() and any(folder.iterdir()):
@@ -248,7 +317,7 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
 
 def run(
     plan: ReproductionPlan,
-    loaded: Mapping[Locator, Dataset],
+    loaded: Sequence[Source],
     folder: Path,
     jobs: int | None,
     cluster: Cluster | None,
@@ -256,7 +325,7 @@ def run(
     """Run the plan, write the results and the report, return the results."""
     from ebrank.experiments import assembly
     from ebrank.experiments.document import write_document, write_times
-    from ebrank.experiments.framework.runner import run_plan
+    from ebrank.experiments.framework.runner import run_folds, run_plan
     from ebrank.report.write import write_report
     from ebrank.threads import available_threads
 
@@ -267,9 +336,20 @@ def run(
         def watch(what: str, done: int, total: int) -> None:
             progress(done, total, what)
 
-        for locator, data in loaded.items():
-            pool = None if cluster is None else cluster.workers(data, locator)
-            finished = run_plan(plan, data, folder / TRIALS, jobs=jobs, pool=pool, watch=watch)
+        for source in loaded:
+
+            def opened(place: int, source: Source = source) -> tuple[Dataset, TrialPool | None]:
+                data = source.opened(place)
+                if cluster is None:
+                    return data, None
+                return data, cluster.workers(data, source.locators[place])
+
+            trials = folder / TRIALS
+            if source.folds:
+                finished = run_folds(plan, source.folds, opened, trials, jobs=jobs, watch=watch)
+            else:
+                data, pool = opened(0)
+                finished = run_plan(plan, data, trials, jobs=jobs, pool=pool, watch=watch)
             parts.append(assembly.dataset_part(plan, finished, several=len(loaded) > 1))
             del finished  # the trials of a large dataset are large
     document = assembly.document(as_typed(), plan, parts)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ebrank.data.dataset import Dataset, Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, TUNING, Entrant, entrant_of
@@ -22,6 +22,7 @@ from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.experiments.ledger import build
 from ebrank.experiments.ledger.references import reference_for, stands_in_for
+from ebrank.experiments.ranker_by_fold import AnyRanker
 from ebrank.provenance import fingerprint, versions
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result
@@ -55,25 +56,26 @@ def dataset_part(
 ) -> DatasetPart:
     """Return one dataset's part; with several datasets, each has its own files."""
     setup, whole = finished.setup, _merged(finished)
-    data = setup.dataset
+    data, parts = setup.dataset, setup.parts
     published = reference_for(data.origin)
     own = [table for table in whole.tables if table.name not in SHARED]
     record = DatasetRecord(
-        name=data.name,
-        fingerprint=fingerprint(data),
+        name=setup.name,
+        fingerprint=finished.fingerprint or fingerprint(data),
         stands_in_for=stands_in_for(data.origin),
-        queries=data.n_queries,
-        rows=data.n_rows,
-        features=data.n_features,
-        sessions=setup.config.session_count(data),
+        queries=max(part.queries for part in parts),
+        rows=max(part.rows for part in parts),
+        features=max(part.features for part in parts),
+        sessions=setup.sessions,
         tuning=setup.tuning,
         runs=tuple(run_records(setup, finished.results)),
-        tables=tuple(_named(table, data, several) for table in own),
-        figures=tuple(_named(figure, data, several) for figure in whole.figures),
+        tables=tuple(_named(table, setup.name, several) for table in own),
+        figures=tuple(_named(figure, setup.name, several) for figure in whole.figures),
         findings=whole.findings,
         ledger=build.ledger(setup, finished.results, whole.findings),
         reference="" if published is None else published.whose,
-        test_queries=len(data.queries_in("test")),
+        test_queries=setup.test_queries,
+        folds=tuple(fold.number for fold in setup.folds if fold.number is not None),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}
     return DatasetPart(record, data.origin, shared, _times(plan, finished))
@@ -105,7 +107,7 @@ def times(parts: Sequence[DatasetPart], jobs: int) -> dict[str, Any]:
 
 def run_records(setup: Setup, results: Results) -> Iterator[RunRecord]:
     """Yield every run, as plain figures."""
-    untuned = {
+    untuned: dict[AnyRanker, Entrant] = {
         registry.parse(entrant.key): entrant
         for entrant in (*ENTRANTS, *CONTENDERS)
         if not entrant.tuned
@@ -179,12 +181,12 @@ def _run_record(key: str, label: str, run: Run, result: Result) -> RunRecord:
     )
 
 
-def _named(value: T, data: Dataset, several: bool) -> T:
+def _named(value: T, dataset: str, several: bool) -> T:
     """Return a table or figure that names its dataset, if there are several."""
     if not several:
         return value
-    suffix = re.sub(r"[^\w.-]+", "-", data.name)
-    return replace(value, name=f"{value.name}-{suffix}", title=f"{value.title}, {data.name}")
+    suffix = re.sub(r"[^\w.-]+", "-", dataset)
+    return replace(value, name=f"{value.name}-{suffix}", title=f"{value.title}, {dataset}")
 
 
 def _times(plan: ReproductionPlan, finished: FinishedDataset) -> dict[str, Any]:
@@ -202,7 +204,7 @@ def _times(plan: ReproductionPlan, finished: FinishedDataset) -> dict[str, Any]:
             }
         )
     return {
-        "name": setup.dataset.name,
+        "name": setup.name,
         "tuning_seconds": finished.seconds["tuning"],
         "running_seconds": finished.seconds["running"],
         "experiments": experiments,

@@ -35,7 +35,7 @@ class RunRecord:
 
     Attributes:
         key, label: the entrant's; "" for a run of any other ranker.
-        ranker: its text.
+        ranker: its text; `ebrank:epsilon=20/5` has 20 in the first fold, 5 in the second.
         entering_probability: η.
         believed: the examination curve rankers believe in; None for the users' own.
         users: the user model.
@@ -64,16 +64,17 @@ class DatasetRecord:
 
     Attributes:
         name: as in tables.
-        fingerprint: a hash of its content.
+        fingerprint: a hash of its content; those of all folds, if folds are pooled.
         stands_in_for: the published dataset that a synthetic one replaces, if any.
-        queries, rows, features: its size after preparation.
-        sessions: of a trial, unless a run says otherwise.
+        queries, rows, features: its size after preparation; of pooled folds, the largest one's.
+        sessions: of a trial, in all folds together, unless a run says otherwise.
         tuning: how each ε was chosen.
         runs: everything that was run.
         tables, figures, findings: what experiments made of the runs.
         ledger: published figures beside ours.
         reference: whose published figures the ledger shows, in a word or two; "" for none.
         test_queries: how many queries measures and tests cover.
+        folds: the numbers of the folds that are pooled; () for a single dataset.
     """
 
     name: str
@@ -91,6 +92,7 @@ class DatasetRecord:
     ledger: tuple[LedgerSection, ...]
     reference: str = ""
     test_queries: int | None = None
+    folds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,54 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import DataError, ParameterError
+from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.typing import Floats, Texts
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What is said of a fold, or of a dataset without folds, once its arrays are gone.
+
+    Attributes:
+        name: the dataset's, with the number of the fold.
+        number: of the fold, None where there is none or it is unknown.
+        queries, rows, features, max_label: its size, prepared.
+        splits: its training, validation and test queries.
+        sessions: of a trial.
+        differences: how its files differ from the published ones, a sentence each.
+    """
+
+    name: str
+    number: int | None
+    queries: int
+    rows: int
+    features: int
+    max_label: int
+    splits: tuple[int, ...]
+    sessions: int
+    differences: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, dataset: Dataset, config: SimulationConfig, name: str | None = None) -> Fold:
+        """Return what there is to say of a dataset; raise if the config does not fit it."""
+        return cls(
+            name or dataset.name,
+            dataset.fold,
+            dataset.n_queries,
+            dataset.n_rows,
+            dataset.n_features,
+            dataset.max_label,
+            tuple(len(dataset.queries_in(split)) for split in SPLITS),
+            config.session_count(dataset),
+            () if dataset.origin is None else dataset.origin.differences,
+        )
 
 
 def check_disjoint(
@@ -53,6 +94,17 @@ def pooled_name(dataset: str, folds: int) -> str:
 def set_name(dataset: str) -> str:
     """Return a dataset's name without that of a fold's folder."""
     return re.sub(r"(?i)/fold\d+$", "", dataset)
+
+
+def in_words(numbers: Sequence[int]) -> str:
+    """Return the numbers of folds in words.
+
+    >>> in_words([1, 2, 3, 4, 5]), in_words([1, 2]), in_words([1, 3, 4])
+    ('folds 1 to 5', 'folds 1 and 2', 'folds 1, 3 and 4')
+    """
+    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"folds {numbers[0]} to {numbers[-1]}"
+    return f"folds {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 def pooled(by_fold: Sequence[Result], ranker: str | None = None) -> Result:

@@ -20,6 +20,7 @@ from ebrank.experiments.framework.runner import (
     run_plan,
     slimmed,
 )
+from ebrank.experiments.ranker_by_fold import in_fold
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.parallel import Interrupted
@@ -47,7 +48,7 @@ def test_every_run_is_made_once_and_is_a_simulation(dataset: Dataset, tmp_path: 
     assert named > len(runs), "experiments share runs"
     assert len(files(tmp_path)) == 2 * len(runs)
     for run in (finished.setup.run("ebrank"), finished.setup.run("pdgd:features=concate")):
-        alone = simulate(dataset, run.ranker, run.config, seed=3, trials=2)
+        alone = simulate(dataset, in_fold(run.ranker, 0), run.config, seed=3, trials=2)
         np.testing.assert_array_equal(finished.results[run].warm_ndcg, alone.warm_ndcg)
 
 

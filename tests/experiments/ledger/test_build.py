@@ -14,6 +14,7 @@ import ebrank
 from ebrank.cli.reproduce import command
 from ebrank.data.dataset import Origin
 from ebrank.evaluation.metrics import exploitation_ratio
+from ebrank.experiments.folds import Fold
 from ebrank.experiments.framework.experiment import Results, Run, Setup, TuningRecord
 from ebrank.experiments.framework.outcome import Finding, from_plain, to_plain
 from ebrank.experiments.ledger import build, references
@@ -124,6 +125,16 @@ def test_table_1_describes_the_dataset(sections: dict[str, LedgerSection], setup
     assert candidates.ours == setup.dataset.n_rows / 16
     assert features.difference == setup.dataset.n_features - 46
     assert (label.difference, label.remark) == (0, "")
+
+
+def test_of_pooled_folds_table_1_has_means_and_the_command_runs_all(setup: Setup) -> None:
+    first = Fold.of(setup.dataset, setup.config)
+    folds = (replace(first, number=1, queries=1600), replace(first, number=2, queries=1700))
+    whole = replace(setup, folds=folds)
+    section = next(each for each in ledger(whole, {}, ()) if each.title.startswith("Table 1"))
+    assert figures(section, whole.name)["queries"].ours == 1650
+    assert section.note.endswith("Ours are means over the folds.")
+    assert " --fold all " in build.command_of(whole)
 
 
 def test_the_note_names_the_reference(sections: dict[str, LedgerSection]) -> None:

@@ -6,10 +6,12 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Origin
+from ebrank.experiments.folds import Fold
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger import differences as known
 from ebrank.experiments.ledger import references
 from ebrank.experiments.ledger.references import Reference
+from ebrank.experiments.ranker_by_fold import RankerByFold
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 
@@ -71,6 +73,18 @@ def test_what_is_known_ranker_differences(
 ) -> None:
     assert of_ranker(stand_in, ranker, ranker) == expected
     assert of_ranker(of(stand_in, Origin("MQ2007", fold=1)), ranker, ranker) == expected
+
+
+def test_pooled_folds_are_a_difference(stand_in: Setup) -> None:
+    data = of(stand_in, Origin("MQ2008", fold=1))
+    first = Fold.of(stand_in.dataset, stand_in.config)
+    folds = tuple(replace(first, number=n, sessions=n * 1000) for n in (1, 2, 3))
+    said = of_all(replace(data, folds=folds))
+    assert "folds 1 to 3 here, pooled, fold 1 in the protocol" in said
+    assert "14,560 sessions there, 1,000 to 3,000 here" in said
+    ranker = RankerByFold((registry.parse("ebrank:epsilon=5"), registry.parse("ebrank")))
+    own = known.ranker_differences(reference(stand_in), ranker, "ebrank")
+    assert own[0] == "ε = 5/20 here, not stated there"
 
 
 def test_what_is_known_of_the_data(stand_in: Setup) -> None:

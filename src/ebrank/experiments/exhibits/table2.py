@@ -64,7 +64,9 @@ def entrants_of(setup: Setup) -> tuple[Entrant, ...]:
     """Return the rankers that have a row: the paper's, ours, and the user's."""
     known = {entrant.key for entrant in ENTRANTS}
     own = tuple(
-        Entrant(key, key, NON_CONCATE, key, apart=True) for key in setup.also if key not in known
+        Entrant(key, key, NON_CONCATE, key, apart=True)
+        for key in dict.fromkeys(setup.also)
+        if key not in known
     )
     return (*ENTRANTS, *own)
 
@@ -77,7 +79,7 @@ def outcome(setup: Setup, results: Results) -> Outcome:
 
 def table(setup: Setup, results: ByKey) -> Table:
     """Return the table of one dataset."""
-    columns = [Column(measure.title, setup.dataset.name) for measure in MEASURES]
+    columns = [Column(measure.title, setup.name) for measure in MEASURES]
     marked = [marks(results, measure) for measure in MEASURES]
     rows = []
     for entrant in entrants_of(setup):

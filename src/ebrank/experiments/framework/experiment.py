@@ -14,15 +14,17 @@ cftopk:features=concate,default=mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ebrank.data.dataset import Dataset
+from ebrank.experiments import ranker_by_fold
+from ebrank.experiments.folds import Fold, pooled_name
 from ebrank.experiments.framework.entrants import TUNING
 from ebrank.experiments.framework.outcome import Outcome
+from ebrank.experiments.ranker_by_fold import AnyRanker, by_fold
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 
@@ -31,14 +33,14 @@ from ebrank.simulation.result import Result
 class Run:
     """A ranker under a config; dataset, seed and number of trials are the setup's."""
 
-    ranker: Ranker
+    ranker: AnyRanker
     config: SimulationConfig
 
 
 Results: TypeAlias = Mapping[Run, Result]
 Need: TypeAlias = tuple[str, SimulationConfig]
 """An entrant's key, and the config it needs tuning for."""
-Chosen: TypeAlias = Mapping[Need, Ranker]
+Chosen: TypeAlias = Mapping[Need, AnyRanker]
 """Tuned rankers."""
 
 
@@ -64,6 +66,7 @@ class TuningRecord:
         grid: what was tried; () where the value was given.
         parameter: the tuned parameter.
         world: how the config differed from the usual one, apart from η.
+        fold: on whose validation queries; None where folds are not pooled, or the value was given.
     """
 
     key: str
@@ -76,6 +79,7 @@ class TuningRecord:
     grid: tuple[GridPoint, ...] = ()
     parameter: str = "epsilon"
     world: str = ""
+    fold: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,14 @@ class Setup:
     """What all experiments on a dataset share.
 
     Attributes:
-        dataset: a prepared dataset.
+        dataset: a prepared dataset; where folds are pooled, the first of them.
         config: the experiment; single experiments may change it.
         seed: of all trials.
         trials: of each run.
         also: texts of the user's own rankers, each with a row in Table 2.
         chosen: the tuned rankers.
         tuning: how they were chosen.
+        folds: the folds that are pooled; () for a single dataset.
     """
 
     dataset: Dataset
@@ -99,6 +104,27 @@ class Setup:
     also: tuple[str, ...] = ()
     chosen: Chosen = field(default_factory=dict)
     tuning: tuple[TuningRecord, ...] = ()
+    folds: tuple[Fold, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What tables call the dataset, or all folds of it."""
+        return pooled_name(self.dataset.name, len(self.folds)) if self.folds else self.dataset.name
+
+    @property
+    def parts(self) -> tuple[Fold, ...]:
+        """What there is to say of each fold, or of the dataset."""
+        return self.folds or (Fold.of(self.dataset, self.config),)
+
+    @property
+    def test_queries(self) -> int:
+        """How many queries measures and tests are over."""
+        return sum(part.splits[-1] for part in self.parts)
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions a trial has, in all folds together."""
+        return sum(part.sessions for part in self.parts)
 
     def run(self, key: str, config: SimulationConfig | None = None, **changes: Any) -> Run:  # noqa: ANN401
         """Return the run of an entrant, or of a ranker by its text, with some parameters changed.
@@ -106,8 +132,38 @@ class Setup:
         A tuned entrant has the ε that was chosen for it under the same config.
         """
         config = config or self.config
-        ranker = self.chosen[key, config] if key in TUNING else registry.parse(key)
+        ranker = self.chosen[key, config] if key in TUNING else self._parsed(key)
         return Run(ranker.with_parameters(**changes), config)
+
+    def _parsed(self, text: str) -> AnyRanker:
+        return ranker_by_fold.parse(text, len(self.folds)) if self.folds else registry.parse(text)
+
+
+def pooled_setup(setups: Sequence[Setup], folds: Sequence[Fold]) -> Setup:
+    """Return the setup of all folds, whose rankers are as each fold chose them."""
+    first = setups[0]
+    records = [
+        replace(record, fold=fold.number)
+        for setup, fold in zip(setups, folds, strict=True)
+        for record in setup.tuning
+        if record.seed is not None
+    ]
+    return replace(
+        first,
+        also=tuple(map(_one_text, zip(*(setup.also for setup in setups), strict=True))),
+        chosen={
+            need: by_fold([ranker_by_fold.in_fold(setup.chosen[need], 0) for setup in setups])
+            for need in first.chosen
+        },
+        tuning=(*(record for record in first.tuning if record.seed is None), *records),
+        folds=tuple(folds),
+    )
+
+
+def _one_text(texts: Sequence[str]) -> str:
+    """Return one text for what a ranker is called in each fold."""
+    same = len(set(texts)) == 1
+    return texts[0] if same else str(by_fold(list(map(registry.parse, texts))))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ebrank.data.dataset import Dataset
+from ebrank.experiments.folds import Fold, pooled
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.experiment import (
     Experiment,
@@ -23,9 +24,12 @@ from ebrank.experiments.framework.experiment import (
     Run,
     Setup,
     TuningRecord,
+    pooled_setup,
     world_of,
 )
 from ebrank.experiments.framework.outcome import Outcome
+from ebrank.experiments.ranker_by_fold import in_fold
+from ebrank.provenance import fingerprint
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
@@ -72,12 +76,14 @@ class FinishedDataset:
         results: of all runs.
         outcomes: by the experiment's name.
         seconds: time spent, by stage; nothing else here depends on time.
+        fingerprint: hashes of the content of all folds, joined; "" of a single dataset.
     """
 
     setup: Setup
     results: Results
     outcomes: dict[str, Outcome]
     seconds: dict[str, float]
+    fingerprint: str = ""
 
 
 def run_plan(
@@ -95,11 +101,79 @@ def run_plan(
         parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
     """
     clock = _Clock()
-    work = _Work(plan, dataset, folder, jobs, pool, watch)
-    setup = work.tuned()
-    clock.lap("tuning")
-    results = work.results(setup)
-    clock.lap("running")
+    blank = Setup(dataset, plan.config, plan.seed, plan.trials, plan.also)
+    work = _Work(plan, blank, dataset, dataset.name, folder, jobs, pool, watch)
+    setup, results = work.done_by(clock)
+    return _finished(plan, setup, results, clock)
+
+
+def run_folds(
+    plan: ReproductionPlan,
+    folds: Sequence[Fold],
+    opened: Callable[[int], tuple[Dataset, parallel.TrialPool | None]],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    watch: Watch | None = None,
+) -> FinishedDataset:
+    """Run a plan on each fold of a dataset, choosing every ε there anew, and pool the results.
+
+    Args:
+        plan: what to run.
+        folds: what there is to say of each fold.
+        opened: returns the fold at a place, and where its trials run; one is open at a time, and
+            the first stays open.
+        folder: where trials are kept, the same as those of single folds.
+        jobs: trials to run at a time.
+        watch: is told of the progress.
+    """
+    clock = _Clock()
+    blank: Setup | None = None
+    setups, by_fold, fingerprints = [], [], []
+    for place, fold in enumerate(folds):
+        dataset, pool = opened(place)
+        if blank is None:
+            blank = Setup(_as_all(dataset, folds), plan.config, plan.seed, plan.trials, plan.also)
+        work = _Work(plan, blank, dataset, fold.name, folder, jobs, pool, watch)
+        setup, results = work.done_by(clock)
+        setups.append(setup)
+        by_fold.append(results)
+        fingerprints.append(fingerprint(dataset))
+    whole = pooled_setup(setups, folds)
+    finished = _finished(plan, whole, _pooled(plan, whole, by_fold), clock)
+    return replace(finished, fingerprint="+".join(fingerprints))
+
+
+def _as_all(first: Dataset, folds: Sequence[Fold]) -> Dataset:
+    """Return the first fold; if another one is not as published, neither are they together."""
+    if first.origin is None:
+        return first
+    differences = tuple(each for fold in folds for each in fold.differences)
+    origin = replace(first.origin, differences=differences)
+    return replace(first, origin=origin, check_values=False)
+
+
+def _pooled(plan: ReproductionPlan, setup: Setup, by_fold: Sequence[Results]) -> dict[Run, Result]:
+    """Return the results of all folds as one."""
+    by_config: dict[SimulationConfig, list[Run]] = {}
+    for run in all_runs(plan.experiments, setup):
+        by_config.setdefault(run.config, []).append(run)
+    whole: dict[Run, Result] = {}
+    for config, runs in by_config.items():
+        each = [
+            pooled(
+                [own[Run(in_fold(run.ranker, place), config)] for place, own in enumerate(by_fold)],
+                str(run.ranker),
+            )
+            for run in runs
+        ]
+        whole.update(zip(runs, slimmed(each), strict=True))
+    return whole
+
+
+def _finished(
+    plan: ReproductionPlan, setup: Setup, results: dict[Run, Result], clock: _Clock
+) -> FinishedDataset:
     outcomes = {}
     for experiment in plan.experiments:
         outcomes[experiment.name] = experiment.outcome(setup, results)
@@ -121,7 +195,7 @@ class _Clock:
 
     def lap(self, name: str) -> None:
         now = time.perf_counter()
-        self.laps[name] = now - self._last
+        self.laps[name] = self.laps.get(name, 0.0) + now - self._last
         self._last = now
 
 
@@ -131,7 +205,9 @@ class _Work:
     def __init__(
         self,
         plan: ReproductionPlan,
+        setup: Setup,
         dataset: Dataset,
+        name: str,
         folder: Path,
         jobs: int,
         pool: parallel.TrialPool | None,
@@ -139,15 +215,24 @@ class _Work:
     ) -> None:
         self.plan = plan
         self.dataset = dataset
+        self.name = name
         self.folder = folder
         self.jobs = jobs
         self.pool = pool
         self.watch = watch
         self.done = 0
         self.already_finished = 0
-        self.setup = Setup(dataset, plan.config, plan.seed, plan.trials, plan.also)
+        self.setup = setup
         self.needs = tuning.needs(plan.experiments, self.setup)
         self.total = self._tuning_work() + self._running_work(self._expected_runs())
+
+    def done_by(self, clock: _Clock) -> tuple[Setup, dict[Run, Result]]:
+        """Do it all, and tell the clock."""
+        setup = self.tuned()
+        clock.lap("tuning")
+        results = self.results(setup)
+        clock.lap("running")
+        return setup, results
 
     def tuned(self) -> Setup:
         """Return the setup with every ε chosen."""
@@ -165,8 +250,7 @@ class _Work:
             best, own = self._tune_own(text)
             also.append(best)
             records += own
-        distinct = tuple(dict.fromkeys(also))
-        return replace(self.setup, chosen=chosen, tuning=tuple(records), also=distinct)
+        return replace(self.setup, chosen=chosen, tuning=tuple(records), also=tuple(also))
 
     def results(self, setup: Setup) -> dict[Run, Result]:
         """Run the trials that the folder lacks, and return all results."""
@@ -178,7 +262,7 @@ class _Work:
         for config, runs in by_config.items():
             done = parallel.run(
                 self.dataset,
-                [run.ranker for run in runs],
+                [in_fold(run.ranker, 0) for run in runs],  # a plain one: the setup is of one fold
                 config,
                 setup.seed,
                 trials=setup.trials,
@@ -263,7 +347,7 @@ class _Work:
                 self.total -= self.already_finished
             if self.watch is not None:
                 now = self.done + done * each - self.already_finished
-                self.watch(f"{self.dataset.name}: {what}", now, self.total)
+                self.watch(f"{self.name}: {what}", now, self.total)
 
         return report
 

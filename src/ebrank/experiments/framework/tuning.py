@@ -46,6 +46,7 @@ CAPTION = (
 )
 EDGE = "‡"
 AT_THE_EDGE = f" {EDGE} : the choice lies at the end of what was tried; a wider grid may do better."
+BY_FOLD = " Each fold chooses by its own validation queries."
 DIGITS = 4
 
 
@@ -243,15 +244,22 @@ def table(records: Sequence[TuningRecord]) -> Table | None:
         return None
     ordered = sorted(records, key=lambda record: (bool(record.world), record.entering_probability))
     worlds = list(dict.fromkeys(map(_world, ordered)))
+    places = list(dict.fromkeys(record.label for record in records))
+    by_label = sorted(records, key=lambda record: places.index(record.label))
     rows = []
-    for label in dict.fromkeys(record.label for record in records):
-        own = {_world(record): record for record in records if record.label == label}
+    for label, fold in dict.fromkeys((record.label, record.fold) for record in by_label):
+        own = {
+            _world(record): record
+            for record in records
+            if (record.label, record.fold) == (label, fold)
+        }
         rows += _rows(label, own, worlds)
     only_epsilon = all(record.parameter == EPSILON for record in records)
     columns = (Column("ε" if only_epsilon else "value"), *map(Column, worlds))
+    folds = BY_FOLD if any(record.fold is not None for record in records) else ""
     edge = AT_THE_EDGE if any(record.at_the_edge for record in records) else ""
     title = "Tuning of ε" if only_epsilon else "Tuning"
-    return Table("tuning", title, CAPTION + edge, columns, tuple(rows))
+    return Table("tuning", title, CAPTION + folds + edge, columns, tuple(rows))
 
 
 def _world(record: TuningRecord) -> str:
@@ -263,6 +271,8 @@ def _rows(label: str, own: dict[str, TuningRecord], worlds: Sequence[str]) -> li
     """Return a row for each value of an entrant."""
     first = next(iter(own.values()))
     group = label if first.parameter == EPSILON else f"{label}, {first.parameter}"
+    if first.fold is not None:
+        group += f", fold {first.fold}"
     tried = sorted({point.value for record in own.values() for point in record.grid})
     if not tried:
         return [Row((f"{typed(first.value)} (given)", *(Cell(None) for _ in worlds)), group)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ebrank.data import catalog
-from ebrank.data.dataset import Dataset, Origin
+from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.entrants import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.framework.experiment import Results, Run, Setup
 from ebrank.experiments.framework.measures import PUBLISHED, behavior_ratios
@@ -25,8 +25,8 @@ from ebrank.experiments.ledger.references import (
     stands_in_for,
 )
 from ebrank.experiments.ledger.variants import variants
+from ebrank.experiments.ranker_by_fold import AnyRanker
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import spread
 from ebrank.typing import Floats
@@ -47,7 +47,7 @@ def ledger(
     if theirs is None:
         return tuple(sections)
     if theirs.statistics is not None:
-        sections.append(_statistics(setup.dataset, theirs))
+        sections.append(_statistics(setup, theirs))
     lookup = _Lookup(setup, results, theirs)
     return (*sections, lookup.performance(), lookup.ratios(), lookup.variants())
 
@@ -67,7 +67,9 @@ def missing(
     return tuple(_not_at_hand(name, known, trials, seed) for name in absent)
 
 
-def command_for(origin: Origin, *, trials: int = TRIALS, seed: int = SEED) -> str:
+def command_for(
+    origin: Origin, *, trials: int = TRIALS, seed: int = SEED, all_folds: bool = False
+) -> str:
     """Return the command that reproduces a dataset, with the options that are not defaults.
 
     >>> command_for(Origin("mq2007-like", preset=True, scale=0.1), seed=3)
@@ -80,7 +82,9 @@ def command_for(origin: Origin, *, trials: int = TRIALS, seed: int = SEED) -> st
         words.append("--data-dir FOLDER")
     if origin.scale != 1:
         words.append(f"--scale {origin.scale:g}")
-    if origin.fold not in (None, FOLD):
+    if all_folds:
+        words.append("--fold all")
+    elif origin.fold not in (None, FOLD):
         words.append(f"--fold {origin.fold}")
     words += [f"--{name.replace('_', '-')} {value}" for name, value in origin.options]
     if trials != TRIALS:
@@ -94,7 +98,8 @@ def command_of(setup: Setup) -> str:
     """Return the command that made a setup; a given ε is given again."""
     origin, config = setup.dataset.origin, setup.config
     assert origin is not None  # without one there is no reference, and nothing to fill
-    words = [command_for(origin, trials=setup.trials, seed=setup.seed)]
+    all_folds = bool(setup.folds)
+    words = [command_for(origin, trials=setup.trials, seed=setup.seed, all_folds=all_folds)]
     given = dict.fromkeys(record.ranker for record in setup.tuning if record.seed is None)
     words += [f"--given {ranker}" for ranker in given]
     if config.sessions is not None:
@@ -120,16 +125,16 @@ def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -
 
 def _about(setup: Setup, theirs: Reference | None) -> str:
     """Return where the published figures come from and how they differ, or why there are none."""
-    data, origin = setup.dataset, setup.dataset.origin
+    origin = setup.dataset.origin
     if origin is not None and origin.differences:
         return (
             f"The files are not those of {origin.name} as published, so that no published figure "
             f"is held against ours: {'; '.join(origin.differences)}."
         )
     if theirs is None:
-        return f"Nobody published figures for {data.name} to hold ours against."
+        return f"Nobody published figures for {setup.name} to hold ours against."
     stands = stands_in_for(origin)
-    instead = "" if stands is None else f" {data.name} is synthetic and stands in for {stands}."
+    instead = "" if stands is None else f" {setup.name} is synthetic and stands in for {stands}."
     known = "; ".join(general_differences(setup, theirs))
     differ = f" Known differences that concern every figure: {known}." if known else ""
     return f"Figures on {theirs.dataset} by {theirs.source}.{instead}{differ}"
@@ -139,31 +144,36 @@ def _findings(setup: Setup, findings: Sequence[Finding]) -> Iterator[LedgerSecti
     """Yield the paper's claims, then ours."""
     for title, ours in (("What the paper finds", False), ("What auto must show", True)):
         own = tuple(finding for finding in findings if finding.ours is ours)
-        careful = caution(len(setup.dataset.queries_in("test")), setup.trials)
+        careful = caution(setup.test_queries, setup.trials)
         if own:
             yield LedgerSection(title, careful, findings=own)
 
 
-def _statistics(data: Dataset, theirs: Reference) -> LedgerSection:
+def _statistics(setup: Setup, theirs: Reference) -> LedgerSection:
     """Return Table 1's figures; a dataset has no spread, so any difference gets a remark."""
-    published = theirs.statistics
+    published, parts, origin = theirs.statistics, setup.parts, setup.dataset.origin
     assert published is not None
+    queries, rows, features = (
+        sum(getattr(part, name) for part in parts) / len(parts)
+        for name in ("queries", "rows", "features")
+    )
     figures = (
-        ("queries", published.queries, data.n_queries, 0),
-        ("candidates of a query", published.candidates, data.n_rows / data.n_queries, 1),
-        ("features", published.features, data.n_features, 0),
-        ("largest label", published.max_label, data.max_label, 0),
+        ("queries", published.queries, queries, 0),
+        ("candidates of a query", published.candidates, rows / queries, 1),
+        ("features", published.features, features, 0),
+        ("largest label", published.max_label, setup.dataset.max_label, 0),
     )
     entries = [
-        LedgerEntry(data.name, title, float(reference), float(ours), None, digits)
+        LedgerEntry(setup.name, title, float(reference), float(ours), None, digits)
         for title, reference, ours, digits in figures
     ]
     remarks = {"features": "features constant over the training set are dropped here"}
-    if data.origin is not None and data.origin.scale != 1:
+    if origin is not None and origin.scale != 1:
         remarks |= dict.fromkeys(("queries", "candidates of a query"), "a scaled set")
     return LedgerSection(
         "Table 1: the dataset after filtering",
-        "The reference's averages are rounded.",
+        "The reference's averages are rounded."
+        + (" Ours are means over the folds." if setup.folds else ""),
         tuple(
             replace(entry, remark=remarks.get(entry.figure, "not explained"))
             if round(entry.difference or 0.0)
@@ -209,14 +219,14 @@ class _Lookup:
         ]
         return self._section("Variants of Table 2's rankers", "table2", entries)
 
-    def ranker(self, key: str, changes: Mapping[str, Any] | None = None) -> Ranker:
+    def ranker(self, key: str, changes: Mapping[str, Any] | None = None) -> AnyRanker:
         """Return a ranker by its key or text, with the ε chosen for it, if any."""
         chosen = self.setup.chosen.get((key, self.setup.config))
-        ranker = chosen or registry.parse(key)
+        ranker: AnyRanker = chosen or registry.parse(key)
         return ranker.with_parameters(**(changes or {}))
 
     def _performance(
-        self, name: str, ranker: Ranker, against: Sequence[str]
+        self, name: str, ranker: AnyRanker, against: Sequence[str]
     ) -> Iterator[LedgerEntry]:
         published = self._published(against)
         known = self._known(ranker, published) if published else []
@@ -243,7 +253,7 @@ class _Lookup:
             entry = _entry(entrant.label, title, reference, values, 3).remarked(known)
             yield replace(entry, reference_sd=sd)
 
-    def _known(self, ranker: Ranker, published: str) -> list[str]:
+    def _known(self, ranker: AnyRanker, published: str) -> list[str]:
         """Return the known differences of a ranker's figures; those of all figures come last."""
         shared = [AND_ALL] if general_differences(self.setup, self.theirs) else []
         return ranker_differences(self.theirs, ranker, published) + shared
@@ -253,7 +263,7 @@ class _Lookup:
         texts = (text for ranker in against for text in (ranker, f"{ranker}:epsilon=0.0"))
         return next((text for text in texts if text in self.theirs.performance), None)
 
-    def _result(self, ranker: Ranker) -> Result | None:
+    def _result(self, ranker: AnyRanker) -> Result | None:
         """Return the result of a run, None if it was not run."""
         return self.results.get(Run(ranker, self.setup.config))
 

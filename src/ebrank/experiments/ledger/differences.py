@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from ebrank.data.dataset import Origin
+from ebrank.experiments.folds import in_words
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger.references import (
     RELEASED_CODE,
@@ -21,9 +21,9 @@ from ebrank.experiments.ledger.references import (
     Reference,
     stands_in_for,
 )
+from ebrank.experiments.ranker_by_fold import AnyRanker
 from ebrank.parameters import typed
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 
 AS_RELEASED = (
@@ -52,14 +52,14 @@ def general_differences(setup: Setup, theirs: Reference) -> list[str]:
     """Return how our experiment differs from the reference's for every ranker."""
     released = theirs.source == RELEASED_CODE
     return [
-        *_data(setup.dataset.origin, theirs),
+        *_data(setup, theirs),
         *_sessions(setup, released),
         *_config(setup.config),
         *(AS_RELEASED if released else ()),
     ]
 
 
-def ranker_differences(theirs: Reference, ranker: Ranker, published: str) -> list[str]:
+def ranker_differences(theirs: Reference, ranker: AnyRanker, published: str) -> list[str]:
     """Return how a ranker is known to differ from the reference's, whose text is `published`."""
     released = theirs.source == RELEASED_CODE
     return [
@@ -69,12 +69,16 @@ def ranker_differences(theirs: Reference, ranker: Ranker, published: str) -> lis
     ]
 
 
-def _data(origin: Origin | None, theirs: Reference) -> Iterator[str]:
+def _data(setup: Setup, theirs: Reference) -> Iterator[str]:
+    origin = setup.dataset.origin
     if origin is None:
         return
     if stands_in_for(origin) is not None:
         share = f" with {origin.scale:g} of its queries" if origin.scale != 1 else ""
         yield f"synthetic data{share} in place of {theirs.dataset}"
+    elif setup.folds:
+        numbers = [fold.number for fold in setup.folds if fold.number is not None]
+        yield f"{in_words(numbers)} here, pooled, fold 1 in the protocol"
     elif origin.fold != 1:
         fold = "an unknown fold" if origin.fold is None else f"fold {origin.fold}"
         yield f"{fold} here, fold 1 in the protocol"
@@ -83,14 +87,15 @@ def _data(origin: Origin | None, theirs: Reference) -> Iterator[str]:
 
 
 def _sessions(setup: Setup, released: bool) -> Iterator[str]:
-    ours = setup.config.session_count(setup.dataset)
+    counts = sorted({part.sessions for part in setup.parts})
+    ours = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     if released:
-        if ours != RELEASED_SESSIONS:
-            yield f"{RELEASED_SESSIONS:,} sessions there, {ours:,} here"
+        if counts != [RELEASED_SESSIONS]:
+            yield f"{RELEASED_SESSIONS:,} sessions there, {ours} here"
     elif setup.config.sessions is not None:
-        yield f"{ours:,} sessions here, by a formula there, and Cum-NDCG {WITH_SESSIONS}"
+        yield f"{ours} sessions here, by a formula there, and Cum-NDCG {WITH_SESSIONS}"
     elif setup.dataset.origin is not None and setup.dataset.origin.scale != 1:
-        yield f"only {ours:,} sessions, as the set is scaled, and Cum-NDCG {WITH_SESSIONS}"
+        yield f"only {ours} sessions, as the set is scaled, and Cum-NDCG {WITH_SESSIONS}"
 
 
 def _config(config: SimulationConfig) -> Iterator[str]:
@@ -101,7 +106,7 @@ def _config(config: SimulationConfig) -> Iterator[str]:
             yield f"{field.name} = {ours} here, {usual} by default"
 
 
-def _feature(ranker: Ranker, released: bool) -> Iterator[str]:
+def _feature(ranker: AnyRanker, released: bool) -> Iterator[str]:
     """Yield how x^b differs, for a ranker that uses it."""
     behavior = ranker.value("behavior") if ranker.setting != "none" else None
     if behavior == "exposure" and not released:
@@ -110,7 +115,7 @@ def _feature(ranker: Ranker, released: bool) -> Iterator[str]:
         yield RELEASED_FEATURE
 
 
-def _epsilon(ranker: Ranker, published: str, released: bool) -> Iterator[str]:
+def _epsilon(ranker: AnyRanker, published: str, released: bool) -> Iterator[str]:
     ours = ranker.value("epsilon")
     if ours is None:
         return
@@ -120,7 +125,7 @@ def _epsilon(ranker: Ranker, published: str, released: bool) -> Iterator[str]:
         yield f"ε = {typed(known)} there, {typed(ours)} here"
 
 
-def _ranker(ranker: Ranker, released: bool) -> Iterator[str]:
+def _ranker(ranker: AnyRanker, released: bool) -> Iterator[str]:
     match ranker.name:
         case "dbgd":
             yield ALL_PARTITIONS
@@ -137,7 +142,7 @@ def _ranker(ranker: Ranker, released: bool) -> Iterator[str]:
             yield from _ebrank(ranker, released)
 
 
-def _ebrank(ranker: Ranker, released: bool) -> Iterator[str]:
+def _ebrank(ranker: AnyRanker, released: bool) -> Iterator[str]:
     part = ranker.value("part")
     if part == "both" and ranker.value("estimator") == "ips" and not released:
         yield OTHER_ESTIMATOR

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ebrank.experiments.document import DatasetRecord, Document
+from ebrank.experiments.folds import in_words
 from ebrank.experiments.framework.outcome import Figure, Table
 from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
@@ -96,9 +97,10 @@ def ledger_chapters(document: Document) -> list[LedgerChapter]:
 
 def size(data: DatasetRecord) -> str:
     """Return how large a dataset is, in words."""
+    folds = f"{in_words(data.folds).capitalize()}, pooled, of up to " if data.folds else ""
     text = (
-        f"{data.queries:,} queries, {data.rows:,} rows, {data.features} features; "
-        f"{data.sessions:,} sessions a trial."
+        f"{folds}{data.queries:,} queries, {data.rows:,} rows, {data.features} features; "
+        f"{data.sessions:,} sessions a trial{' in all' if folds else ''}."
     )
     if data.stands_in_for is not None and data.stands_in_for != data.name:
         text += f" It is synthetic and stands in for {data.stands_in_for}."

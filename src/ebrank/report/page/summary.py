@@ -104,7 +104,8 @@ def simulated(document: Document) -> str:
 
 
 def _size(data: DatasetRecord) -> str:
-    text = f"{data.queries:,} queries, {data.rows:,} items"
+    each = " each" if data.folds else ""
+    text = f"{data.queries:,} queries, {data.rows:,} items{each}"
     if data.stands_in_for is not None and data.stands_in_for != data.name:
         text += f"; synthetic, in place of {data.stands_in_for}"
     return text

@@ -14,7 +14,7 @@ def test_a_point_for_each_epsilon_and_the_chosen_one_named(finished: FinishedDat
     setup = finished.setup
     ucb, ours = finished.outcomes["epsilon"].figures
     assert [figure.name for figure in (ucb, ours)] == ["epsilon-ucbrank", "epsilon-ebrank"]
-    chosen = setup.chosen[UCBRANK, setup.config].epsilon  # type: ignore[attr-defined]
+    chosen = setup.chosen[UCBRANK, setup.config].value("epsilon")
     (line,) = ucb.panels[2].series
     assert line.label == f"UCBRank, chosen {chosen:g}"
     assert line.x == grid_of(UCBRANK)

@@ -24,7 +24,8 @@ from ebrank.experiments.framework.outcome import (
     Series,
     Table,
 )
-from ebrank.experiments.framework.tuning import grid_of
+from ebrank.experiments.framework.tuning import EPSILON, grid_of
+from ebrank.experiments.ranker_by_fold import in_fold
 from ebrank.parameters import typed
 from ebrank.simulation.result import Result
 
@@ -34,13 +35,13 @@ FAMILIES = ((UCBRANK,), (EBRANK, EXPOSURE))
 
 def values(setup: Setup, key: str) -> tuple[float, ...]:
     """Return the grid of an entrant, including the ε that was given, if any."""
-    return tuple(sorted({*grid_of(key), chosen(setup, key)}))
+    return tuple(sorted({*grid_of(key), *chosen(setup, key)}))
 
 
-def chosen(setup: Setup, key: str) -> float:
-    """Return the ε an entrant runs with."""
+def chosen(setup: Setup, key: str) -> list[float]:
+    """Return the ε an entrant runs with, or those that it runs with in each fold."""
     ranker = setup.run(key).ranker
-    return float(ranker.value("epsilon"))
+    return [float(in_fold(ranker, place).value(EPSILON)) for place in range(len(setup.folds) or 1)]
 
 
 def runs(setup: Setup) -> list[Run]:
@@ -79,7 +80,7 @@ def _panels(
     def lines(measure: Measure) -> tuple[Series, ...]:
         drawn = []
         for key in family:
-            label = f"{entrant_of(key).label}, chosen {typed(chosen(setup, key))}"
+            label = f"{entrant_of(key).label}, chosen {typed(setup.run(key).ranker.value(EPSILON))}"
             entrant = replace(entrant_of(key), label=label)
             drawn.append(
                 against(entrant, tuple(by_epsilon[key]), list(by_epsilon[key].values()), measure)
@@ -93,11 +94,12 @@ def _table(setup: Setup, title: str, by_epsilon: dict[str, dict[float, Result]])
     rows = []
     for key, results in by_epsilon.items():
         for epsilon, result in results.items():
-            used = epsilon == chosen(setup, key)
+            used = epsilon in chosen(setup, key)
             figures: list[Cell] = [replace(cell, best=used) for cell in cells(result)]
             rows.append(Row((typed(epsilon), *figures), group=entrant_of(key).label))
     columns = (Column("ε"), *(Column(measure.title) for measure in MEASURES))
-    caption = "Test figures; bold is the ε that was chosen on validation queries."
+    where = ", in one fold at least" if setup.folds else ""
+    caption = f"Test figures; bold is the ε that was chosen on validation queries{where}."
     return Table("epsilon", title, caption, columns, tuple(rows))
 
 
