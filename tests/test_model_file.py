@@ -559,13 +559,13 @@ def array_of(*numbers: float) -> Document:
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
-        ("shape", array_of(*[0.0] * 23), "a shape has 24 numbers, and one smoothness"),
-        ("shape", array_of(*[0.0] * 25), "a shape has 24 numbers"),
-        ("shape", {"shape": [4, 6], "values": [0.0] * 24}, "a shape has 24 numbers"),
-        ("shape", None, "has a shape and its smoothness"),
+        ("shape", array_of(*[0.0] * 23), "a shape needs 24 numbers, and one smoothness"),
+        ("shape", array_of(*[0.0] * 25), "a shape needs 24 numbers"),
+        ("shape", {"shape": [4, 6], "values": [0.0] * 24}, "a shape needs 24 numbers"),
+        ("shape", None, "needs a shape and its smoothness"),
         ("smoothness", array_of(-1.0), "the smoothness must be 0 or more"),
         ("smoothness", array_of(1.0, 2.0), "one smoothness"),
-        ("smoothness", None, "has a shape and its smoothness"),
+        ("smoothness", None, "needs a shape and its smoothness"),
         ("examination", array_of(1.0, 0.5, 1.2), "holds probabilities, 0 or from 0.0001 to 1"),
         ("examination", array_of(1.0, -0.5, 0.2), "holds probabilities"),
         ("examination", array_of(1.0, 0.5, 1e-9), "holds probabilities"),
@@ -575,7 +575,7 @@ def array_of(*numbers: float) -> Document:
         ("examination", None, "has a number for each slot"),
         ("examination_error", array_of(), "has a number for each slot"),
         ("examination_support", None, "has a number for each slot"),
-        ("surprise", array_of(1.0), "a linear prior has weights, an intercept and a ridge"),
+        ("surprise", array_of(1.0), "a linear prior needs weights, an intercept and a ridge"),
     ],
 )
 def test_a_damaged_shape_or_curve_is_refused(

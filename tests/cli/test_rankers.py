@@ -57,9 +57,9 @@ def test_rankers_of_packages_are_listed_but_not_imported(
     (about / "entry_points.txt").write_text("[ebrank.rankers]\nother = no_such_module:Other\n")
     monkeypatch.syspath_prepend(tmp_path)
     listed = " ".join(run().stdout.split())
-    assert "other Of the package other-package: no_such_module:Other." in listed
+    assert "other From the package other-package: no_such_module:Other." in listed
     installed = json.loads(run("--json").stdout)["installed"]
-    assert installed == {"other": "Of the package other-package: no_such_module:Other."}
+    assert installed == {"other": "From the package other-package: no_such_module:Other."}
     done = run("other")
     assert done.exit_code == 2
     assert "no module is called 'no_such_module'" in done.stderr

@@ -120,6 +120,6 @@ def test_the_page_of_somebody_else_is_left_alone(results: Path, tmp_path: Path) 
     (tmp_path / "report.html").write_text("mine")
     done = run(results, "--out", tmp_path)
     assert done.exit_code == 2
-    assert f"{tmp_path / 'report.html'}: not a file of an earlier report" in done.stderr
+    assert f"{tmp_path / 'report.html'}: no earlier report wrote this file" in done.stderr
     assert "--out OTHER" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

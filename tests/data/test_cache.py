@@ -199,7 +199,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 ) -> None:
     (tmp_path / "a-file").touch()
     monkeypatch.setenv("EBRANK_DATASET_CACHE", str(tmp_path / "a-file" / "cache"))
-    with pytest.warns(RuntimeWarning, match="not kept: .*EBRANK_DATASET_CACHE"):
+    with pytest.warns(RuntimeWarning, match="not cached: .*EBRANK_DATASET_CACHE"):
         data = letor.read(file)
     assert same(data, letor.read(file, cache=False))
 

@@ -60,7 +60,7 @@ def test_blocks_of_any_width_become_one_table(
 def test_a_table_of_hardly_anything_but_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "SPARSE_BYTES", 10_000)
     append(FeatureTable(None), [dict.fromkeys(range(1, 2001), 1)] * 10)
-    with pytest.raises(DataError, match="10 rows of 2,000 features hold too few values"):
+    with pytest.raises(DataError, match="10 rows of 2,000 features have too few values"):
         append(FeatureTable(None), [{2000: 1}] * 10)
 
 

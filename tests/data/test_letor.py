@@ -145,7 +145,7 @@ def test_labels_over_the_maximum_that_was_assumed(file: Path) -> None:
     error = refusal(file, b"2 qid:1 1:1\n3 qid:1 46:1\n")
     assert error.line == 2
     assert error.problem == (
-        "label 3 is over the maximum, 2 (that of LETOR 4.0, which has as many features)"
+        "label 3 is over the maximum, 2 (that of LETOR 4.0, with the same number of features)"
     )
     with pytest.warns(DatasetNote, match="feature 25 is the baseline"):
         assert read(file, max_label=3).max_label == 3

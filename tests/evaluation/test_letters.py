@@ -110,7 +110,7 @@ def test_many_rankers_take_no_time() -> None:
 
 @pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 0)])
 def test_mistakes_are_refused_with_a_reason(pair: tuple[int, int]) -> None:
-    with pytest.raises(ParameterError, match="is not a pair of two of 3 rankers"):
+    with pytest.raises(ParameterError, match="is not a pair of different rankers of 3"):
         letters([1, 2, 3], [pair])
     with pytest.raises(ParameterError, match="finite"):
         letters([1, math.nan], [])

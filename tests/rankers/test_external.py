@@ -152,10 +152,10 @@ def test_a_stored_trial_depends_on_the_file(write: Write, tmp_path: Path) -> Non
         ("my_rankers:Nameless", "my_rankers:Nameless has no name; a ranker has name, help, sett"),
         ("my_rankers:Undecorated", "needs @dataclass\\(frozen=True\\)"),
         ("my_rankers:Thawed", "needs @dataclass\\(frozen=True\\)"),
-        ("my_rankers:Elsewhere", "settings are none or concate or non-concate"),
-        ("my_rankers:Bare", "declare the parameter x by param"),
+        ("my_rankers:Elsewhere", "settings must be none or concate or non-concate"),
+        ("my_rankers:Bare", "declare the parameter x with param"),
         ("my_rankers:Silent", "has no method learner"),
-        ("my_rankers:Clash", "is called 'ebrank', as one of ebrank's own is; give it another"),
+        ("my_rankers:Clash", "has the name 'ebrank', which is one of ebrank's own; choose another"),
         ("my_rankers:Mine:epsilom=2", "my_rankers:Mine has no parameter 'epsilom'; did you"),
         ("my_rankers:Mine:epsilon=-2", "mine: epsilon takes a number of 0 or more"),
         ("my_rankers:epsilon=2", "no ranker is called 'my_rankers'"),
@@ -214,7 +214,7 @@ def test_a_package_gives_its_ranker_a_name(write: Write) -> None:
 @pytest.mark.parametrize(
     ("entry", "text", "said"),
     [
-        ("mine = my_rankers:Clash", "mine", "is called 'ebrank', as one of ebrank's own is"),
+        ("mine = my_rankers:Clash", "mine", "has the name 'ebrank', which is one of ebrank's own"),
         ("mine = my_rankers:Silent", "mine", "has no method learner"),
         ("other = my_rankers:Mine", "other", "lists a ranker 'other', .* is called 'mine'"),
         ("mine = no_such:Mine", "mine", "no module is called 'no_such'"),
@@ -241,7 +241,7 @@ def test_ebranks_own_names_cannot_be_given_away(write: Write) -> None:
     package(write, "mypackage", "bm25 = my_rankers:Mine")
     assert registry.parse("bm25") == BM25()
     told = external.origin(external.installed()["bm25"], registry.known())
-    assert told == "Of the package mypackage; out of reach: ebrank's own is called the same."
+    assert told == "From the package mypackage; hidden by ebrank's own ranker of the same name."
 
 
 def test_ebranks_own_rankers_do_without_the_packages_lists() -> None:

@@ -75,7 +75,7 @@ def test_what_is_no_longer_part_of_it_goes_and_what_is_not_ours_stays(tmp_path: 
 def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(DataError, match="not a file of an earlier report") as caught:
+    with pytest.raises(DataError, match="no earlier report wrote this file") as caught:
         write_report(small("time"), None, tmp_path)
     assert str(caught.value).startswith(str(tmp_path / name))
     assert files_in(tmp_path) == {name}

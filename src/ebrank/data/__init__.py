@@ -38,7 +38,7 @@ __all__ = [
     "read",
 ]
 
-# Imported on first use, since what they need is compiled: `import ebrank.data` stays cheap.
+# Imported on first use, because they need compiled code: `import ebrank.data` stays cheap.
 _HOMES = {
     "Dataset": "ebrank.data.dataset",
     "DatasetNote": "ebrank.data.catalog",

@@ -1,7 +1,7 @@
-"""Parsed chunks, put together: the queries of all files and one dense table of features.
+"""Assembles parsed chunks: the queries of all files and one dense table of features.
 
-Chunks are parsed by several threads and assembled by one, in the order of the text. So the result,
-and the error if a line is bad, are the same for any number of threads and any chunk size.
+Several threads parse chunks and one assembles them, in the order of the text. So the result, and
+the error if a line is bad, are the same for any number of threads and any chunk size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ebrank.errors import DataError
 from ebrank.threads import available_threads
 from ebrank.typing import Ints, Labels
 
-MAX_THREADS = 8  # more would wait for the one that assembles
+MAX_THREADS = 8  # more would wait for the thread that assembles
 
 
 def parse_files(
@@ -33,7 +33,7 @@ def parse_files(
     progress: Progress | None = None,
     chunk_size: int = CHUNK,
 ) -> Parsed:
-    """Return the files' rows in order, the features in `table_path` or else in memory.
+    """Return the files' rows in order, with the features in `table_path` or in memory.
 
     Raises:
         DataError: at the first bad line; or if a file cannot be read.
@@ -59,7 +59,7 @@ def parse_files(
 
 
 def in_order(texts: Iterator[bytes], threads: int) -> Iterator[Chunk]:
-    """Yield the parsed texts in their order, a few of them being parsed meanwhile."""
+    """Yield the parsed texts in order, while a few more are being parsed."""
     if threads == 1:
         yield from map(parse, texts)
         return
@@ -92,7 +92,7 @@ class Assembly:
         self._current = ""
 
     def add(self, chunk: Chunk) -> None:
-        """Add the rows of the next chunk, or refuse its first bad line."""
+        """Add the rows of the next chunk; raise at its first bad line."""
         file = self._files[-1]
         first = self._add_queries(chunk)
         if chunk.bad_line is not None:
@@ -114,7 +114,7 @@ class Assembly:
             raise self._error(error.problem, 0, error.remedy) from None
 
     def end(self, source: TextReader) -> None:
-        """Finish a file: refuse one that broke off or has no rows."""
+        """Finish a file; raise if it is incomplete or has no rows."""
         if source.problem:
             raise self._error(source.problem, 1, "Download or copy it again.")
         if self._files[-1].rows == 0:
@@ -133,7 +133,7 @@ class Assembly:
         )
 
     def _add_queries(self, chunk: Chunk) -> int:
-        """Note where the chunk's queries begin; return the first that is new (0 or 1)."""
+        """Record where the chunk's queries begin; return the first new one (0 or 1)."""
         last = chunk.bad_line.line if chunk.bad_line is not None else chunk.lines + 1
         first = int(bool(chunk.query_ids) and chunk.query_ids[0] == self._current)
         runs = zip(chunk.query_ids[first:], chunk.query_lines[first:], strict=True)

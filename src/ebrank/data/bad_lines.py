@@ -1,6 +1,6 @@
-"""What can be wrong with a line of LETOR text, and how to say it.
+"""What can be wrong with a line of LETOR text, in words.
 
-The compiled scan reports a code and a position; `explain` turns them into words for a person.
+The compiled scan reports a code and a position; `explain` turns them into a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BadLine(NamedTuple):
 
 
 def explain(code: int, text: bytes, position: int) -> BadLine:
-    """Return in words what the scan found at this position of the text."""
+    """Return what is wrong at this position of the text."""
     line = text.count(b"\n", 0, position) + 1
     start = text.rfind(b"\n", 0, position) + 1
     content = text[start : text.find(b"\n", position)]
@@ -37,7 +37,7 @@ def explain(code: int, text: bytes, position: int) -> BadLine:
 
 
 def _byte_that_is_not_text(content: bytes) -> int | None:
-    """Return the index of the first byte that no text has."""
+    """Return the index of the first byte that does not occur in text."""
     zero = content.find(b"\0")
     try:
         content.decode()

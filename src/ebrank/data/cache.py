@@ -1,15 +1,15 @@
-"""Parsed files, kept for the next time: `.npy` arrays that are memory-mapped, and a manifest.
+"""Parsed files, cached as memory-mapped `.npy` arrays with a manifest.
 
-An entry holds the text and nothing else: what its columns mean (`interpretation`) is applied after
-it is read. So the same entry serves every choice of baseline, features to drop and largest label.
+An entry holds only the text: what its columns mean (`interpretation`) is applied after reading. So
+the same entry serves every choice of baseline, features to drop and largest label.
 
-An entry is a folder named by a hash of the files' paths. Its manifest says of each file its size,
-time of change and content hash, and of each array its checksums; it carries a checksum itself. An
-entry is used only if all of that holds, so a damaged one is made again. It is written under another
-name and moved into place when complete: no reader ever sees half of one.
+An entry is a folder named by a hash of the files' paths. Its manifest holds the size, modification
+time and content hash of each file, the checksums of each array, and its own checksum. An entry is
+used only if all of these match, so a damaged one is made again. It is written under another name
+and moved into place when complete: no reader ever sees half an entry.
 
-A file whose size and time are those of the manifest is taken as unchanged; if the time differs, its
-content decides. The arrays are always checked: that takes some 0.05 s per GB in the page cache.
+A file with the size and time of the manifest counts as unchanged; if the time differs, its content
+decides. The arrays are always checked, which takes some 0.05 s per GB in the page cache.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ FEATURES = "features.npy"
 ARRAYS = ("features", "labels", "query_pointers", "query_ids")
 PIECE = 64 << 20  # bytes under one checksum
 ABANDONED = 24 * 3600  # seconds after which a half-written entry has no writer any more
-ATTEMPTS = 100  # to move an entry into place, should other writers keep getting in between
+ATTEMPTS = 100  # to move an entry into place, if other writers keep getting in between
 OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 MAX_HEADER = 4096  # bytes, more than any .npy header here
 
 
 def load(files: Sequence[Path], *, threads: int | None = None) -> Parsed | None:
-    """Return what is kept of these files, or None if that is nothing, outdated or damaged."""
+    """Return the cached content of these files, or None if missing, outdated or damaged."""
     folder = entry_folder(files)
     try:
         statuses = [path.stat() for path in files]
@@ -71,7 +71,7 @@ def load(files: Sequence[Path], *, threads: int | None = None) -> Parsed | None:
 
 @contextlib.contextmanager
 def staging(files: Sequence[Path]) -> Iterator[Path]:
-    """Give a folder to write an entry in; it vanishes unless `publish` moves it into place.
+    """Yield a folder to write an entry in; it vanishes unless `publish` moves it into place.
 
     Raises:
         OSError: if the cache cannot be written.
@@ -137,7 +137,7 @@ def _text_checksum(content: object) -> str:
 def _unchanged(
     files: Sequence[Path], statuses: Sequence[os.stat_result], sources: Sequence[ParsedFile]
 ) -> bool:
-    """Whether the files are those of the manifest: by size and time, else by content."""
+    """Whether the files match the manifest: by size and time, else by content."""
     return all(
         status.st_size == source.size
         and (status.st_mtime_ns == source.mtime_ns or content_hash(path) == source.content_hash)
@@ -148,17 +148,17 @@ def _unchanged(
 def _refresh_times(
     folder: Path, manifest: dict[str, Any], statuses: Sequence[os.stat_result]
 ) -> None:
-    """Note the files' new times, so that their content need not be hashed again."""
+    """Record the files' new times, so that their content is not hashed again."""
     times = [status.st_mtime_ns for status in statuses]
     if times != [source["mtime_ns"] for source in manifest["sources"]]:
         for source, mtime_ns in zip(manifest["sources"], times, strict=True):
             source["mtime_ns"] = mtime_ns
-        with contextlib.suppress(OSError):  # a cache that can only be read still serves
+        with contextlib.suppress(OSError):  # a read-only cache still works
             _write_manifest(folder, manifest)
 
 
 def _checked_array(path: Path, checksums: list[str], threads: int | None) -> npt.NDArray[Any]:
-    """Return a memory-mapped array: of the very bytes that had these checksums."""
+    """Return a memory-mapped array; raise unless its bytes have these checksums."""
     content = np.asarray(np.memmap(path, np.uint8, mode="r"))
     if _checksums(content, threads) != checksums:
         raise ValueError("damaged")
@@ -179,7 +179,7 @@ def _checksums(content: npt.NDArray[np.uint8], threads: int | None) -> list[str]
 
 
 def _move(folder: Path, place: Path) -> None:
-    """Put a complete entry in place of any other; of several writers the last one wins."""
+    """Put a complete entry in place of any other; of several writers, the last wins."""
     for _ in range(ATTEMPTS):
         try:
             folder.rename(place)
@@ -194,7 +194,7 @@ def _move(folder: Path, place: Path) -> None:
 
 
 def _sweep(root: Path) -> None:
-    """Remove what writers that were killed have left behind."""
+    """Remove what killed writers left behind."""
     for leftover in (*root.glob("*.part"), *root.glob("*.old")):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > ABANDONED:

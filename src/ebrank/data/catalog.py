@@ -24,11 +24,11 @@ MSLR_PAGE = "https://www.microsoft.com/en-us/research/project/mslr/"
 
 
 class DatasetWarning(UserWarning):
-    """A dataset is readable but not what the catalog says it should be."""
+    """A dataset is readable, but differs from the catalog."""
 
 
 class DatasetNote(UserWarning):
-    """Something was assumed about a dataset, which the caller can change."""
+    """Something was assumed about a dataset; the caller can change it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class FeatureSet:
         name: what its publisher calls it.
         n_features: features in the files.
         max_label: the largest relevance label of the scale.
-        baseline_feature: number of the feature that is the BM25 score of the whole document.
+        baseline_feature: number of the feature with the BM25 score of the whole document.
         behavior_features: numbers of the features derived from clicks, which preparation removes.
     """
 
@@ -73,7 +73,7 @@ class PublishedDataset:
         first_fold: sizes of the files of fold 1.
         paper_queries: queries the paper reports after filtering, or None if it does not use it.
         page: where its publisher offers it.
-        terms: what its publisher asks of its users.
+        terms: its publisher's terms of use.
     """
 
     name: str
@@ -171,7 +171,7 @@ def recognize(n_features: int) -> FeatureSet | None:
 
 
 def find(name: str) -> PublishedDataset | None:
-    """Return the dataset with this name or alias, whatever the letter case, or None."""
+    """Return the dataset with this name or alias, in any letter case, or None."""
     wanted = name.casefold()
     for published in PUBLISHED:
         if wanted in (published.name.casefold(), *published.aliases):
@@ -201,7 +201,7 @@ def fold_of(path: Path) -> int | None:
 
 
 def differences(published: PublishedDataset, sizes: Iterable[tuple[str, Size]]) -> list[str]:
-    """Return one sentence for each `(what, size)` that is not what the catalog expects.
+    """Return one sentence for each `(what, size)` that differs from the catalog.
 
     `what` is "train", "vali" or "test" for a file of fold 1, or "all" for a whole fold.
 

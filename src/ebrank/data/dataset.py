@@ -51,12 +51,12 @@ ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
 }
 """Type and dimensions of each array of a `Dataset`."""
 
-_BLOCK = 1 << 20  # values tested at a time, so that they stay in the processor's cache
+_BLOCK = 1 << 20  # values tested together, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Which known dataset this is: a preset, or files that lie where a published one would.
+    """Which known dataset this is: a preset, or files in the place of a published one.
 
     A name proves nothing, since any folder may be called MQ2007. So the origin also records how
     the files differ from the published ones.
@@ -70,7 +70,7 @@ class Origin:
         name: the preset's, or the catalog's.
         preset: whether it is synthetic.
         scale: share of the preset's queries.
-        fold: which fold of a published dataset; None where that is unknown.
+        fold: which fold of a published dataset; None if unknown.
         differences: how the files differ from the catalog, a sentence each.
         options: what the caller of `load` chose, as (option, value).
     """
@@ -99,16 +99,16 @@ class Dataset:
         query_pointers: first row of each query and the end, int64, shape (queries + 1,).
         query_ids: the source's query ids, each once, unicode, shape (queries,).
         query_splits: index into `SPLITS` of each query, int8, shape (queries,).
-        baseline: score of the production ranker (BM25), finite, float32, shape (rows,). Where all
-            scores are equal, as where there is no such ranker, each trial of a simulation draws
-            a random order.
+        baseline: score of the production ranker (BM25), finite, float32, shape (rows,). If all
+            scores are equal, because there is no such ranker, each trial of a simulation draws a
+            random order.
         feature_ids: the source's feature numbers, each once, from 1, int32, shape (features,).
         max_label: the largest label the scale allows (not merely the largest seen).
-        feature_names: names of the features, or () where the source has none.
+        feature_names: names of the features, or () if the source has none.
         behavior_features: numbers of the features derived from clicks, which `prepare` removes.
         origin: which known dataset it is; None for any other.
         check_values: an argument only. False skips the test that features and baseline are
-            finite, where the caller has made sure of it.
+            finite, if the caller has made sure of it.
 
     Raises:
         DataError: if an array has the wrong type, does not fit the others, or holds a value that
@@ -173,7 +173,7 @@ class Dataset:
         return np.flatnonzero(self.query_splits == SPLITS.index(split))
 
     def rows_in(self, split: str) -> slice | Ints:
-        """Return the rows of one split: a slice where they are contiguous, so no copy is needed."""
+        """Return the rows of one split: a slice if they are contiguous, to avoid a copy."""
         queries = self.queries_in(split)
         if len(queries) == 0:
             return slice(0, 0)
@@ -337,7 +337,7 @@ def _first(mask: npt.NDArray[np.bool_]) -> int | None:
 
 
 def _first_repeated(values: npt.NDArray[Any]) -> int | None:
-    """Return the index of the first value that occurs before, or None."""
+    """Return the index of the first value that repeats an earlier one, or None."""
     listed = values.tolist()
     if len(set(listed)) == len(listed):
         return None

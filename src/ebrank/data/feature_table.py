@@ -26,7 +26,7 @@ from ebrank.compiled import kernel
 from ebrank.errors import DataError
 from ebrank.typing import Features, Ints, SmallInts
 
-BLOCK = 4 << 20  # bytes of the table that are made at a time
+BLOCK = 4 << 20  # bytes of the table made at a time
 ITEM = np.dtype(np.float32).itemsize
 HEADER = 128  # bytes of the .npy header of any table
 SPARSE_BYTES = 1 << 30
@@ -109,18 +109,18 @@ class FeatureTable:
         return file
 
     def _check_size(self) -> None:
-        """Refuse a table too sparse to be worth its room, or too large for memory."""
+        """Raise if the table is too sparse to be worth its space, or too large for memory."""
         cells = self.rows * self.width
         shape = f"{self.rows:,} rows of {self.width:,} features"
         if cells * ITEM > SPARSE_BYTES and cells > SPARSE_SHARE * self._entries:
             raise DataError(
-                f"{shape} hold too few values for a dense table: {self._entries:,}",
+                f"{shape} have too few values for a dense table: {self._entries:,}",
                 remedy="Renumber the features from 1 without gaps.",
             )
         if self._path is None and cells * ITEM > _memory():
             raise DataError(
                 f"{shape} do not fit in memory",
-                remedy="Keep them in the cache: EBRANK_DATASET_CACHE may name a folder with room.",
+                remedy="Use the cache: set EBRANK_DATASET_CACHE to a folder with enough space.",
             )
 
 
@@ -135,7 +135,7 @@ def spread(row_ends: Ints, ids: SmallInts, values: Features, first: int, block: 
 
 
 def _stretches(rows: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of stretches of rows, each about `BLOCK` bytes wide and long."""
+    """Yield the bounds of stretches of rows of about `BLOCK` bytes each."""
     step = max(1, BLOCK // (width * ITEM))
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
@@ -157,7 +157,7 @@ def _header(shape: tuple[int, int]) -> bytes:
 
 
 def _memory() -> int:
-    """Return the bytes of the machine's memory, or a petabyte where that is unknown."""
+    """Return the bytes of the machine's memory, or a petabyte if unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError):

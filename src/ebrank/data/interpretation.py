@@ -1,8 +1,8 @@
-"""What the columns and labels of a dataset mean, and who says so.
+"""What the columns and labels of a dataset mean.
 
-The caller's choices come first. Where there is none, a dataset that carries the name of a published
-one is read as the catalog says. Any other is compared with the known feature sets by its number
-of features, which may mislead; so a note says what was assumed and how to change it.
+The caller's choices come first. For the rest, the catalog decides about a dataset with the name of
+a published one. Any other is compared with the known feature sets by its number of features, which
+may mislead; so a note says what was assumed and how to change it.
 
 >>> own = interpret("mine", n_features=136, largest_label=3, named=None, choices=Choices())
 >>> own.baseline_feature, own.drop_features, own.max_label
@@ -42,8 +42,8 @@ class Choices:
     (('drop_features', '134-136'),)
 
     Attributes:
-        baseline_feature: number of the feature that is the production ranker's score; None for
-            a random order.
+        baseline_feature: number of the feature with the production ranker's score; None for a
+            random order.
         drop_features: numbers of the features derived from clicks; () or None for none.
         max_label: the largest label of the scale.
     """
@@ -65,7 +65,7 @@ class Choices:
 
     @property
     def given(self) -> tuple[tuple[str, str], ...]:
-        """The choices that are not left open, as (option, value as the command line takes it)."""
+        """The choices made, as (option, value as on the command line)."""
         return tuple(
             (field.name, as_text(value))
             for field in fields(self)
@@ -75,7 +75,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Interpretation:
-    """What is in the columns, settled.
+    """The final meaning of the columns.
 
     Attributes:
         name: what to call the dataset in notes.
@@ -86,7 +86,7 @@ class Interpretation:
         max_label: the largest label of the scale.
         assumed: which of these three follow from the number of features alone.
         notes: what was assumed, and how to change it.
-        baseline_unknown: whether there is no baseline because nobody named one.
+        baseline_unknown: whether there is no baseline because none is known.
     """
 
     name: str
@@ -113,14 +113,14 @@ class Interpretation:
 
     @property
     def experiment_notes(self) -> list[str]:
-        """The notes, and what it means for experiments that the baseline is unknown."""
+        """The notes, and what an unknown baseline means for experiments."""
         if not self.baseline_unknown:
             return list(self.notes)
         return [
             *self.notes,
             f"{self.name} has no known baseline, so each trial ranks the initial log in a random "
-            "order, and so does bm25. If a feature is the production ranker's score, name it with "
-            "--baseline-feature.",
+            "order, and so does bm25. If a feature holds the production ranker's score, name it "
+            "with --baseline-feature.",
         ]
 
     def __str__(self) -> str:
@@ -157,8 +157,8 @@ def interpret(
         name: what to call the dataset in notes.
         n_features: columns in the files.
         largest_label: the largest label in the files.
-        named: the published dataset that the files carry the name of, if any.
-        choices: what the caller says.
+        named: the published dataset with the name of the files, if any.
+        choices: the caller's.
     """
     feature_set, recognized_by, assumed = _recognized(n_features, named, choices)
     baseline, drop, max_label = _resolved(choices, feature_set, largest_label)
@@ -196,7 +196,7 @@ def feature_numbers(name: str, given: Collection[int] | None) -> tuple[int, ...]
 
 
 def as_text(value: object) -> str:
-    """Return a choice as the command line takes it.
+    """Return a choice as on the command line.
 
     >>> as_text(None), as_text(()), as_text(110), as_text((1, 7, 134, 135, 136))
     ('none', 'none', '110', '1,7,134-136')
@@ -227,7 +227,7 @@ def _resolved(
 def _recognized(
     n_features: int, named: PublishedDataset | None, choices: Choices
 ) -> tuple[FeatureSet | None, str | None, tuple[str, ...]]:
-    """Return the feature set to consult, how it was found, and what it only may be right about."""
+    """Return the feature set to consult, how it was found, and which facts are only assumed."""
     feature_set = recognize(n_features)
     if feature_set is None:
         return None, None, ()

@@ -2,10 +2,10 @@
 
 One item per line: `label qid:ID feature:value ... # comment`. Labels are whole numbers from 0, also
 written as 1.0; query ids are any text without spaces. Feature ids ascend from 1; those whose value
-is 0 may be left out, but each row needs at least one. The rows of a query stand together. Blank
+is 0 may be left out, but each row needs at least one. The rows of a query must be together. Blank
 lines and lines with only a comment are skipped.
 
-A bad line is refused with its file and number: nothing is guessed, nothing skipped, nothing cached.
+A bad line raises an error with its file and number: nothing is guessed, skipped or cached.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -51,7 +51,7 @@ from ebrank.paths import expanded
 from ebrank.typing import Ints, Labels, Texts
 
 VALIDATION_SHARE = 0.2
-"""Share of the training queries that become validation queries where there is no vali.txt."""
+"""Share of the training queries that become validation queries if there is no vali.txt."""
 
 Result = TypeVar("Result")
 
@@ -74,18 +74,18 @@ def read(
 
     Args:
         path: a text file, plain or gzip; or a folder with `{train,vali,test}.txt` or `.txt.gz`.
-        baseline_feature: number of the feature that is the production ranker's score (BM25); None
-            if there is none. "auto" takes that of a known feature set, else none.
+        baseline_feature: number of the feature with the production ranker's score (BM25); None if
+            there is none. "auto" takes that of a known feature set, else none.
         drop_features: numbers of the features derived from clicks, which `prepare` will remove.
             "auto" takes those of a known feature set, else none.
         max_label: largest label of the scale. "auto" takes that of a known feature set, else the
             largest in the files.
-        cache: keep the parsed arrays and use those kept.
+        cache: cache the parsed arrays, and use those in the cache.
         threads: cores to parse with, by default all; the result is the same.
-        progress: called with (bytes read, bytes in all) after each chunk of the text.
+        progress: called with (bytes read, total bytes) after each chunk of the text.
 
     Raises:
-        DataError: if the text is not as above, or a label is over the maximum.
+        DataError: if the text is malformed, or a label is over the maximum.
     """
     place = expanded(path)
     dataset, interpretation = read_as(
@@ -110,12 +110,12 @@ def read_as(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Dataset, Interpretation]:
-    """Return the raw dataset, and what its columns were taken for.
+    """Return the raw dataset, and the meaning assumed for its columns.
 
     Args:
         path: a file or a folder.
-        named: the published dataset that it carries the name of, if any.
-        choices: what the caller says about it.
+        named: the published dataset of the same name, if any.
+        choices: the caller's.
         cache, threads, progress: as for `read`.
     """
 
@@ -133,9 +133,9 @@ def parse(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Parsed:
-    """Return the arrays and what each file holds; parses, and caches, as `read` does.
+    """Return the arrays and what each file holds; parse and cache as `read` does.
 
-    Labels may be any that some scale has; `dataset_of` does the rest.
+    Labels may be on any scale; `dataset_of` does the rest.
     """
     files = text_files(expanded(path))
     return _parsed(files, lambda parsed: parsed, cache=cache, threads=threads, progress=progress)
@@ -184,14 +184,14 @@ def dataset_of(parsed: Parsed, interpretation: Interpretation) -> Dataset:
         feature_ids=np.arange(1, width + 1, dtype=np.int32),
         max_label=interpretation.max_label,
         behavior_features=interpretation.drop_features,
-        check_values=False,  # the parser refuses what is not finite
+        check_values=False,  # the parser refuses numbers that are not finite
     )
 
 
 def validation_queries(query_ids: Texts) -> Ints:
     """Return which of the training queries become validation queries: a fifth, by hash of the id.
 
-    Which these are does not depend on the order of the queries, nor on their items.
+    The choice does not depend on the order of the queries or on their items.
 
     >>> validation_queries(np.array(["a", "b", "c", "d", "e"]))
     array([3])
@@ -219,7 +219,7 @@ def sizes(files: Sequence[ParsedFile]) -> dict[str, Size]:
 def text_files(path: Path) -> list[Path]:
     """Return the files to read, in the order of `SPLITS` if `path` is a folder.
 
-    Validation may be missing, except where the folder carries the name of a published dataset.
+    Validation may be missing, unless the folder has the name of a published dataset.
     """
     try:
         if not path.is_dir():
@@ -275,8 +275,8 @@ def _parsed(
                 return result
         except OSError as error:
             warnings.warn(
-                f"parsed data is not kept: {error}. "
-                "Let EBRANK_DATASET_CACHE name a folder with room that you may write.",
+                f"parsed data is not cached: {error}. "
+                "Set EBRANK_DATASET_CACHE to a writable folder with enough space.",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -284,7 +284,7 @@ def _parsed(
 
 
 def _split_of(file: ParsedFile) -> str:
-    """Return what comes before the first dot of a file's name: that of its split, in a folder."""
+    """Return a file's name up to the first dot: the name of its split, in a folder."""
     return Path(file.path).name.partition(".")[0]
 
 
@@ -294,7 +294,7 @@ def _lacks_validation(files: Sequence[ParsedFile]) -> bool:
 
 
 def _query_splits(parsed: Parsed) -> Labels:
-    """Return the split of each query: that of its file, with validation carved out of training."""
+    """Return the split of each query: that of its file, with validation taken from training."""
     alone = len(parsed.files) == 1
     splits = [0 if alone else SPLITS.index(_split_of(file)) for file in parsed.files]
     queries = [file.queries for file in parsed.files]
@@ -306,7 +306,7 @@ def _query_splits(parsed: Parsed) -> Labels:
 
 
 def _check_labels(file: ParsedFile, interpretation: Interpretation) -> None:
-    """Refuse the first line whose label is over the maximum."""
+    """Raise at the first line whose label is over the maximum."""
     maximum = interpretation.max_label
     over = [
         (line, label) for label, line in enumerate(file.label_lines) if line and label > maximum
@@ -315,7 +315,7 @@ def _check_labels(file: ParsedFile, interpretation: Interpretation) -> None:
         line, label = min(over)
         source = ""
         if "max_label" in interpretation.assumed:
-            source = f" (that of {interpretation.feature_set}, which has as many features)"
+            source = f" (that of {interpretation.feature_set}, with the same number of features)"
         raise DataError(
             f"label {label} is over the maximum, {maximum}{source}",
             path=file.path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MAX_LABEL = 30
-"""Gains grow as 2^label: no real scale comes near."""
+"""Gains grow as 2^label: no real scale comes close."""
 MAX_FEATURE = 100_000
 """Features become columns of a dense table."""
 MAX_QUERY_ID = 256

@@ -110,7 +110,7 @@ def _generated(
 
 
 def _with_origin(raw: Dataset, place: Place, choices: Choices) -> Dataset:
-    """Return a dataset with its origin, if it carries the name of a published one."""
+    """Return a dataset with its origin, if it has the name of a published one."""
     if place.named is None:
         return raw
     sizes = {split: _size_of(raw, split) for split in SPLITS}

@@ -1,7 +1,7 @@
 """Find out what a source names, and where its files are.
 
-Under the data folder a dataset lies as `NAME/Fold1/{train,vali,test}.txt`, or as `NAME/` with the
-three files directly in it; the letter case of folders does not matter.
+In the data folder a dataset is `NAME/Fold1/{train,vali,test}.txt`, or `NAME/` with the three files
+directly in it; the letter case of folders does not matter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ebrank.settings import data_dir as chosen_data_dir
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with the files of a fold, and the published dataset it carries the name of."""
+    """A folder with the files of a fold, and the published dataset of the same name."""
 
     folder: Path
     named: PublishedDataset | None
@@ -56,7 +56,7 @@ def place_of(
     """Return where the files of a catalog name or path are.
 
     Raises:
-        DataError: if they are not there; says where they were looked for, and what is there.
+        DataError: if they are missing; says where ebrank looked, and what is there.
     """
     check_whole("fold", fold, at_least=1, optional=True)
     published = find(source) if isinstance(source, str) else None
@@ -78,7 +78,7 @@ def place_of(
 
 
 def refuse_fold(fold: int | None, path: Path) -> None:
-    """Raise if a fold is chosen where there is no choice."""
+    """Raise if a fold is chosen but there are none."""
     if fold is not None:
         raise ParameterError(f"fold selects one of the folders Fold1, Fold2, …; {path} has none")
 
@@ -108,7 +108,7 @@ def folds_of(source: str, data_dir: str | os.PathLike[str] | None = None) -> lis
     """Return the numbers of a dataset's folds.
 
     Raises:
-        DataError: if it is not in folds.
+        DataError: if it has no folds.
     """
     published = find(source)
     roots = [expanded(source)]
@@ -135,9 +135,9 @@ def locate(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1)
 
 
 def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> list[str]:
-    """Return what differs from the catalog: sizes per file in fold 1, in all elsewhere.
+    """Return what differs from the catalog: sizes per file for fold 1, in total for others.
 
-    `sizes` are those of the files at hand, by split.
+    `sizes` are those of the files, by split.
     """
     if place.named is None:
         return []
@@ -156,7 +156,7 @@ def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> 
 
 
 def sought(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> str:
-    """Return where a dataset was looked for, in words."""
+    """Return in words where ebrank looked for a dataset."""
     if data_dir is None:
         return "no data folder is set"
     if not data_dir.path.is_dir():
@@ -224,7 +224,7 @@ def _nearest(path: Path) -> str:
 
 
 def _folders_of(published: PublishedDataset, data_dir: DataDir | None) -> list[Path]:
-    """Return the folders in the data folder that carry a dataset's name, the exact one first."""
+    """Return the folders in the data folder with a dataset's name, the exact one first."""
     if data_dir is None or not data_dir.path.is_dir():
         return []
     names = [published.name.casefold(), *published.aliases]

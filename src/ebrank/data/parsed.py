@@ -10,7 +10,7 @@ from ebrank.data.limits import MAX_LABEL
 from ebrank.typing import Features, Ints, Labels, Texts
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the bytes read and the bytes in all."""
+"""Called with the bytes read and the total bytes."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class ParsedFile:
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """All files, parsed: the arrays of a `Dataset` before anybody says what its columns mean."""
+    """All files, parsed: the arrays of a `Dataset` before its columns have a meaning."""
 
     features: Features
     labels: Labels

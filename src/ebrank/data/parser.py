@@ -4,8 +4,8 @@
 work, without the GIL, and keeps no state: several threads parse chunks at once.
 
 Values are exact: a decimal whose digits make a whole number up to 2^53 and whose power of ten is at
-most 22 is one correctly rounded product or quotient of two exact doubles. The few others are left
-to Python's `float`, so each value equals `np.float32(float(token))`.
+most 22 is one correctly rounded product or quotient of two exact doubles. Python's `float` handles
+the few others, so each value equals `np.float32(float(token))`.
 
 >>> chunk = parse(b"2 qid:7 1:0.5 3:1e-3 # a comment\\n0 qid:7 2:4\\n1 qid:8 1:x\\n")
 >>> chunk.labels.tolist(), chunk.row_ends.tolist(), chunk.ids.tolist(), chunk.query_ids
@@ -45,7 +45,7 @@ from ebrank.typing import Features, Ints, Labels, SmallInts
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 NUMBER = re.compile(rb"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
-FINE, SLOW, MALFORMED = 0, 1, 2  # what became of a value
+FINE, SLOW, MALFORMED = 0, 1, 2  # kinds of values
 MAX_EXACT = 2**53
 MAX_EXPONENT = 1_000_000  # beyond it every value is zero or infinite
 POWERS = np.array([float(f"1e{k}") for k in range(23)])  # all exact in double precision
@@ -108,7 +108,7 @@ def parse(text: bytes) -> Chunk:
 
 
 def _settle_slow_values(text: bytes, columns: Columns, slow: int) -> list[BadLine]:
-    """Fill in the values the scan could not settle exactly; return the first that is too large."""
+    """Fill in the values the scan could not compute exactly; return the first too large one."""
     with np.errstate(over="ignore"):
         for entry, start in zip(
             columns.slow_entries[:slow], columns.slow_starts[:slow], strict=True
@@ -153,7 +153,7 @@ class Columns(NamedTuple):
 def _room_for(size: int) -> Columns:
     """Return room for `size` bytes: the shortest row is `0 qid:1 1:0`, the shortest entry ` 1:0`.
 
-    Memory that is never touched is never taken, so ample room costs nothing.
+    Memory that is never touched is never allocated, so ample room costs nothing.
     """
     rows, entries = size // 12 + 1, size // 4 + 1
     return Columns(
@@ -237,7 +237,7 @@ def _after_line(text: Bytes, position: int) -> tuple[int, int]:
 
 @kernel
 def _digit(text: Bytes, position: int) -> np.int64:
-    """Return the digit here as a signed number: with unsigned ones Numba would turn to floats."""
+    """Return the digit here as a signed number: Numba would turn unsigned ones into floats."""
     return np.int64(text[position]) - 48
 
 
@@ -270,7 +270,7 @@ def _label(text: Bytes, start: int) -> tuple[int, int, np.int64]:
 
 @kernel
 def _query(text: Bytes, position: int) -> tuple[int, int, int]:
-    """Return (code, start, stop) of the query id; start is the token's where the code is not 0."""
+    """Return (code, start, stop) of the query id; start is the token's unless the code is 0."""
     token = _after_blanks(text, position)
     if text[token] != 113 or text[token + 1] != 105 or text[token + 2] != 100:  # q i d
         return QUERY, token, 0
@@ -324,7 +324,7 @@ def _value(text: Bytes, position: int) -> tuple[int, int, float]:
     negative = text[position] == 45
     if negative or text[position] == 43:
         position += 1
-    # Beyond 18 digits the mantissa may wrap around; the number is then left to Python.
+    # Beyond 18 digits the mantissa may wrap around; then Python computes the number.
     first, mantissa, power = position, np.int64(0), np.int64(0)
     while 48 <= text[position] <= 57:
         mantissa = mantissa * 10 + _digit(text, position)

@@ -1,7 +1,7 @@
-"""From a dataset as published to the one experiments run on.
+"""From a published dataset to the one experiments run on.
 
-1. behavior features are removed: what users did must come from the simulated users alone;
-2. queries with at most five candidates are removed, and so are test queries without any relevant
+1. behavior features are removed: behavior must come only from the simulated users;
+2. queries with at most five candidates are removed, and so are test queries without a relevant
    item, whose NDCG says nothing;
 3. each feature is scaled to [0, 1] within each query (`ebrank.scaling`);
 4. features that are then constant over the training partition are removed.
@@ -35,9 +35,9 @@ def prepare(
 
     Args:
         dataset: as `ebrank.data.read` or `ebrank.data.generate` returns it; left unchanged.
-        drop_features: numbers of the features to remove because they were derived from clicks; by
+        drop_features: numbers of the features to remove because they are derived from clicks; by
             default the dataset's `behavior_features`.
-        threads: cores to use; the result does not depend on it.
+        threads: cores to use; it does not affect the result.
     """
     from ebrank.scaling import query_min_max, varying_features  # compiled: imported when needed
 
@@ -53,7 +53,7 @@ def prepare(
     if len(train) == 0:
         raise DataError(
             f"no training query of {dataset.name!r} has more than {MIN_CANDIDATES - 1} candidates",
-            remedy="Preparation keeps larger queries only; a run needs some of them to learn from.",
+            remedy="Add larger training queries: preparation keeps only these.",
         )
     features, pointers = dataset.features, dataset.query_pointers
     varying = varying_features(features, pointers, queries=train, threads=threads)
@@ -61,7 +61,7 @@ def prepare(
     if len(columns) == 0:
         raise DataError(
             f"every feature of {dataset.name!r} is constant within each training query",
-            remedy="There is nothing to learn from; check that the files have the right columns.",
+            remedy="A ranker could learn nothing; check that the files have the right columns.",
         )
     rows = np.repeat(_mask(dataset.n_queries, queries), dataset.candidates)
     names = dataset.feature_names
@@ -78,7 +78,7 @@ def prepare(
         feature_ids=dataset.feature_ids[columns],
         feature_names=tuple(names[column] for column in columns) if names else (),
         behavior_features=(),
-        check_values=False,  # scaling refuses what is not finite
+        check_values=False,  # scaling refuses numbers that are not finite
     )
 
 
@@ -94,14 +94,14 @@ def to_drop(dataset: Dataset, numbers: Collection[int]) -> Bools:
     """Return for each feature whether its number is one of these.
 
     Raises:
-        DataError: if one to remove is not there, or if none would be left.
+        DataError: if a feature to remove does not exist, or if none would be left.
     """
     dataset.check_feature_numbers(numbers)
     dropped: Bools = np.isin(dataset.feature_ids, list(numbers))
     if dropped.all():
         raise DataError(
             f"all features of {dataset.name!r} would be dropped",
-            remedy="Drop only those derived from clicks: the model learns from the others.",
+            remedy="Drop only features derived from clicks: the model learns from the others.",
         )
     return dropped
 

@@ -1,4 +1,4 @@
-"""The synthetic datasets by name: whose size and labels they have, and how hard they are.
+"""The synthetic datasets by name: which datasets they imitate, and how hard they are.
 
 >>> PRESETS["mq2007-like"].help
 '1,643 queries of 41 documents with 46 features, labels 0 to 2'
@@ -14,19 +14,19 @@ from ebrank.data.synthetic_features import LETOR_FEATURES, MSLR_FEATURES, Featur
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A synthetic dataset with the look of a real one.
+    """A synthetic dataset that imitates a real one.
 
     Attributes:
-        name: how to ask for it.
+        name: its name.
         help: one line for people.
         queries: number of queries at scale 1.
         mean_candidates: documents per query, on average.
         candidate_quantiles: (probability, candidates) points of the distribution they follow.
         label_shares: share of each label 0, 1, ... among all documents.
-        query_spread: standard deviation of the query's ease, in units of that of its documents'
+        query_spread: standard deviation of the queries' ease, relative to that of their documents'
             relevance: how much the share of relevant documents differs between queries.
         linear: share of the variance of relevance that a linear function of the factors explains.
-        interaction: the share that only a non-linear function explains; the rest is in no feature.
+        interaction: the share that only a nonlinear function explains; no feature has the rest.
         baseline_clarity: correlation of the BM25-like feature with the match it measures.
         baseline_feature: number of the BM25-like feature, counted from 1.
         features: the features, in order.
@@ -56,10 +56,10 @@ class Preset:
         return len(self.label_shares) - 1
 
 
-# `linear` and `baseline_clarity` were found by secant steps on two seeds kept for the purpose, with
-# some 7,000 to 13,000 queries each, until the NDCG@5 on the test queries was that of BM25 in the
-# paper's table for the baseline and, for least squares on the prepared features, .005 to .010 more
-# than that of CFTopK without behavior, which has only clicks to learn from. They reached
+# Secant steps on two reserved seeds, with some 7,000 to 13,000 queries each, found `linear`
+# and `baseline_clarity`: the NDCG@5 on the test queries had to be that of BM25 in the paper's table
+# for the baseline and, for least squares on the prepared features, .005 to .010 more than that of
+# CFTopK without behavior, which has only clicks to learn from. They reached
 #
 #     mq2007-like   BM25 .474, least squares .600   (paper .474, .591; random order .391)
 #     mslr10k-like  BM25 .449, least squares .515   (paper .449, .510; random order .380)
@@ -92,7 +92,7 @@ def _mslr_like(
     linear: float,
     baseline_clarity: float,
 ) -> Preset:
-    """Return a preset like one of the MSLR sets; they differ in size and hardly in kind."""
+    """Return a preset like one of the MSLR sets, which differ mainly in size."""
     return Preset(
         name=name,
         help=f"{queries:,} queries of {mean_candidates} documents with 133 features, labels 0 to 4",

@@ -1,17 +1,17 @@
-"""Datasets made from nothing: the embedded default, with the look of MQ2007 and the MSLR sets.
+"""Synthetic datasets: the embedded default, which imitates MQ2007 and the MSLR sets.
 
-A document's relevance is a weighted sum of hidden factors, an interaction of two that linear models
-cannot see, and a part that is in no feature at all. With the ease of its query it sets the label.
-Features are noisy, skewed, often zero views of the factors (`synthetic_features`). How much of the
-relevance they show, and how clearly the BM25-like one does, was fitted (`presets`) so that a linear
-model and BM25 rank about as well as on the real sets.
+A document's relevance is a weighted sum of hidden factors, an interaction of two factors that
+linear models cannot see, and a part that no feature shows. Together with the ease of its query, it
+determines the label. Features are noisy, skewed, often zero views of the factors
+(`synthetic_features`). How much of the relevance they show, and how clearly the BM25-like one does,
+was fitted (`presets`) so that a linear model and BM25 rank about as well as on the real sets.
 
 >>> dataset = generate("mq2007-like", scale=0.01)
 >>> dataset
 Dataset('mq2007-like×0.01', queries=16, rows=..., features=46, max_label=2)
 
-The same preset, options and seed give the same bits, whatever the processor and the number of
-threads: each block of queries draws from a stream of its own, and arithmetic is done as written.
+The same preset, options and seed give the same bits on any processor and any number of threads:
+each block of queries draws from its own stream, and arithmetic is done as written.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ FEWEST_QUERIES = 5
 SPLIT_SHARES = (0.6, 0.2)
 QUERIES_PER_BLOCK = 32
 QUERY_FACTOR_SPREAD = 0.8
-"""Standard deviation of a query's shift of each factor: features lie at different levels in
-different queries, and may be zero throughout one."""
+"""Standard deviation of a query's shift of each factor: features have different levels in different
+queries, and may be zero throughout a query."""
 
 
 def generate(
@@ -60,10 +60,10 @@ def generate(
     Args:
         preset: a name in `PRESETS`.
         scale: how many queries, as a multiple of the preset's; queries keep their size.
-        interactions: share, from 0 to 1, of what a linear model can hear of the relevance that is
-            moved into products of features, which it cannot; trees can.
-        seed: a whole number ≥ 0; each gives a dataset of its own.
-        threads: how many threads draw; all cores if None. The result does not depend on it.
+        interactions: share, from 0 to 1, of the linear signal to move into products of features,
+            which trees can learn and linear models cannot.
+        seed: a whole number ≥ 0; each gives a different dataset.
+        threads: how many threads draw; all cores if None. It does not affect the result.
 
     Every query has more than 5 candidates and every test query a relevant one, so preparation keeps
     them all. Queries are in the order train (60 %), vali (20 %), test (20 %).
@@ -94,7 +94,7 @@ def _known(preset: str) -> Preset:
 
 
 def _name(preset: str, scale: float, interactions: float) -> str:
-    """Return what to call a set.
+    """Return the name of a set.
 
     >>> _name("mq2007-like", 0.5, 0.3)
     'mq2007-like×0.5-interactions0.3'
@@ -132,7 +132,7 @@ def _stream(preset: Preset, seed: int, *key: int) -> np.random.Generator:
 
 
 class _Plan(NamedTuple):
-    """What is settled about the queries before any document is drawn."""
+    """What is decided about the queries before any document is drawn."""
 
     pointers: Ints
     ease: Features
@@ -195,7 +195,7 @@ def _documents(
 def _factors(
     rng: np.random.Generator, *, documents: int, queries: int
 ) -> tuple[Features, Features]:
-    """Return the factors of each document within its query, and each query's shift of them."""
+    """Return the factors of each document within its query, and how each query shifts them."""
     factors = rng.standard_normal((documents, len(FACTORS)), np.float32)
     factors[:, FACTORS.index("rarity")] = 0.0
     shifts = rng.standard_normal((queries, len(FACTORS)), np.float32)
@@ -239,7 +239,7 @@ def _thresholds(preset: Preset) -> Features:
 
 
 def _recipe(preset: Preset) -> tuple[Features, Features, Features]:
-    """Return the features' weights of the factors, of their own noise, and their shapes."""
+    """Return each feature's weights of the factors and of its own noise, and its shape."""
     weights = np.zeros((len(FACTORS), preset.n_features), np.float32)
     noise = np.zeros(preset.n_features, np.float32)
     shapes = np.empty((6, preset.n_features), np.float32)

@@ -1,9 +1,9 @@
 """What the documents of the synthetic sets are made of, and the features that show it.
 
-A document has hidden *factors*: how well it matches the query's topic and, besides, each of its
-five text streams; how long each stream is; how well linked, how good, how deep in its site it is.
-Each feature is a noisy view of a few factors. As in LETOR, term frequencies, TF·IDF, BM25 and
-language models of the same stream nearly repeat each other, and some features tell nothing.
+A document has hidden *factors*: how well it, and each of its five text streams, matches the query's
+topic; how long each stream is; how well linked, how good, how deep in its site it is. Each feature
+is a noisy view of a few factors. As in LETOR, term frequencies, TF·IDF, BM25 and language models of
+the same stream nearly repeat each other, and some features are useless.
 
 >>> LETOR_FEATURES[24].name, len(LETOR_FEATURES)
 ('BM25, whole document', 46)
@@ -28,7 +28,7 @@ FACTORS = (
     "depth",
     "rarity",
 )
-"""Hidden traits of a document; "rarity" is of the query's terms, so the same for all of them."""
+"""Hidden traits of a document; "rarity" is that of the query's terms, so all documents share it."""
 
 RELEVANCE = MappingProxyType(
     {
@@ -41,15 +41,15 @@ RELEVANCE = MappingProxyType(
         "quality": 0.30,
     }
 )
-"""Weights of the factors that speak for relevance, as far as a linear model can hear them."""
+"""Weights of the factors in the part of relevance that a linear model can learn."""
 
 INTERACTION = ("length body", "depth")
-"""Relevance grows with the first factor where the second is positive, and falls elsewhere: a linear
-model cannot hear it, trees and networks can."""
+"""Relevance grows with the first factor where the second is positive, and falls elsewhere: trees
+and networks can learn this, a linear model cannot."""
 
 MORE_INTERACTIONS = (INTERACTION, ("length whole document", "links"), ("length title", "depth"))
-"""Where a set asks for more interactions, these share them. No factor that comes first speaks for
-relevance in any other way."""
+"""These share additional interactions, if a set has any. The first factors affect relevance in no
+other way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,10 +96,10 @@ class StreamFeature:
 
 
 TOPICALITY = (0.75, 0.60, 0.65, 0.20, 0.80)
-"""How far the match of each stream comes from the topic rather than from the stream alone."""
+"""How much the match of each stream comes from the topic rather than from the stream alone."""
 
 STREAM_CUT = (-2.0, 0.8, -1.0, 0.6, -2.2)
-"""Documents whose latent value is below have a zero: few have anchor texts, most have a body."""
+"""Documents with a lower latent value have a zero: few have anchor texts, most have a body."""
 
 STREAM_SCALE = (400.0, 12.0, 6.0, 4.0, 450.0)
 """Typical length of each stream, in words."""

@@ -1,7 +1,7 @@
 """The compiled part of `synthetic`: labels and features of a block of queries from random draws.
 
 Nothing here depends on the processor: arithmetic is done as written (`exact`), and the exponential
-is our own, for the platform's may round otherwise elsewhere.
+is our own, because platforms round theirs differently.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def grade(
 ) -> None:
     """Set each label to the number of thresholds below the document's relevance + its query's ease.
 
-    Where a query must have a relevant document and has none, its most relevant one gets label 1.
+    If a query must have a relevant document and has none, its most relevant one gets label 1.
     """
     for q in range(len(ease)):
         best = pointers[q]

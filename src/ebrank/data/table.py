@@ -1,6 +1,6 @@
-"""Datasets from what is in memory already: NumPy arrays, or a table of pandas, Polars or Arrow.
+"""Datasets from memory: NumPy arrays, or a pandas, Polars or Arrow table.
 
-A table is anything with named columns, a dictionary too. Rows of a query need not be together:
+A table is anything with named columns, even a dictionary. Rows of a query need not be together:
 
 >>> table = {"q": ["tea", "mug", "tea"], "grade": [2, 1, 0], "price": [0.5, 0.2, 0.1]}
 >>> dataset = from_table(table, query="q", label="grade", name="shop")
@@ -43,12 +43,12 @@ def from_table(
     """Return the dataset in a table, a row per item of a query.
 
     Args:
-        table: of pandas, Polars or Arrow, or a dictionary of columns.
-        query: column that says which query a row is of.
+        table: from pandas, Polars or Arrow, or a dictionary of columns.
+        query: column with the query of each row.
         label: column of the relevance labels, whole numbers from 0.
         features: columns of the features; by default all others.
         baseline: column with the production ranker's score, which ranks the initial log; by default
-            that is at random.
+            its order is random.
         split: column that says `train`, `vali` or `test`, the same for all rows of a query; by
             default a hash of the query's name decides, 60 : 20 : 20.
         name: what to call the dataset.
@@ -65,7 +65,7 @@ def from_table(
             f"the table has no column {absent[0]!r}", remedy=f"Its columns: {', '.join(names)}."
         )
     if not chosen:
-        raise DataError("the table has no features", remedy="Add a column for each of them.")
+        raise DataError("the table has no features", remedy="Add a column for each feature.")
     matrix = np.column_stack([_numbers(table, column) for column in chosen]).astype(np.float32)
     return from_arrays(
         matrix,
@@ -90,7 +90,7 @@ def from_arrays(
     max_label: int | None = None,
     feature_names: Sequence[str] = (),
 ) -> Dataset:
-    """Return the dataset in arrays with a row, or a number, per item of a query; see `from_table`.
+    """Return the dataset in arrays with a row, or a number, per query and item; see `from_table`.
 
     >>> from_arrays([[0.5], [0.1]], [1, 0], ["tea", "tea"])
     Dataset('arrays', queries=1, rows=2, features=1, max_label=1)
@@ -145,7 +145,7 @@ def _numbers(table: Any, column: str) -> npt.NDArray[np.float64]:  # noqa: ANN40
     except (TypeError, ValueError):
         raise DataError(
             f"column {column!r} does not hold numbers",
-            remedy="Turn it into numbers, or leave it out of the features.",
+            remedy="Convert it to numbers, or leave it out of the features.",
         ) from None
 
 

@@ -1,7 +1,7 @@
 """Text files, plain or gzip, read once and in chunks of whole lines.
 
-A `TextReader` hashes what it reads from the disk on the way, so that the content hash a cache needs
-costs no second pass. Gzip is recognized by its first bytes, not by the file's name.
+A `TextReader` hashes the bytes as it reads them, so that the cache's content hash needs no second
+pass. Gzip is recognized by its first bytes, not by the file's name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import xxhash
 from ebrank.errors import DataError
 
 CHUNK = 4 << 20
-"""Bytes of text parsed at a time: enough to hide the overhead, little to keep in flight."""
+"""Bytes of text parsed at a time: enough to hide the overhead, few enough to keep in memory."""
 MAX_LINE = 64 << 20
 BLOCK = 1 << 20  # bytes read from the disk at a time
 GZIP_MAGIC = b"\x1f\x8b"
@@ -66,7 +66,7 @@ class TextReader:
     def chunks(self, size: int = CHUNK, max_line: int = MAX_LINE) -> Iterator[bytes]:
         """Yield runs of whole lines of about `size` bytes; only the last may lack its end.
 
-        Where the text breaks off (see `problem`), the whole lines before that are yielded first.
+        If the text breaks off (see `problem`), the whole lines before that come first.
         """
         rest = b""
         for text in self._texts(size):
@@ -103,7 +103,7 @@ class TextReader:
             block = self._read(size)
 
     def _unzipped(self, block: bytes, size: int) -> Iterator[bytes]:
-        """Yield what the gzip members hold in turn; `problem` says if one is damaged."""
+        """Yield the content of the gzip members in turn; `problem` says if one is damaged."""
         member = zlib.decompressobj(wbits=31)
         while True:
             try:

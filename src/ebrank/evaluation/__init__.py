@@ -1,1 +1,1 @@
-"""How good a run was, and whether a difference between two is luck."""
+"""How good a run was, and whether a difference between two runs is luck."""

@@ -13,10 +13,10 @@ predictions are compared with its clicks per exposure and with the true relevanc
 >>> result.coverage  # relevances within the predicted central 90 % interval
 1.0
 
-A ranker shows more of what does well. The click rate Σc/ΣE estimates the relevance that users met,
+A ranker shows good items more often. The click rate Σc/ΣE estimates the relevance that users met,
 Σ E·R/ΣE, which weighs a bin's better items more than its worse ones; it lies above their mean
-relevance even if every prediction is right. So judge the prior by `relevance`, and take `observed`
-for what can be measured where the true relevance is unknown.
+relevance even if every prediction is right. So judge the prior by `relevance`; `observed` is what
+can be measured where the true relevance is unknown.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from ebrank.typing import Floats
 
 @dataclass(frozen=True)
 class Bin:
-    """Items of which about the same was predicted.
+    """Items with about the same prediction.
 
     Attributes:
         predicted: mean of α/(α + β).
         observed: click rate Σc/ΣE.
-        error: its standard error, None of a single item.
+        error: its standard error, None for a single item.
         relevance: mean true relevance.
         count: items.
     """
@@ -52,7 +52,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Bins by rising prediction, and how often intervals hold.
+    """Bins by rising prediction, and how often intervals hold the truth.
 
     Attributes:
         bins: those that hold items; none if there are no items.
@@ -72,7 +72,7 @@ def calibration(predictions: npt.ArrayLike, *, bins: int = 10, level: float = 0.
     Args:
         predictions: `TrialResult.calibration`, of one trial or of several stacked: α, β, clicks c,
             exposure E > 0 and true relevance of each item, shape (items, 5).
-        bins: at most so many, of about equal size; items with equal predictions stay together.
+        bins: at most this many, of about equal size; items with equal predictions stay together.
         level: of the central interval of Beta(α, β).
     """
     rows = _checked(predictions, bins, level)
@@ -106,8 +106,8 @@ def _bin(rows: Floats) -> Bin:
 def _ratio_error(clicks: Floats, exposure: Floats, rate: float) -> float | None:
     """Return the standard error of r = Σc/ΣE: √(m/(m − 1)·Σ(c − r·E)²)/ΣE over m items.
 
-    This is the usual linearization of a ratio, with items as independent units: those of one query
-    share its users, which it leaves out.
+    This is the usual linearization of a ratio, with items as independent units; it ignores that
+    items of one query share its users.
     """
     m = len(clicks)
     if m < 2:
@@ -127,7 +127,7 @@ def _checked(predictions: npt.ArrayLike, bins: int, level: float) -> Floats:
         )
     alpha, beta, clicks, exposure, relevance = rows.T
     if np.any((alpha <= 0) | (beta <= 0) | (clicks < 0) | (exposure <= 0)):
-        raise ParameterError("α, β and exposure must be above 0, clicks not below")
+        raise ParameterError("α, β and exposure must be above 0, and clicks 0 or more")
     if np.any((relevance < 0) | (relevance > 1)):
         raise ParameterError("relevance must lie between 0 and 1")
     if bins < 1 or not 0 < level < 1:

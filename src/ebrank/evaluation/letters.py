@@ -1,12 +1,12 @@
 """Significance letters: rankers that share a letter do not differ significantly.
 
 With m rankers there are m·(m − 1)/2 comparisons, too many to read. A compact letter display (Piepho
-2004) shows them all by a few letters beside each ranker, here found in polynomial time:
+2004) shows them all with a few letters beside each ranker, found here in polynomial time:
 
 >>> letters([0.50, 0.70, 0.68, 0.61], different=[(0, 1), (0, 2), (1, 3)])
 ['c', 'a', 'ab', 'bc']
 
-The ranker at 0.70 is better than those at 0.50 and 0.61, with which it shares no letter; that at
+The ranker at 0.70 is better than those at 0.50 and 0.61, with which it shares no letter; the one at
 0.68 differs from neither of its neighbors.
 """
 
@@ -59,17 +59,17 @@ def letter(number: int) -> str:
 
 
 def _groups(n: int, different: set[Group]) -> list[Group]:
-    """Return sets of rankers, numbered from the best, that are to share a letter.
+    """Return sets of rankers, numbered from the best, that share a letter.
 
-    All sets without a differing pair would be too many: their number may double with every other
-    ranker. So each ranker in turn looks for the furthest with which it must still share a letter,
-    and the two take in all that differ from none of the set, those between them first. Where
+    All sets without a differing pair would be too many: their number may double with every second
+    ranker. So each ranker in turn looks for the furthest one with which it must still share a
+    letter, and the two take in all that differ from none of the set, first those between them. If
     rankers differ if and only if they are far enough apart, this is Piepho's display.
     """
     covered: set[Group] = set()
     groups: list[Group] = []
     for first in range(n):
-        for last in range(n - 1, first - 1, -1):  # itself last: it may share with no other
+        for last in range(n - 1, first - 1, -1):  # itself last: it may share with none
             pair = frozenset((first, last))
             if pair in covered or pair in different:
                 continue
@@ -80,7 +80,7 @@ def _groups(n: int, different: set[Group]) -> list[Group]:
 
 
 def _grown(first: int, last: int, n: int, different: set[Group]) -> Group:
-    """Return a largest set without a differing pair that holds two rankers."""
+    """Return a largest set that holds two rankers and no differing pair."""
     group = {first, last}
     for ranker in (*range(first + 1, last), *range(last + 1, n), *range(first)):
         if not any(frozenset((ranker, other)) in different for other in group):
@@ -89,7 +89,7 @@ def _grown(first: int, last: int, n: int, different: set[Group]) -> Group:
 
 
 def _needed(groups: list[Group]) -> list[Group]:
-    """Return the sets without those whose every pair, and member, is also in another one."""
+    """Return the sets, without those whose pairs and members are all in other sets too."""
     held = Counter(frozenset((a, b)) for group in groups for a, b in _pairs(group))
     kept = []
     for group in sorted(groups, key=lambda group: (len(group), sorted(group))):
@@ -102,7 +102,7 @@ def _needed(groups: list[Group]) -> list[Group]:
 
 
 def _pairs(group: Group) -> Iterator[tuple[int, int]]:
-    """Yield every pair of a set once, each member with itself too."""
+    """Yield every pair of a set once, including each member with itself."""
     return combinations_with_replacement(sorted(group), 2)
 
 
@@ -111,6 +111,6 @@ def _checked(n: int, different: Iterable[tuple[int, int]]) -> list[tuple[int, in
     pairs = set()
     for first, second in different:
         if not (0 <= first < n and 0 <= second < n and first != second):
-            raise ParameterError(f"({first}, {second}) is not a pair of two of {n} rankers")
+            raise ParameterError(f"({first}, {second}) is not a pair of different rankers of {n}")
         pairs.add((min(first, second), max(first, second)))
     return sorted(pairs)

@@ -1,8 +1,8 @@
-"""What is measured of a run besides the NDCG of single lists: Cum-NDCG and exploitation ratios.
+"""Measures of a run besides the NDCG of single lists: Cum-NDCG and exploitation ratios.
 
 Cum-NDCG is the discounted sum of the NDCG of all lists served so far (eq:cumDCG). The exploitation
-ratio is the share of a linear model's weights that one feature has (eq:weightRatio): a model that
-leans on the behavior feature alone cannot tell new items apart, because these have no behavior yet.
+ratio is one feature's share of a linear model's weights (eq:weightRatio): a model that relies on
+the behavior feature alone cannot tell new items apart, because they have no behavior yet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def cum_ndcg(served: Floats, discount: float, before: float = 0.0) -> float:
     1.5
     """
     ages = np.arange(len(served) - 1, -1, -1)
-    since = (served * discount**ages).sum()  # no dot product: BLAS rounds by its thread count
+    since = (served * discount**ages).sum()  # not a dot product: BLAS rounds by thread count
     return float(since + before * discount ** len(served))
 
 
@@ -48,5 +48,5 @@ def behavior_and_other(weights: npt.ArrayLike) -> tuple[float, float]:
     """
     ratios = exploitation_ratio(weights)
     if len(ratios) < 2:
-        raise ParameterError("weights must hold at least two: another feature's, and that of x^b")
+        raise ParameterError("weights must hold at least two: another feature's, and x^b's")
     return float(ratios[-1]), float(ratios[:-1].max())

@@ -2,10 +2,10 @@
 
 If two rankers were equally good, a query's difference might as well have had the other sign. So the
 signs are flipped at random many times: the p-value is the share of flips whose sum is at least as
-far from zero as the one observed. The unit is the test query, since queries are what a test set
-samples; trials only make a query's difference more precise, and are added up.
+far from zero as the observed one. The unit is the test query, because a test set is a sample of
+queries; trials only make a query's difference more precise, and are added up.
 
-Seven queries, all for the better, could go that far by 2 of the 2⁷ ways to choose the signs:
+With seven queries, all better, 2 of the 2⁷ ways to choose the signs go as far:
 
 >>> fisher_randomization([0.1, 0.2, 0.1, 0.3, 0.2, 0.1, 0.4])
 0.015625
@@ -35,7 +35,7 @@ BY_QUERY = {
     "cum_ndcg": "cum_by_query",
     "run_ndcg": "run_by_query",
 }
-"""What a trial has of each test query."""
+"""What a trial records for each test query."""
 
 FLIPS = 100_000
 FLIPS_PER_BLOCK = 4096
@@ -43,11 +43,11 @@ BITS = 8
 SUBSETS = 1 << BITS
 OCTETS_PER_WORD = 8
 ROUNDING = 1e-12
-"""Sums that differ by less than this share of all there is to add up are taken as equal."""
+"""Sums that differ by less than this share of the sum of absolute values count as equal."""
 
 
 class MeasuredTrial(Protocol):
-    """What a comparison reads of a trial (see `simulation.result.TrialResult`)."""
+    """What a comparison reads from a trial (see `simulation.result.TrialResult`)."""
 
     @property
     def cold_by_query(self) -> Floats: ...  # noqa: D102
@@ -62,14 +62,14 @@ class MeasuredTrial(Protocol):
 
 
 class Discounted(Protocol):
-    """What a comparison reads of a config."""
+    """What a comparison reads from a config."""
 
     @property
     def discount(self) -> float: ...  # noqa: D102
 
 
 class Measured(Protocol):
-    """What a comparison reads of a ranker's trials (see `simulation.result.Result`)."""
+    """What a comparison reads from a ranker's trials (see `simulation.result.Result`)."""
 
     @property
     def ranker(self) -> str: ...  # noqa: D102
@@ -108,10 +108,10 @@ def fisher_randomization(
 ) -> float:
     """Return the two-sided p-value of paired differences, shape (queries,).
 
-    All 2ⁿ ways to choose the signs are counted where they are no more than `flips`. Else `flips`
-    of them are drawn, and p = (b + 1)/(flips + 1), where b of them went as far as the observed one:
-    the +1 is that one itself, without which p could be 0. Queries without a difference do not
-    matter and are left out.
+    If there are at most `flips` ways to choose the signs, all 2ⁿ are counted. Otherwise `flips` of
+    them are drawn, and p = (b + 1)/(flips + 1), where b of them go as far as the observed one: the
+    +1 is that one itself, without which p could be 0. Queries without a difference do not matter
+    and are left out.
     """
     values = np.asarray(differences, np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -128,8 +128,8 @@ def fisher_randomization(
 def holm(p_values: npt.ArrayLike) -> Floats:
     """Return p-values adjusted for making several comparisons at once (Holm 1979).
 
-    The smallest of m is multiplied by m, the next by m − 1, and so on; none may fall below one that
-    was smaller, or rise above 1.
+    The smallest of m is multiplied by m, the next by m − 1, and so on; none may fall below a
+    smaller one, or rise above 1.
     """
     given = np.asarray(p_values, np.float64)
     if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
@@ -144,10 +144,10 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 def compare(
     a: Measured, b: Measured, metric: Metric, *, flips: int = FLIPS, seed: int = 0
 ) -> PairedComparison:
-    """Return how two rankers differ that met the same queries, and how sure that is.
+    """Return how two rankers that met the same queries differ, and how sure that is.
 
-    Cold- and Warm-NDCG of a query are averaged over trials, and so is what it adds to Cum- and to
-    Run-NDCG: the shares of all queries add up to the difference.
+    Cold- and Warm-NDCG of a query are averaged over trials, and so is what it adds to Cum- and
+    Run-NDCG: these parts add up to the difference.
     """
     differences = query_differences(a, b, metric)
     adds_up = metric in ("cum_ndcg", "run_ndcg")
@@ -173,7 +173,7 @@ def query_differences(a: Measured, b: Measured, metric: Metric) -> Floats:
 
 
 def _paired_trials(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
-    """Return the trials of both, if they met the same queries at the same times."""
+    """Return the trials of both; raise unless they met the same queries at the same times."""
     paired = len(a.trials) == len(b.trials) > 0 and a.config.discount == b.config.discount
     if not paired or not all(
         np.array_equal(x.test_queries, y.test_queries)

@@ -1,6 +1,6 @@
-"""How long it takes until something happens, when some are not watched for long enough to see it.
+"""How long it takes until something happens, when some items are not watched long enough to see it.
 
-A new item may not have been shown when the run ends. To drop it would flatter the ranker, and so
+A new item may not have been shown when the run ends. Dropping it would flatter the ranker, and so
 would counting it as shown at the end. Kaplan and Meier's estimate (1958) uses such an item for as
 long as it was watched: of the n items still waiting and watched at an age, d see it happen, and the
 share that still waits is multiplied by 1 − d/n.
@@ -48,12 +48,12 @@ class Curve:
 
     @property
     def median(self) -> int | None:
-        """The age by which it has happened to half of all; None if the curve does not get there."""
+        """The age by which it has happened to half of all; None if the curve ends before that."""
         reached = np.flatnonzero(self.share >= 0.5 - ROUNDING)
         return int(self.x[reached[0]]) if len(reached) else None
 
     def at(self, ages: npt.ArrayLike) -> Floats:
-        """Return the share by each of some ages."""
+        """Return the share by each age."""
         steps = np.searchsorted(self.x, np.asarray(ages), side="right")
         return np.concatenate(([0.0], self.share))[steps]
 
@@ -67,8 +67,8 @@ def kaplan_meier(waits: npt.ArrayLike, watched: npt.ArrayLike) -> Curve:
 
     With n_i waiting and watched at age i, and d_i of them seeing it happen, the share that still
     waits is S(x) = Π_{i ≤ x} (1 − d_i/n_i), and its variance S(x)² Σ_{i ≤ x} d_i/(n_i (n_i − d_i)).
-    This takes items to wait independently of each other. Those of one query compete for the same
-    ranks and do not, so the error is a rough one.
+    This assumes that items wait independently of each other. Items of one query compete for the
+    same ranks and do not, so the error is rough.
     """
     happened, last = _checked(waits, watched)
     seen = happened >= 0

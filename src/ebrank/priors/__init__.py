@@ -1,4 +1,4 @@
-"""What is known of an item before users speak: from features, by a learner and a family."""
+"""What is known about an item before users act: from features, by a learner and a family."""
 
 from ebrank.priors.base import Family, ItemPrior, Learner, Posterior, State
 

@@ -29,7 +29,7 @@ State: TypeAlias = Mapping[str, npt.NDArray[np.float64]]
 
 
 class ItemPrior(NamedTuple):
-    """The family's one or two numbers of each item; b may hold one number for all items."""
+    """The family's one or two numbers for each item; b may hold one number for all items."""
 
     a: Floats
     b: Floats
@@ -43,9 +43,9 @@ class ItemPrior(NamedTuple):
 class Posterior:
     """How a family reads one kind of evidence; each field is a function, or "module:function".
 
-    Functions name what they need: the family's numbers of the item, and the quantities of the
-    evidence (`hits` and `trials`; for `exact` also the counts themselves). A loss has no numbers of
-    the item yet: it names the `score`, the family's parameters, and `hits` and `trials`, or for
+    Functions name what they need: the family's numbers for the item, and the quantities of the
+    evidence (`hits` and `trials`; for `exact` also the counts themselves). A loss has no numbers
+    for the item yet: it names the `score`, the family's parameters, and `hits` and `trials`, or for
     `exact` the counts.
 
     Attributes:
@@ -64,15 +64,15 @@ class Posterior:
 
 
 class Family(Configured):
-    """A family of distributions of relevance; derive from it in a file of your own to add one.
+    """A family of distributions of relevance; to add one, derive from it in your own file.
 
     Functions may also name the family's own parameters.
 
     Class attributes:
-        item: what functions call the model's numbers of an item, one or two.
+        item: what functions call the model's one or two numbers for an item.
         mean: mean of the prior, a function of these numbers.
         posteriors: how each kind of evidence is read.
-        learns: names of the arrays that `fit` learns, for families that have a shape of their own.
+        learns: names of the arrays that `fit` learns, for families that learn a shape.
     """
 
     item: ClassVar[tuple[str, ...]]
@@ -90,25 +90,25 @@ class Family(Configured):
     def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
         """Return the ends of the central credible interval of each item's relevance.
 
-        Not asked of exact evidence, whose posterior has a mean and a spread that tell.
+        Not needed for exact evidence, whose posterior has a reliable mean and spread.
         """
         raise NotImplementedError
 
     def marginal_loss(self, prior: ItemPrior, sums: Sums) -> Floats:
-        """Return −log of the probability of each item's behavior: how models are compared.
+        """Return −log of the probability of each item's behavior, to compare models.
 
-        Not asked of a family that learns: its loss is whole.
+        Not needed for a family that learns: its loss is complete.
         """
         raise NotImplementedError
 
     def learned(self, state: State | None, valuation: Valuation) -> Floats:
-        """Return the numbers that functions know as `learned`, given what `fit` returned."""
+        """Return the numbers that functions call `learned`, given what `fit` returned."""
         return NOTHING
 
     def fit(
         self, rows: Rows, scores: Floats, validation: tuple[Rows, Floats] | None, start: State
     ) -> State:
-        """Return what the family learns beside the learner, whose scores of the rows are given.
+        """Return what the family itself learns, given the learner's scores of the rows.
 
         `start` is the state so far, perhaps empty.
         """
@@ -119,16 +119,16 @@ class Family(Configured):
 
 
 class Learner(Configured):
-    """A model from features to a score; derive from it in a file of your own to add one.
+    """A model from features to a score; to add one, derive from it in your own file.
 
     It keeps no state: `fit` returns what was learned as plain arrays, and `scores` takes it back.
     """
 
     def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
-        """Return what minimizes the loss of the rows, beginning from an earlier state if given.
+        """Return what minimizes the loss of the rows, starting from an earlier state if given.
 
-        `validation` holds rows that must not be learned from: they decide when to stop and how
-        much to regularize.
+        Do not learn from the rows of `validation`: they decide when to stop and how much to
+        regularize.
         """
         raise NotImplementedError
 
@@ -139,7 +139,7 @@ class Learner(Configured):
     def check_state(self, state: State) -> None:
         """Raise `ParameterError` unless `fit` could have returned this state.
 
-        A state may come from a file that somebody else wrote.
+        A state may come from somebody else's file.
         """
 
     def example_state(self, n_features: int) -> State | None:

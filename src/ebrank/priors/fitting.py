@@ -1,14 +1,14 @@
 """Fits a policy: the learner's scores, the family's shape, and how far down users look.
 
-Where the family has nothing to learn and the examination curve is given, that is one fit of the
-learner. Else the parts take turns, each with the others as they are: all lower the same marginal
-loss. A refit begins where the last one ended, and one turn is enough.
+If the family has nothing to learn and the examination curve is given, that is one fit of the
+learner. Otherwise the parts take turns, each with the others as they are: all lower the same
+marginal loss. A refit starts where the last one ended, and one turn is enough.
 
-How far down users look is what makes the counts likeliest, given the prior (Berndt, Hall, Hall and
-Hausman's steps; those of expectation and maximization lead to the same place, slowly). The level of
-all scores moves along, for it is what p is most easily mistaken for. All is relative to the first
-rank that users look at, whose p stays as configured. Items seen at different ranks tell p from R.
-Where they do not, the configured curve stays.
+The curve of how far down users look is the one that makes the counts likeliest, given the prior
+(Berndt, Hall, Hall and Hausman's steps; expectation maximization leads to the same place, slowly).
+The level of all scores moves along, because it is most easily mistaken for p. Everything is
+relative to the first rank that users look at, whose p stays as configured. Items seen at different
+ranks tell p from R. Where they do not, the configured curve stays.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ Table: TypeAlias = tuple[Features, BehaviorStats]
 
 FIRST_TURNS = 4
 STEPS = 10
-"""Most steps towards the best curve in a turn."""
+"""The most steps towards the best curve in a turn."""
 SETTLED = 1e-3
 """The steps end when no probability moves by more than this."""
 LARGEST_STEP = 0.2
 PSEUDO_IMPRESSIONS = 4.0
-"""What is believed of a rank counts as so many impressions of which one knows who looked.
+"""The belief about a rank counts as this many impressions with known examination.
 
 That is a standard deviation of a quarter. With fifty, 24,000 impressions did not undo a mistake.
 """
 HIGHEST = 0.999
-"""The highest probability of a rank but the first."""
+"""The highest probability of a rank other than the first."""
 MOST_ROWS = 65_536
 WIDEST = 0.5
-"""The log tells where a rank's standard error is below this part of its probability ..."""
+"""The log reveals a rank's probability if its standard error is below this part of it ..."""
 FEWEST = 50.0
-"""... and as many impressions there are of items that were seen at other ranks as well."""
+"""... and this many impressions there are of items that were also seen at other ranks."""
 FEWEST_ROWS = 100
-"""Fewer items than this tell nothing of a curve: their standard errors would be far too small."""
+"""Fewer items than this say nothing about a curve: standard errors would be far too small."""
 
 
 def fit(
@@ -110,7 +110,7 @@ def examined(
 ) -> State:
     """Return the probability that each slot is examined, its standard error, and its support.
 
-    The support is how many impressions at the slot are of items that were seen elsewhere, too.
+    The support is how many impressions at the slot are of items that were also seen elsewhere.
     """
     from ebrank.priors.families import shape_fit  # Numba takes a while to import
 
@@ -148,10 +148,10 @@ def examined(
 
 
 def _step(slopes: Floats, information: Floats, p: Floats, believed: Floats, free: Ints) -> Floats:
-    """Return by how much p of each free slot, and the level of scores, are to move.
+    """Return how far to move p of each free slot, and the level of scores.
 
-    Berndt, Hall, Hall and Hausman's step: as Newton's, with the outer products of slopes for the
-    curvature. Pseudo-impressions pull towards what is believed.
+    Berndt, Hall, Hall and Hausman's step: like Newton's, with the outer products of slopes as the
+    curvature. Pseudo-impressions pull towards the belief.
     """
     moves = np.zeros(len(p) + 1)
     chosen = np.append(free, len(p))
@@ -164,9 +164,9 @@ def _step(slopes: Floats, information: Floats, p: Floats, believed: Floats, free
 
 
 def _errors(information: Floats, first: int) -> Floats:
-    """Return standard errors, that of the first slot 0: it is what the others are relative to.
+    """Return standard errors; that of the first slot is 0, since the others are relative to it.
 
-    Where nothing is known the error is 1, as large as a probability can be wrong.
+    If nothing is known the error is 1, the most that a probability can be wrong by.
     """
     errors = np.ones(len(information))
     errors[first] = 0.0

@@ -1,4 +1,4 @@
-"""The family's loss over many rows, compiled; the loss itself is handed over by its address."""
+"""The family's loss over many rows, compiled; the loss itself is passed by its address."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Rows to fit a learner on: features, what users did with each, and the family's loss of a score.
 
-Work is cut into blocks that one thread sums each, so the number of threads never changes a result.
+Work is split into blocks, each summed by one thread, so the number of threads never changes a
+result.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ebrank.priors.base import State
 from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Features, Floats, Ints
 
-BLOCK = 8192  # rows per task: small enough to share out evenly, large enough to forget the overhead
+BLOCK = 8192  # rows per task: small enough to share evenly, large enough to hide the overhead
 
 T = TypeVar("T")
 
@@ -31,9 +32,9 @@ class Rows:
         evidence: a row of numbers per item, as the policy's evidence lays them out.
         included: which rows count.
         loss: the compiled loss (see `ebrank.formula.COUNTS_LOSS`).
-        table: what counts are worth, for losses that read counts; slots and behaviors with it.
-        parameters: of the loss, and what the model learned.
-        learned: where among these the latter begins.
+        table: what counts are worth, for losses that read counts; with slots and behaviors.
+        parameters: of the loss, followed by what the model learned.
+        learned: where the latter begins.
         threads: cores to use, None for all; never changes a result.
     """
 
@@ -56,7 +57,7 @@ class Rows:
     def losses_and_slopes(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return the loss of each row's score and its slope by the score; 0 where not included.
 
-        This is all that a learner of your own needs.
+        This is all that your own learner needs.
         """
         from ebrank.priors import kernels
 
@@ -74,7 +75,7 @@ class Rows:
 
     @property
     def task(self) -> tuple[Floats, Bools, int, Ints, int, int, Floats]:
-        """What kernels take to compute losses, the loss by its address: it must outlive them."""
+        """What kernels need to compute losses; the loss, passed by address, must outlive them."""
         return (
             self.evidence,
             self.included,
@@ -86,7 +87,7 @@ class Rows:
         )
 
     def blocks(self, work: Callable[[int, int], T]) -> list[T]:
-        """Return `work(start, stop)` of all blocks of rows, in order."""
+        """Return `work(start, stop)` for all blocks of rows, in order."""
         return map_blocks(work, total=len(self.features), block=BLOCK, threads=self.threads)
 
 

@@ -32,7 +32,7 @@ __all__ = ["Ranker", "Setting", "Trial", "TrialLearner", "param"]
 Setting: TypeAlias = Literal["none", "concate", "non-concate"]
 
 REGISTRY: dict[str, type[Ranker]] = {}
-"""ebrank's own rankers; those from elsewhere go by the path of their class."""
+"""ebrank's own rankers; others are named by the path of their class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Ranker(Configured):
 
     @property
     def called(self) -> str:
-        """What `registry.parse` knows it by: the name of ebrank's own, else `module:Class`."""
+        """Its name for `registry.parse`: that of ebrank's own, else `module:Class`."""
         ours = REGISTRY.get(self.name) is type(self)
         return self.name if ours else path_of(type(self))
 
@@ -117,7 +117,7 @@ class Ranker(Configured):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner for a new trial."""
-        raise TypeError(f"{type(self).__name__} does not say how it learns")
+        raise TypeError(f"{type(self).__name__} must define the method learner")
 
     def __str__(self) -> str:
         """Return the text that `registry.parse` reads back, with parameters not at default."""

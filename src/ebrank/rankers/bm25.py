@@ -13,7 +13,7 @@ from ebrank.typing import Floats
 
 
 def fixed_score(a: float) -> float:
-    """Return the model's number for the item, whatever users do."""
+    """Return the model's number for the item, no matter what users do."""
     return a
 
 
@@ -40,7 +40,7 @@ class BM25(Ranker):
 
 @dataclass
 class FixedLearner:
-    """Holds on to given scores."""
+    """Keeps given scores."""
 
     scores: Floats
 

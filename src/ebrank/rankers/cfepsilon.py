@@ -33,14 +33,14 @@ class CFEpsilon(CounterfactualParameters, Ranker):
 
 @dataclass
 class EpsilonLearner:
-    """Learns as CFTopK does, serves with noise, is measured without."""
+    """Learns as CFTopK does, serves with noise, and is measured without it."""
 
     greedy: CounterfactualLearner
     behavior: ClickRate
     noise: float
 
     def update(self) -> ScoreModel:
-        """Return CFTopK's model; without x^b its weight is 0, so that one formula serves both."""
+        """Return CFTopK's model; without x^b its weight is 0, so one formula fits both."""
         model = self.greedy.update()
         served = NOISY[self.behavior].bind(w=self.greedy.behavior_weight, noise=self.noise)
         return replace(model, serve=served, noisy=True)

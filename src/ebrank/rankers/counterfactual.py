@@ -1,4 +1,4 @@
-"""What the counterfactual rankers share: parameters, formulas, a learner. No ranker itself.
+"""What the counterfactual rankers share: parameters, formulas, a learner; not a ranker itself.
 
 A counterfactual model is linear and fitted by least squares to the debiased click rate C/n (see
 `least_squares`). Its behavior feature x^b is the click rate by exposure, c/E. It could be C/n, as
@@ -75,7 +75,7 @@ class CounterfactualLearner:
     """Refits the least squares at every update; serves what it learned, without exploring.
 
     Attributes:
-        behavior_weight: w_b of the last model; 0 where x^b is left out.
+        behavior_weight: w_b of the last model; 0 if x^b is left out.
     """
 
     parameters: CounterfactualParameters
@@ -84,7 +84,7 @@ class CounterfactualLearner:
     behavior_weight: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
-        """Begin with no rows."""
+        """Start without rows."""
         self.squares = LeastSquares(self.trial, self.parameters.behavior, self.parameters.weight)
 
     def update(self) -> ScoreModel:

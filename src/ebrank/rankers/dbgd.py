@@ -21,7 +21,7 @@ from ebrank.typing import Bools, Floats
 
 @dataclass(frozen=True, eq=False)
 class Duels:
-    """What sessions of duels taught: who won. Directions are drawn again from the sessions' keys.
+    """What sessions of duels taught: which candidates won. Keys give the directions again.
 
     Attributes:
         keys: the random key of each session.
@@ -33,7 +33,7 @@ class Duels:
 
     @property
     def stepped(self) -> Bools:
-        """Whether anybody won."""
+        """Whether a candidate won."""
         return np.asarray(self.wins.any(axis=1))
 
     def gradient_sum(self, linear: LoggingModel, rates: Floats, start: int, stop: int) -> Floats:
@@ -51,7 +51,7 @@ class DuelModel(OnlineModel):
     Attributes:
         candidates: how many candidates a session compares.
         step: their distance δ from the logging model.
-        disputed_only: whether clicks on items that all rankers agree on count for nobody.
+        disputed_only: whether clicks on items that all rankers agree on count for none.
     """
 
     candidates: int
@@ -83,7 +83,7 @@ class DBGD(OnlineParameters, Ranker):
 
 
 def duel_learner(ranker: DBGD, trial: Trial, candidates: int) -> OnlineLearner:
-    """Return a learner that compares so many candidates in each session."""
+    """Return a learner that compares this many candidates in each session."""
     wrap = partial(
         DuelModel,
         candidates=candidates,

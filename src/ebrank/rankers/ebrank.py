@@ -21,7 +21,7 @@ from ebrank.typing import Features, Floats, Ints
 
 @dataclass(frozen=True, kw_only=True)
 class LabParameters:
-    """What the lab asks beside the policy; a service learns from all it sees."""
+    """The lab's own parameter beside the policy; a service learns from all it sees."""
 
     learn_from: Literal["train", "all"] = param(
         "train",
@@ -35,16 +35,16 @@ class LabParameters:
 
 @dataclass(frozen=True)
 class PolicyRanker(LabParameters, Ranker):
-    """A ranker that is a policy; its parameters are those of the policy, and the lab's own."""
+    """A ranker that is a policy; it has the policy's parameters, and the lab's own."""
 
     settings = ("non-concate",)
 
     policy: Policy
 
     def __post_init__(self) -> None:
-        """Refuse another policy than its own, whose text would be mistaken for it."""
+        """Refuse a policy with another name, whose text would be mistaken for this one."""
         named = isinstance(self.policy, Policy) and self.policy.name == self.name
-        require(named, f"{type(self).__name__} takes a policy called {self.name!r}")
+        require(named, f"{type(self).__name__} takes only the policy {self.name!r}")
         LEARN_FROM.check(self.learn_from, self.name)
 
     def parameters(self) -> Iterator[Parameter]:
@@ -63,7 +63,7 @@ class PolicyRanker(LabParameters, Ranker):
 
     @classmethod
     def from_text(cls, settings: str, called: str) -> Self:
-        """Return the ranker of a policy's text, which may also say what it learns from."""
+        """Return the ranker for a policy's text, which may also say what it learns from."""
         values = policies.read(cls.name, settings, also=(LEARN_FROM,))
         learn_from = values.pop(LEARN_FROM.name, LEARN_FROM.default)
         return cls(policies.make(cls.name, **values), learn_from=learn_from)
@@ -85,7 +85,7 @@ class EBRank(PolicyRanker):
 
 @dataclass(frozen=True)
 class Thompson(PolicyRanker):
-    """EBRank's prior and posterior, with the order drawn from the posterior."""
+    """EBRank's prior and posterior, with a score drawn from the posterior."""
 
     name = "thompson"
     help = PRESETS["thompson"][0]
@@ -116,7 +116,7 @@ class PolicyLearner:
     state: State | None = None
 
     def update(self) -> ScoreModel:
-        """Refit, and give every item its prior; behavior alone needs none."""
+        """Refit, and give every item its prior, unless behavior alone counts."""
         policy, trial = self.policy, self.trial
         if policy.choices.part == "behavior":
             return self._model(np.zeros(trial.dataset.n_rows), np.zeros(1))

@@ -1,10 +1,10 @@
-"""Rankers from elsewhere: a class in a researcher's own file, or one that a package brings along.
+"""Rankers from elsewhere: a class in your own file, or one from an installed package.
 
 `mymodule:MyRanker` is the class `MyRanker` of the module `mymodule`, which must be importable. A
-package gives its rankers short names by entry points of the group `ebrank.rankers`. It is imported
-only when one of them is asked for: `installed` reads what packages say of themselves, no more.
+package gives its rankers short names through entry points in the group `ebrank.rankers`. It is
+imported only when one of them is needed: `installed` reads only package metadata.
 
-`taken`, in these functions, are ebrank's own rankers, whose names nobody else may have.
+In these functions, `taken` are ebrank's own rankers, whose names no other ranker may have.
 
 >>> load("ebrank.rankers.bm25:BM25", taken={}).name
 'bm25'
@@ -29,7 +29,7 @@ Taken: TypeAlias = Mapping[str, type[Ranker]]
 
 
 def installed() -> dict[str, list[EntryPoint]]:
-    """Return the entry points of installed packages by the name that they give a ranker."""
+    """Return the entry points of installed packages, by the name they give a ranker."""
     from importlib.metadata import entry_points  # slow to import
 
     found: dict[str, list[EntryPoint]] = {}
@@ -39,7 +39,7 @@ def installed() -> dict[str, list[EntryPoint]]:
 
 
 def load_installed(entries: list[EntryPoint], taken: Taken) -> type[Ranker]:
-    """Return the ranker that a package, or several that agree, give a name."""
+    """Return the ranker to which one package, or several that agree, give a name."""
     first, last = entries[0], entries[-1]
     if first.value != last.value:
         raise ParameterError(
@@ -58,8 +58,8 @@ def load_installed(entries: list[EntryPoint], taken: Taken) -> type[Ranker]:
 def origin(entries: list[EntryPoint], taken: Taken) -> str:
     """Return where a ranker comes from, in words, without importing it."""
     if entries[0].name in taken:
-        return f"Of {_package(entries[0])}; out of reach: ebrank's own is called the same."
-    return f"Of {' and '.join(map(_package, entries))}: {entries[0].value}."
+        return f"From {_package(entries[0])}; hidden by ebrank's own ranker of the same name."
+    return f"From {' and '.join(map(_package, entries))}: {entries[0].value}."
 
 
 def load(path: str, taken: Taken) -> type[Ranker]:
@@ -71,25 +71,25 @@ def load(path: str, taken: Taken) -> type[Ranker]:
 
 
 def _check_declaration(ranker: type[Ranker], path: str, taken: Taken) -> None:
-    """Raise where a class does not say all that a ranker must say."""
+    """Raise if a class does not declare everything a ranker must declare."""
     for attribute in DECLARED:
         if not getattr(ranker, attribute, None):
             raise ParameterError(f"{path} has no {attribute}; a ranker has {', '.join(DECLARED)}")
     if ranker.name in taken:
         raise ParameterError(
-            f"{path} is called {ranker.name!r}, as one of ebrank's own is; give it another name"
+            f"{path} has the name {ranker.name!r}, which is one of ebrank's own; choose another"
         )
     if not set(ranker.settings) <= set(get_args(Setting)):
-        raise ParameterError(f"{path}: settings are {' or '.join(get_args(Setting))}")
+        raise ParameterError(f"{path}: settings must be {' or '.join(get_args(Setting))}")
     if not (dataclasses.is_dataclass(ranker) and ranker.__dataclass_params__.frozen):
         raise ParameterError(f"{path} is not a frozen dataclass: it needs @dataclass(frozen=True)")
     for field in dataclasses.fields(ranker):
         if "help" not in field.metadata:
             raise ParameterError(
-                f"{path}: declare the parameter {field.name} by param(default, help)"
+                f"{path}: declare the parameter {field.name} with param(default, help)"
             )
     if ranker.learner is Ranker.learner:
-        raise ParameterError(f"{path} has no method learner, so it does not say how it learns")
+        raise ParameterError(f"{path} has no method learner; define how it learns")
 
 
 def _package(entry: EntryPoint) -> str:

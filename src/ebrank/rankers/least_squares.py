@@ -1,15 +1,15 @@
 """The counterfactual loss as least squares, kept up to date from one model update to the next.
 
-One row for each item of the train partition that was shown, its target y = C/n, which is unbiased
+Each item of the train partition that was shown has a row. Its target is y = C/n, which is unbiased
 for the relevance of a list fixed in advance. The model is w·x + w_b·x^b + w_0, and minimizes
 
     Σ ω (y − w·x − w_b·x^b − w_0)² + λ (|w|² + w_b²)
 
 with ω = 1 or ω = n, and λ = 1e-6 times the mean diagonal of the Gram matrix Σ ω z zᵀ of
-z = (x, x^b, 1). Least squares needs nothing but sums of products. Features never change, so the
-x-block of the Gram matrix is kept, and only rows whose weight ω changed are added to it, by the
-difference: new rows where ω = 1, rows shown since where ω = n. What clicks change, Σ ω x^b z and
-Σ ω y z, is summed anew in one pass over the features of the rows shown.
+z = (x, x^b, 1). Least squares needs only sums of products. Features never change, so the x-block of
+the Gram matrix is kept, and only rows whose weight ω changed are added to it, by the difference:
+new rows if ω = 1, rows shown since if ω = n. The sums that clicks change, Σ ω x^b z and Σ ω y z,
+are computed again in one pass over the features of the rows shown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BLOCK = 8192
 
 
 class Linear(NamedTuple):
-    """A linear model: weights of x, weight of x^b (0 where x^b is left out), intercept."""
+    """A linear model: weights of x, weight of x^b (0 if x^b is left out), intercept."""
 
     weights: Floats
     behavior: float
@@ -57,7 +57,7 @@ class LeastSquares:
         self.sides = np.zeros((2, data.n_features + 2))
 
     def see(self) -> None:
-        """Bring the sums up to date with what users have done.
+        """Update the sums with what users have done.
 
         `gram` is the lower triangle of Σ ω (x, 1)(x, 1)ᵀ; the rows of `sides` are
         Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b).
@@ -68,9 +68,9 @@ class LeastSquares:
         self._sum_sides(weights, sums)
 
     def solve(self, *, concatenate: bool) -> Linear:
-        """Return the best model of x, with x^b where `concatenate`; zeros where nothing was shown.
+        """Return the best model of x, with x^b if `concatenate`; zeros if nothing was shown.
 
-        Centered columns take the intercept out of the system and leave it better conditioned.
+        Centered columns take the intercept out of the system and make it better conditioned.
         """
         from ebrank import linalg
 
@@ -93,7 +93,7 @@ class LeastSquares:
 
     @property
     def mean_behavior(self) -> float:
-        """Mean x^b of the rows shown, by their weight ω; 0 where there are none."""
+        """Mean x^b of the rows shown, weighted by ω; 0 if there are none."""
         n = len(self.gram) - 1
         return float(self.sides[0, n] / max(self.gram[n, n], 1.0))
 
@@ -121,7 +121,7 @@ class LeastSquares:
         self._counted = weights
 
     def _sum_sides(self, weights: Floats, sums: Sums) -> None:
-        """Sum what clicks change over all rows shown."""
+        """Compute the sums that clicks change over all rows shown."""
         from ebrank.rankers.kernels import least_squares as kernels
 
         seen = np.flatnonzero(weights)

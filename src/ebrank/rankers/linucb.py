@@ -6,9 +6,9 @@ train queries, each weighted by the probability p that its rank was examined,
 
     A = λI + Σ p·z zᵀ,    θ = A⁻¹ Σ click·z,    score = θ·z + α·√(zᵀ A⁻¹ z)
 
-which is Algorithm 1 of that paper, shared between items, with clicks/p as rewards of weight p. Per
-item this needs its exposure E = Σ p and its clicks c. The model is refitted at every update, and
-an item's own clicks count only by way of it.
+which is Algorithm 1 of that paper, shared between items, with clicks/p as rewards of weight p. For
+each item this needs its exposure E = Σ p and its clicks c. The model is refitted at every update,
+and an item's own clicks count only through it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LinUCB(Ranker):
     settings = ("none",)
 
     alpha: float = param(
-        0.1,  # on MQ2008's validation queries as good as 0
+        0.1,  # as good as 0 on MQ2008's validation queries
         "width of the confidence bound",
         at_least=0,
         grid=(0.0, 0.1, 0.3, 1.0, 3.0),
@@ -59,7 +59,7 @@ class LinUCB(Ranker):
 
 @dataclass
 class LinUCBLearner:
-    """Keeps Σ E·z zᵀ, and adds rows by what they were exposed since the last update."""
+    """Keeps Σ E·z zᵀ, and adds rows by their exposure since the last update."""
 
     ranker: LinUCB
     trial: Trial
@@ -91,7 +91,7 @@ class LinUCBLearner:
         )
 
     def _see(self) -> Floats:
-        """Bring the Gram matrix up to date; return Σ c·z."""
+        """Update the Gram matrix; return Σ c·z."""
         from ebrank.rankers.kernels import least_squares as kernels
 
         features = read_only(self.trial.dataset.features)

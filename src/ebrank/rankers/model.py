@@ -20,12 +20,12 @@ class ScoreModel:
 
     Attributes:
         a, b: the model's two numbers for each row of the dataset; b may hold one for all rows.
-        serve: score that lists are made by, exploration included.
-        offline: score of the learned model alone, by which Cold- and Warm-NDCG are measured.
-        cold: what Cold-NDCG is measured by where it is not `offline`.
+        serve: score that orders lists, exploration included.
+        offline: score of the learned model alone, which Cold- and Warm-NDCG use.
+        cold: score that Cold-NDCG uses, if not `offline`.
         noisy: whether `serve` uses its key, so that every candidate has a new score every session.
-        weights: the linear model's weights, that of x^b last if it has one; None if there is none.
-        examination: how far down it believes users look, where that is not the trial's belief.
+        weights: the linear model's weights; x^b, if used, is last; None for other models.
+        examination: how far down it believes users look, if that is not the trial's belief.
         prior: α and β of each row's relevance before any behavior; None if it has no Beta prior.
     """
 

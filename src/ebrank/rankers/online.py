@@ -1,11 +1,10 @@
 """What the online rankers share: a model that serves, and one that steps after every session.
 
-Lists are made by the logging model, which stays as it is until the next update. Each session's
-gradient is taken at the logging model and stepped along by the learning model, with a rate that
-decays from step to step and starts anew at every update; then the learning model takes over.
-Since gradients do not depend on the learning model, sessions only note what they taught (`Duels`,
-`Pairs`), and the steps are summed up at the update, in fixed blocks: the same bits on any number of
-cores.
+The logging model makes the lists and stays as it is until the next update. Each session's gradient
+is taken at the logging model, and the learning model steps along it, with a rate that decays from
+step to step and starts again at every update; then the learning model takes over. Since gradients
+do not depend on the learning model, sessions only record what they taught (`Duels`, `Pairs`), and
+the steps are summed up at the update, in fixed blocks: the same bits on any number of cores.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from ebrank.typing import Bools, Features, Floats
 
 BLOCK = 2048
 LARGEST_WEIGHT = 1e100
-"""No dot product with features, which are float32, comes near overflow below it."""
+"""Below it, no dot product with float32 features comes near overflow."""
 
 
 class LoggingModel(NamedTuple):
@@ -62,7 +61,7 @@ class OnlineModel(ScoreModel):
 
 
 class Lesson(Protocol):
-    """What some sessions taught, in the order of their times."""
+    """What some sessions taught, in time order."""
 
     @property
     def stepped(self) -> Bools:
@@ -116,7 +115,7 @@ class OnlineLearner:
         """Take the steps of the sessions since the last update; the learned model then serves."""
         if self.model is not None:
             rate = self.parameters.rate
-            with np.errstate(over="ignore", invalid="ignore"):  # told below, in words
+            with np.errstate(over="ignore", invalid="ignore"):  # raised below, in words
                 steps = folded(self.model, rate, self.decay, len(self.weights), self.trial.threads)
                 self.weights = self.weights + steps
             if not np.all(np.abs(self.weights) < LARGEST_WEIGHT):
@@ -128,7 +127,7 @@ class OnlineLearner:
         return self.model
 
     def _logging_model(self) -> OnlineModel:
-        """Return a model that serves with the present weights."""
+        """Return a model that serves with the current weights."""
         from ebrank.priors.learners.linear import linear_scores
 
         data, parameters = self.trial.dataset, self.parameters

@@ -1,4 +1,4 @@
-"""Oracle: sorts by the true relevance. The honest ceiling."""
+"""Oracle: sorts by the true relevance. The ceiling."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """PBM-UCB (Lagrée, Vernade and Cappé, Multiple-play bandits in the position-based model, 2016).
 
-Each query is a bandit of its own, whose arms are its items; features play no part. With S clicks
-in N impressions of an item, and Ñ = Σ p over these, which is the exposure E by the believed curve,
-the upper confidence bound of that paper is
+Each query is a separate bandit, whose arms are its items; features play no part. With S clicks in N
+impressions of an item, and Ñ = Σ p over these, which is the exposure E by the believed curve, the
+upper confidence bound of that paper is
 
     S/Ñ + √(N/Ñ)·√(δ/(2Ñ)),    δ = (1 + ε)·log t
 
 where t counts the lists of the query. An item nobody has seen comes first, as in the paper, which
-shows every item once to begin with. log t is that of the last model update.
+starts by showing every item once. log t is from the last model update.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
 UNSEEN = 1e9
-"""Above every bound of an item that somebody has seen: p is 0.0001 or more where it is not 0."""
+"""Above the bound of every item that somebody has seen: p is 0.0001 or more unless it is 0."""
 
 
 def pbm_bound(b: float, shown: float, clicks: float, exposure: float, delta: float) -> float:
@@ -64,7 +64,7 @@ class PBMUCB(Ranker):
 
 @dataclass
 class PBMLearner:
-    """Learns from nothing but the item's own counts; those are in the formula."""
+    """Learns only from the item's own counts, which are in the formula."""
 
     delta: float
     trial: Trial
@@ -82,7 +82,7 @@ class PBMLearner:
 
 
 def lists_of(trial: Trial) -> Floats:
-    """Return how many lists each query has had: one item of each stood first."""
+    """Return how many lists each query has had: one item was first in each."""
     first: Floats = trial.stats.counts[:, 0, 0].astype(np.float64)
     counted: Floats = np.add.reduceat(first, trial.dataset.query_pointers[:-1])
     return counted

@@ -1,6 +1,6 @@
 """PDGD, pairwise differentiable gradient descent (Oosterhuis and de Rijke 2018).
 
-Lists are drawn from the softmax of the logging model's scores. Clicked items are preferred to those
+Lists are drawn from the softmax of the logging model's scores. Clicked items are preferred to items
 passed over, and the gradient of these preferences is weighted so that the ranker's own order does
 not bias it: `kernels/pairwise.py` has the formulas.
 """

@@ -11,8 +11,8 @@ the concatenated model w·x + w_b·x^b + w_0. An item is scored by
 
 In the second row the score must be comparable with the first, so it comes from the same model. In
 the third there is nothing to compare with: the authors' code ranks by the predictor alone, which
-was fitted to rank without behavior. The two orders differ a little, because w is the effect of x
-beside x^b and not instead of it.
+was fitted to rank without behavior. The two orders differ a little, because w is the effect of x in
+addition to x^b, not instead of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ebrank.rankers.model import ScoreModel
 
 
 def predicted_behavior(b: float) -> float:
-    """Return b, the predicted x^b, whatever users do."""
+    """Return b, the predicted x^b, no matter what users do."""
     return b
 
 
@@ -38,7 +38,7 @@ PREDICTED = Formula(predicted_behavior).bind()
 
 @dataclass(frozen=True)
 class PRIOR(LeastSquaresParameters, Ranker):
-    """Fills x^b in where it is missing."""
+    """Fills in x^b where it is missing."""
 
     name = "prior"
     help = "CFTopK with the behavior feature, predicted from the others where it is missing."

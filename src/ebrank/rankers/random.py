@@ -1,4 +1,4 @@
-"""Random: every order is as likely as any other. The honest floor."""
+"""Random: every order is equally likely. The floor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rankers by name: `ebrank`, `cftopk:features=concate`, `ebrank:epsilon=20,estimator=exposure`.
 
-A ranker from elsewhere goes by its class, `mymodule:MyRanker` or `mymodule:MyRanker:epsilon=2`, or
-by the name that its package gives it (see `external`).
+A ranker from elsewhere is named by its class, `mymodule:MyRanker` or `mymodule:MyRanker:epsilon=2`,
+or by the name that its package gives it (see `external`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def parse(text: str) -> Ranker:
 
 
 def names() -> list[str]:
-    """Return the names of all rankers, those of installed packages too; these are not imported."""
+    """Return the names of all rankers, including those of installed packages, without imports."""
     return sorted({*known(), *external.installed()})
 
 
 def _named(text: str) -> tuple[type[Ranker], str, str]:
-    """Return the ranker that a text begins with, what it is called there, and the rest."""
+    """Return the ranker that a text begins with, its name there, and the rest."""
     name, _, rest = text.partition(":")
     ours = known()
     if name in ours:
@@ -50,7 +50,7 @@ def _named(text: str) -> tuple[type[Ranker], str, str]:
     if name in theirs:
         return external.load_installed(theirs[name], taken=ours), name, rest
     inside, _, settings = rest.partition(":")
-    if inside and "=" not in inside:  # no parameters, so it is what a module has
+    if inside and "=" not in inside:  # not parameters, so a name in a module
         path = f"{name}:{inside}"
         return external.load(path, taken=ours), path, settings
     raise ParameterError(f"no ranker is called {name!r}{near(name, names())}")

@@ -1,7 +1,7 @@
-"""SmoothedCTR: what a shop does today, the click rate of each item pulled towards that of all.
+"""SmoothedCTR: what a shop does today, each item's click rate pulled towards that of all items.
 
 The score is (c + s·g)/(n + s), with c clicks of n impressions, g the click rate of all items
-together, and a strength s: the mean of a Beta(s·g, s(1 − g)) prior's posterior. It knows neither
+together, and a strength s: the posterior mean under a Beta(s·g, s(1 − g)) prior. It knows neither
 positions nor features, and it does not explore. g is that of train queries at the last update.
 """
 
@@ -40,7 +40,7 @@ class SmoothedCTR(Ranker):
     )
 
     def learner(self, trial: Trial) -> TrialLearner:
-        """Return a learner that takes the mean anew at every update."""
+        """Return a learner that computes the mean at every update."""
         return SmoothedLearner(self.strength, trial)
 
 
@@ -52,7 +52,7 @@ class SmoothedLearner:
     trial: Trial
 
     def update(self) -> ScoreModel:
-        """Return the model; the items have no numbers of their own."""
+        """Return the model; items have no individual numbers."""
         data = self.trial.dataset
         train = self.trial.sums().rows(data.rows_in("train"))
         mean = float(train.clicks.sum() / max(train.shown.sum(), 1.0))

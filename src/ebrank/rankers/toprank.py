@@ -1,15 +1,14 @@
 """TopRank (Lattimore, Kveton, Li and Szepesvári, TopRank: A practical algorithm for online
-stochastic ranking, 2018): sorts each query's items by comparing them, whatever the click model.
+stochastic ranking, 2018): sorts each query's items by comparing them, under any click model.
 
-Items lie in blocks. A list takes the blocks in order, each in a random order of its own. Whenever
-one of two items in the same block is clicked and the other is not, the pair's N grows by 1 and its
-S by 1 or −1. Once
+Items are in blocks. A list takes the blocks in order, each shuffled. Whenever one of two items in
+the same block is clicked and the other is not, the pair's N grows by 1 and its S by 1 or −1. Once
 
     S ≥ √(2N·log(c/δ·√N)),    c = 4√(2/π)/erf(√2)
 
 the first is known to be better, for good. The first block holds the items with no better one, the
-second those with no better one but for the first block's, and so on (Algorithm 1 of that paper). An
-item that enters is in the first block. Features and positions play no part.
+second those with no better one outside the first block, and so on (Algorithm 1 of that paper). New
+items enter the first block. Features and positions play no part.
 
 The pairs of all queries are kept: 8 bytes each, which is 600 MB for MSLR-10K.
 """
@@ -30,7 +29,7 @@ from ebrank.typing import Ints, SmallInts
 
 
 class PairCounts(NamedTuple):
-    """What is known of all pairs of items; sessions change it.
+    """What is known about all pairs of items; sessions change it.
 
     The pairs of query q begin at offsets[q]; those of its items i > j, counted within the query,
     are i(i − 1)/2 + j beyond.
@@ -38,7 +37,7 @@ class PairCounts(NamedTuple):
     Attributes:
         offsets: where each query's pairs begin, and where the last one's end.
         net: S of the pair, from the view of i.
-        trials: N of the pair; −N once it is known who is better.
+        trials: N of the pair; −N once it is known which is better.
     """
 
     offsets: Ints
@@ -100,7 +99,7 @@ class BlockLearner:
     pairs: PairCounts = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with all items of a query in one block."""
+        """Start with all items of a query in one block."""
         self.pairs = PairCounts.none(self.trial.dataset)
 
     def update(self) -> BlockModel:

@@ -1,7 +1,7 @@
 """UCBRank (Yang et al. 2022): features until an item is shown, clicks ever after, and a bonus.
 
-The bonus ε/max(√n, 0.001) is 1000·ε for an item never shown: from ε = 0.01 or so, whatever is new
-is shown at once.
+The bonus ε/max(√n, 0.001) is 1000·ε for an item never shown: from ε = 0.01 or so, new items are
+shown at once.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What experiments came to, rendered: tables, plots, a page. Nothing here runs an experiment."""
+"""Renders results of experiments: tables, plots, a page. Nothing here runs an experiment."""

@@ -1,4 +1,4 @@
-"""Findings by theme: what the paper claims, and of how much of it the test is sure.
+"""Findings by theme: what the paper claims, and how much of it the test confirms.
 
 >>> theme, = themes([Finding("a", "A leads", "confirmed", "", "Leads", "A"),
 ...                Finding("b", "B leads", "undecided", "", "Leads", "B")])
@@ -32,7 +32,7 @@ class Theme:
     findings: Sequence[Finding]
 
     def subjects(self, verdict: Verdict) -> list[str]:
-        """Return for whom or what the verdict is this one."""
+        """Return the subjects with this verdict."""
         return [
             finding.subject or finding.claim
             for finding in self.findings
@@ -41,7 +41,7 @@ class Theme:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The shares that the theme's intervals span, 0 among them."""
+        """The range of shares that the theme's intervals span, including 0."""
         effects = [finding.effect for finding in self.findings if finding.effect is not None]
         ends = [0.0, *(end for effect in effects for end in _ends(effect))]
         return min(ends), max(ends)

@@ -1,4 +1,4 @@
-"""A report on disk: the page, the tables, the figures and the ledger, each file whole or not there.
+"""A report on disk: the page, the tables, the figures and the ledger, each file whole or absent.
 
 A list of the files (`.report.json`) is written beside them. It says which files the next report may
 replace or remove; all other files in the folder are left alone.
@@ -42,7 +42,7 @@ def write_report(
     files = dict(_files(document, times))
     earlier = _listed(folder)
     _refuse_foreign(folder, files.keys() - set(earlier))
-    _write_list(folder, [*files, *earlier])  # all that may be there if we are stopped half-way
+    _write_list(folder, [*files, *earlier])  # all that may be there if we are stopped halfway
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_whole(folder / name, content)
@@ -58,14 +58,14 @@ def _refuse_foreign(folder: Path, new: Iterable[str]) -> None:
     for name in sorted(new):
         if (folder / name).exists():
             raise DataError(
-                "not a file of an earlier report; the new report would overwrite it",
+                "no earlier report wrote this file; the new report would overwrite it",
                 path=folder / name,
-                remedy="Move it away, or write elsewhere with ebrank report DIR --out OTHER.",
+                remedy="Move it away, or write elsewhere: `ebrank report DIR --out OTHER`.",
             )
 
 
 def _files(document: Document, times: Mapping[str, Any] | None) -> Iterator[tuple[str, bytes]]:
-    """Yield the page first, which has all others in it but for PNG, which it can draw itself."""
+    """Yield the page first; it contains all others except PNG, which it can draw itself."""
     others = dict(_others(document))
     embedded = {name: content for name, content in others.items() if not name.endswith(".png")}
     results = gzip.compress(document_bytes(document), mtime=0)
@@ -92,10 +92,10 @@ def _all_tables(document: Document) -> Iterator[Table]:
 
 
 def _file_name(value: Table | Figure) -> str:
-    """Return the name, or raise if it would lead out of the folder."""
+    """Return the name; raise if it would lead out of the folder."""
     if not value.name or value.name.startswith(".") or set(value.name) & set("/\\\0"):
         raise DataError(
-            f"{value.name!r} cannot be the name of a file", remedy="Run ebrank reproduce again."
+            f"{value.name!r} cannot be the name of a file", remedy="Run `ebrank reproduce` again."
         )
     return value.name
 
@@ -112,7 +112,7 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _ours(name: str) -> bool:
-    """Return whether a report can have such a file, so that no list makes us remove another."""
+    """Return whether a report can have such a file, so that a list cannot make us remove others."""
     path = PurePosixPath(name)
     return name in (PAGE, LEDGER) or (
         len(path.parts) == 2

@@ -90,7 +90,7 @@ def test_check_parses_once_even_if_nothing_can_be_kept(
     with patch.object(assembly, "parse_files", wraps=assembly.parse_files) as parses:
         done = run("check", write_fold(tmp_path / "mine"))
     assert (done.exit_code, parses.call_count) == (0, 1)
-    assert done.stderr.count("warning: parsed data is not kept") == 1
+    assert done.stderr.count("warning: parsed data is not cached") == 1
 
 
 def test_check_warns_of_counts_that_are_not_as_published(tmp_path: Path) -> None:

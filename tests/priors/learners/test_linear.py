@@ -195,7 +195,7 @@ def test_bad_data_is_refused_in_words() -> None:
     with pytest.raises(ParameterError, match="validation features hold"):
         fitted(features, stats, validation=(broken, stats))
     wide = np.ones((20, 500), np.float32)
-    with pytest.raises(ParameterError, match="validation has 500 features, training 2"):
+    with pytest.raises(ParameterError, match="validation has 500 features, training has 2"):
         fitted(features, stats, validation=(wide, stats))
 
 
@@ -211,7 +211,7 @@ def test_states_that_no_fit_returns_are_refused() -> None:
         ("ridge", -np.ones(1)),
         ("extra", np.zeros(1)),
     ):
-        with pytest.raises(ParameterError, match=r"linear prior has|ridge must be 0 or more"):
+        with pytest.raises(ParameterError, match=r"linear prior needs|ridge must be 0 or more"):
             learner.check_state({**good, name: array})
     with pytest.raises(ParameterError, match="weights, an intercept and a ridge"):
         learner.check_state({"weights": np.zeros(3)})

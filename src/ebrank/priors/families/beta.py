@@ -78,9 +78,9 @@ class Beta(Family):
         return alpha / (alpha + beta)
 
     def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
-        """Return that of Beta(c + α, max(E − c, 0) + β), a proper posterior."""
+        """Return the interval of Beta(c + α, max(E − c, 0) + β), a proper posterior."""
         return equations.posterior_interval(sums.clicks, sums.exposure, prior.a, prior.b, level)
 
     def marginal_loss(self, prior: ItemPrior, sums: Sums) -> Floats:
-        """Return the loss of plain clicks over exposure, which has a value for every item."""
+        """Return the loss of plain clicks over exposure, which every item has."""
         return equations.marginal_likelihood_loss(sums.clicks, sums.exposure, prior.a, prior.b)

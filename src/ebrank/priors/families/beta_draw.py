@@ -16,7 +16,7 @@ def posterior_draw(
     """Return a draw from the proper posterior Beta(c + α, max(E − c, 0) + β)."""
     hits = gamma(streams.child(key, 0), clicks + alpha)
     misses = gamma(streams.child(key, 1), max(exposure - clicks, 0.0) + beta)
-    return hits / max(hits + misses, TINY)  # both may underflow where α and β are tiny
+    return hits / max(hits + misses, TINY)  # both may underflow if α and β are tiny
 
 
 @kernel

@@ -6,13 +6,13 @@ an item's counts with likelihood
     L(R) = R^c · Π_k (1 − p_k·R)^passed_k
 
 which no Beta can follow: `ips` and `exposure` approximate it. Here the integrals over R^(α−1)
-(1−R)^(β−1) L(R) are sums over nodes of u = log(R/(1−R)) about the place where the integrand falls
+(1−R)^(β−1) L(R) are sums over nodes of u = log(R/(1−R)) around the place where the integrand falls
 off, u = center + width·sinh(t) with equal steps of t: close together there, far apart in the tails,
-and out to where the integrand has all but vanished.
+and out to where the integrand has almost vanished.
 
-For α and β from 0.05 to 1000 the error is below 1e-6 of the mean, 1e-5 of the spread and 1e-6 of
-the loss, whatever the counts up to a million; for any α that a score can give and β from 0.001 to
-10,000 below 1e-4, 1e-3 and 1e-5.
+For α and β from 0.05 to 1000 and any counts up to a million, the error is below 1e-6 of the mean,
+1e-5 of the spread and 1e-6 of the loss; for any α that a score can give and β from 0.001 to 10,000,
+it is below 1e-4, 1e-3 and 1e-5.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ebrank.special import log_gamma_and_digamma
 
 NODES = 49
 REACH = 5.0
-"""How many widths the nodes go at least, to either side."""
+"""How many widths the nodes extend at least, to either side."""
 NEGLIGIBLE = -25.0
 """The log of the integrand's height, relative to the center, at which its tails are cut off."""
 FARTHEST = 1e9
 """How far from the center tails are followed: enough for the smallest α and β."""
 CLOSE = 0.1
-"""To what part of the width the center is found."""
+"""How precisely the center is found, as a part of the width."""
 
 
 @shared
@@ -56,7 +56,7 @@ def examination_of(slot: int, slots: int, table: Sequence[int]) -> float:
 def passed_at(
     slot: int, counts: Sequence[float], slots: int, behaviors: int, table: Sequence[int]
 ) -> float:
-    """Return how many impressions at a slot came to nothing, behaviors counted by their weight."""
+    """Return how many impressions at a slot led to nothing, with behaviors counted by weight."""
     total = float(counts[slot])
     for behavior in range(1, 1 + behaviors):
         place = behavior * slots + slot
@@ -76,7 +76,7 @@ def center_and_width(
     """Return where R^hits (1 − R)^misses Π (1 − p R)^passed is highest in u, and 1/√curvature.
 
     The slope by u, divided by 1 − R, falls with R: hits − misses·R/(1−R) − Σ passed·p·R/(1−p·R).
-    Its root lies where that of p = 0 and that of p = 1 are, or between.
+    Its root lies between those of p = 0 and p = 1.
     """
     passed = 0.0
     for slot in range(slots):
@@ -152,7 +152,7 @@ def exact_moments(
 ) -> tuple[float, float, float, float]:
     """Return log ∫ R^(α−1) (1−R)^(β−1) L(R) dR, and of the posterior: mean, spread, mean of log R.
 
-    Where a tail is long, its shoulder is the center, not the highest point: hence `max`.
+    If a tail is long, its shoulder is the center, not the highest point: hence `max`.
     """
     a = alpha + number(clicks_sum(counts, slots, behaviors, table))
     center, width = center_and_width(max(a, 1.0), max(beta, 1.0), counts, slots, behaviors, table)

@@ -2,13 +2,13 @@
 
     π_g(x) ∝ exp(b_g + s(x)·φ_g)        φ = logit R, standardized
 
-The learner's score s says in which direction an item's features point; b, the same for all items,
-how relevance is distributed: how rare what is good is, how wide the middle. Both are fitted by
+The learner's score s says which way an item's features point; b, the same for all items, says how
+relevance is distributed: how rare good items are, how wide the middle is. Both are fitted by
 marginal likelihood (Efron's g-modeling; with b free, the nonparametric prior of Kiefer and
 Wolfowitz). b has a penalty on its third differences, so that with few clicks it is a bell on the
 logit scale whose center and width are free. Beta(α, β) is b = β·log(1 − R) with φ = log R, s = α.
 
-Before any fit the prior is Beta(1, 5), the paper's before it learns.
+Before any fit the prior is Beta(1, 5), as the paper's is before it learns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ebrank.typing import Floats
 
 SIZE = 24
 LOWEST, HIGHEST = 0.002, 0.97
-"""The first and the last relevance of the grid."""
+"""The first and last relevance of the grid."""
 UNFITTED = 1.0, 5.0
 """α and β before any fit."""
 
@@ -82,7 +82,7 @@ class Shape(Family):
         return ItemPrior(scores, np.zeros(1))
 
     def learned(self, state: State | None, valuation: Valuation) -> Floats:
-        """Return what `shape_grid` reads."""
+        """Return the numbers that `shape_grid` reads."""
         u = logits()
         relevance = 1.0 / (1.0 + np.exp(-u))
         return grid_numbers(relevance, (u - u.mean()) / u.std(), base_of(state), valuation)
@@ -90,7 +90,7 @@ class Shape(Family):
     def fit(
         self, rows: Rows, scores: Floats, validation: tuple[Rows, Floats] | None, start: State
     ) -> State:
-        """Return the shape, and the smoothness that was chosen."""
+        """Return the shape, and its smoothness."""
         from ebrank.priors.families.shape_fit import fitted  # Numba takes a while to import
 
         base, smoothness = fitted(
@@ -99,13 +99,13 @@ class Shape(Family):
         return {"shape": base, "smoothness": np.array([smoothness])}
 
     def check_state(self, state: State) -> None:
-        """Refuse what is not a shape and its smoothness."""
+        """Raise unless the state is a shape and its smoothness."""
         if not state:
             return  # nothing was ever shown
         if set(state) != set(self.learns):
-            raise ParameterError("a prior of the family shape has a shape and its smoothness")
+            raise ParameterError("a prior of the family shape needs a shape and its smoothness")
         if state["shape"].shape != (SIZE,) or state["smoothness"].size != 1:
-            raise ParameterError(f"a shape has {SIZE} numbers, and one smoothness")
+            raise ParameterError(f"a shape needs {SIZE} numbers, and one smoothness")
         if float(state["smoothness"].reshape(-1)[0]) < 0:
             raise ParameterError("the smoothness must be 0 or more")
 
@@ -116,11 +116,11 @@ class Shape(Family):
 
 
 FIRST = 1e-2
-"""The smoothness that a first fit begins with, per row."""
+"""The smoothness that a first fit starts with, per row."""
 
 
 def base_of(state: State | None) -> Floats:
-    """Return b, that of Beta(1, 5) if none was learned."""
+    """Return b, or that of Beta(1, 5) if none was learned."""
     if state is not None and "shape" in state:
         return state["shape"]
     relevance = 1.0 / (1.0 + np.exp(-logits()))

@@ -4,8 +4,9 @@ The shape b minimizes the mean marginal loss of the rows plus
 
     smoothness/2 · |Δ³b|² + size/2 · |b|²
 
-with the learner's scores as they are. The mean product of the rows' slopes is about how the loss
-bends, and sets the coordinates of the descent. An even sample of rows is enough for so few numbers.
+with the learner's scores as they are. The mean product of the rows' slopes approximates the
+curvature of the loss, and sets the coordinates of the descent. An even sample of rows is enough for
+so few numbers.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ MOST_ROWS = 32_768
 CURVATURE_ROWS = 2048
 BLOCK = 2048
 FLOOR = 1e-6
-"""Added to every curvature: some directions bend by nothing else."""
+"""Added to every curvature: some directions have no other."""
 SMALLEST = 1e-300
 """Keeps logarithms finite far from where any optimum is."""
 MAX_ITERATIONS, TRIAL_ITERATIONS = 60, 3
@@ -57,10 +58,10 @@ def fitted(
     smoothness: float,
     given: float | None,
 ) -> tuple[Floats, float]:
-    """Return the shape of the lowest loss, and its smoothness: the one given, or the data's choice.
+    """Return the shape with the lowest loss, and its smoothness: given, or chosen by the data.
 
-    As for the ridge, a neighbor on the grid of smoothnesses is taken if the validation rows prefer
-    it beyond doubt, after some steps towards its optimum.
+    As for the ridge, a neighbor on the grid of smoothnesses is taken if it clearly does better on
+    the validation rows, after some steps towards its optimum.
     """
     weights = weights_of(rows, scores, sample(rows, MOST_ROWS), start)
     base = _descended(weights, start, smoothness, MAX_ITERATIONS)
@@ -107,10 +108,10 @@ class Weights(NamedTuple):
     """What a shape is fitted to: weights of the nodes (columns) for each row, each adding up to 1.
 
     Attributes:
-        base: the shape under which they are these. Another one multiplies all rows alike.
+        base: the shape they belong to. Another one multiplies all rows in the same way.
         prior: π of each row.
         posterior: that of each row, given what users did.
-        fixed: where the posterior is too narrow for the grid: a shape cannot move it.
+        fixed: rows whose posterior is too narrow for the grid: a shape cannot move it.
     """
 
     base: Floats
@@ -134,7 +135,7 @@ def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weight
 
 
 def _descended(weights: Weights, start: Floats, smoothness: float, max_iterations: int) -> Floats:
-    """Return the shape of the lowest penalized loss."""
+    """Return the shape with the lowest penalized loss."""
     penalty, count = _penalty(len(start), smoothness), len(weights.prior)
 
     def objective(base: Floats) -> tuple[float, Floats]:
@@ -148,7 +149,7 @@ def _descended(weights: Weights, start: Floats, smoothness: float, max_iteration
 
 
 def slope_products(weights: Weights, base: Floats) -> Floats:
-    """Return the mean product of rows' slopes by b, of a sample: the loss bends about like that."""
+    """Return the mean product of a sample's slopes by b, which approximates the curvature."""
     few = slice(None, None, max(1, -(-len(weights.prior) // CURVATURE_ROWS)))
     factors = np.exp(base - weights.base - (base - weights.base).max())
     prior, posterior = (
@@ -168,7 +169,7 @@ def _penalty(size: int, smoothness: float) -> Floats:
 
 
 def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return the sums over some rows of what `examined_sums` says."""
+    """Return the sums of `examined_sums` over some rows."""
     parts = map_blocks(
         lambda begin, end: examined_sums(*_task(rows), scores, chosen, begin, end),
         total=len(chosen),
@@ -180,7 +181,7 @@ def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, 
 
 
 def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
-    """Return what the kernels below take of rows."""
+    """Return what the kernels below read from rows."""
     return (
         rows.evidence,
         rows.table,
@@ -239,10 +240,10 @@ def write_shares(logarithms: Any, top: float, shares: Floats) -> None:  # noqa: 
 def base_sums(
     prior: Floats, posterior: Floats, fixed: Bools, moves: Floats
 ) -> tuple[float, Floats]:
-    """Return by how much moves of b raise the summed loss, and the slope of the loss there.
+    """Return how much moves of b raise the summed loss, and the slope of the loss there.
 
-    Moves multiply the weights by e^move, and the loss of a row is the log of its prior's sum less
-    that of its posterior's. What all moves have in common changes nothing.
+    Moves multiply the weights by e^move, and the loss of a row is the log of its prior's sum minus
+    that of its posterior's. Adding a constant to all moves changes nothing.
     """
     size, furthest = len(moves), moves.max()
     factors, before, after, held = np.empty(size), np.zeros(size), np.zeros(size), np.zeros(size)
@@ -282,14 +283,15 @@ def examined_sums(
     start: int,
     stop: int,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return what examination is learned from, over rows[start:stop].
+    """Return the sums over rows[start:stop] that examination is learned from.
 
-    The first says for each slot how many impressions are of items that were seen elsewhere as well:
+    The first says for each slot how many impressions are of items that were also seen elsewhere:
     n times the rest's share of all. The second is the slope of the log likelihood by p of each
     slot, and last by the score. The third is the sum of outer products of each row's own slope.
 
-    Of an impression passed over, the slope by p is E[−R/(1 − pR)] under the posterior; of a click,
-    1/p. That by the score is the difference of the means of φ. A narrow posterior is at its peak.
+    For an impression passed over, the slope by p is E[−R/(1 − pR)] under the posterior; for a
+    click, 1/p. The slope by the score is the difference of the means of φ. A narrow posterior is at
+    its peak.
     """
     size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
     support, slopes, own = np.zeros(slots), np.zeros(slots + 1), np.zeros(slots + 1)

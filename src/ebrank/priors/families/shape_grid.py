@@ -8,10 +8,10 @@ The grid is even in u = logit R, where sums over it converge as fast as integral
 posterior is narrower than the grid. From there on, R̂ and σ come from the peak of the posterior in
 u and its derivatives there: Laplace's method, to second order.
 
-For shapes that change little within a step (bells of 1.5 steps or more), against the integral over
-what the nodes stand for: the mean is off by less than 0.06 of the spread, and the spread by less
-than 7 %, where the posterior's spread in u is near the hand-over, from 0.3 to 1.2 steps; elsewhere
-by less than 0.015 and 1.5 %, whatever the counts up to a million. A relevance beyond the grid is
+For shapes that change little within a step (bells of 1.5 steps or more) and any counts up to a
+million, compared with the integral that the nodes approximate: near the hand-over, where the
+posterior's spread in u is 0.3 to 1.2 steps, the mean is off by less than 0.06 of the spread, and
+the spread by less than 7 %; elsewhere by less than 0.015 and 1.5 %. A relevance beyond the grid is
 put at its end.
 
 `learned` holds the model's numbers: the size of the grid G, its step in u, and its first u; then G
@@ -42,16 +42,16 @@ STEEPEST = 40.0
 NARROW = 0.36
 """A posterior is narrow if its variance in u is below this part of the squared step."""
 STEPS = 12
-"""Most of Newton's steps towards the peak; two or three are the rule."""
+"""The most Newton steps towards the peak; two or three are the rule."""
 CLOSE = 0.03
 """How near the peak the last step begins, in standard deviations."""
 SURE = 3.0
-"""How many times as much evidence as makes a posterior narrow saves the look at the grid."""
+"""With this many times the evidence that makes a posterior narrow, the grid is not read."""
 
 
 @finite
 def write_prior(score: float, learned: Sequence[float], out: Any) -> float:  # noqa: ANN401 (a pointer)
-    """Write log π_g, up to what all have in common; return the largest."""
+    """Write log π_g, up to a constant; return the largest."""
     size = int(learned[0])
     steep = min(max(score, -STEEPEST), STEEPEST)
     tilt, base = HEAD + TILT * size, HEAD + BASE * size
@@ -80,7 +80,7 @@ def write_posterior(
     for slot in range(slots):
         passed = passed_at(slot, counts, slots, behaviors, table)
         row = HEAD + (PASSED + slot) * size
-        for g in range(size):  # without asking if it was passed at all, which nobody can predict
+        for g in range(size):  # without a branch on `passed`, which no processor can predict
             out[g] += passed * learned[row + g]
     top = -np.inf
     for g in range(size):
@@ -242,8 +242,8 @@ def narrow_likelihood(
 ) -> tuple[float, float, float]:
     """Return where on the grid a narrow likelihood is, the log of its sum, and R at its peak.
 
-    Nodes are too far apart to sum over a narrow one; its place falls between two of them instead.
-    A place below 0 says that it is not narrow.
+    Nodes are too far apart to sum over a narrow one; its place is between two of them instead. A
+    place below 0 says that it is not narrow.
     """
     step, first = learned[1], learned[2]
     seen = number(exposure_sum(counts, slots, table))
@@ -332,7 +332,7 @@ def draw(
     learned: Sequence[float],
     key: np.uint64,
 ) -> float:
-    """Return a draw from the posterior: that of a node, spread evenly over its step in u.
+    """Return a draw from the posterior: a node, spread evenly over its step in u.
 
     A narrow posterior is drawn as a normal one in R.
     """

@@ -1,10 +1,9 @@
 """A linear score w·x + b of the features, fitted by the family's loss plus ridge/2 · |w|².
 
-The ridge is chosen by the loss of validation rows. A fit begins at the ridge of the last one, the
-first at 1e-3, and moves along a grid for as long as that lowers the loss beyond doubt: by more than
-four standard errors of the mean difference between rows. Validation rows are few, and a choice
-among equals would only follow their noise. Under a given ridge, validation rows decide when to stop
-instead.
+The loss of validation rows chooses the ridge. A fit starts at the ridge of the last one, the first
+at 1e-3, and moves along a grid as long as that clearly lowers the loss: by more than four standard
+errors of the mean difference between rows. Validation rows are few, and a choice among equals would
+only follow their noise. With a given ridge, validation rows decide when to stop instead.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 FIRST_RIDGE = 1e-3
 SURE = 4.0
-"""How many standard errors a step along the grid must lower the validation loss by: more than the
-usual two, because rows of one query are alike and tell less than as many apart."""
+"""By how many standard errors a step along the grid must lower the validation loss: more than the
+usual two, because rows of one query are similar and tell less than independent ones."""
 FEWEST = 30
 """Fewer validation rows than this never change the ridge."""
 HELD_OUT = 5
@@ -63,7 +62,7 @@ class Linear(Learner):
     )
 
     def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
-        """Return weights, intercept and ridge; without included rows, those to start from.
+        """Return weights, intercept and ridge; without included rows, the initial ones.
 
         Without validation rows, a first fit holds some rows out to choose the ridge and then learns
         from all; a later one keeps its ridge.
@@ -71,7 +70,7 @@ class Linear(Learner):
         n_features = rows.features.shape[1]
         if validation is not None and validation.features.shape[1] != n_features:
             raise ParameterError(
-                f"validation has {validation.features.shape[1]} features, training {n_features}"
+                f"validation has {validation.features.shape[1]} features, training has {n_features}"
             )
         theta, ridge = self._start(n_features, start)
         if rows.count == 0:
@@ -95,11 +94,13 @@ class Linear(Learner):
         return linear_scores(features, theta, threads)
 
     def check_state(self, state: State) -> None:
-        """Refuse what is not weights, an intercept and a ridge."""
+        """Raise unless the state is weights, an intercept and a ridge."""
         if set(state) != {"weights", "intercept", "ridge"}:
-            raise ParameterError("a linear prior has weights, an intercept and a ridge")
+            raise ParameterError("a linear prior needs weights, an intercept and a ridge")
         if state["weights"].ndim != 1 or state["intercept"].size != 1 or state["ridge"].size != 1:
-            raise ParameterError("a linear prior has one row of weights, one intercept, one ridge")
+            raise ParameterError(
+                "a linear prior needs one row of weights, one intercept and one ridge"
+            )
         if number(state, "ridge") < 0:
             raise ParameterError(f"the ridge must be 0 or more, not {number(state, 'ridge')}")
 
@@ -108,15 +109,15 @@ class Linear(Learner):
         return _state(np.ones(n_features + 1), FIRST_RIDGE)
 
     def _chosen(self, rows: Rows, validation: Rows, theta: Floats, ridge: float) -> State:
-        """Return the fit under the ridge that validation rows prefer.
+        """Return the fit under the ridge that does best on validation rows.
 
-        Where a neighbor's optimum lies is guessed first: while none is better, the choice costs
-        one pass over the validation rows.
+        The optimum under a neighbor is guessed first: while none is better, the choice costs one
+        pass over the validation rows.
         """
         from ebrank.priors.learners.minimization import curvature_at, moved, row_losses
 
         fitted = self._fitted(rows, None, theta, ridge)
-        if not theta.any():  # a first fit ends far from where it began
+        if not theta.any():  # a first fit ends far from where it started
             fitted = fitted._replace(curvature=curvature_at(rows, fitted.theta, ridge))
         guesses = {
             step: moved(fitted, ridge, RIDGES[_place(ridge) + step])
@@ -169,7 +170,7 @@ class Linear(Learner):
         )
 
     def _start(self, n_features: int, start: State | None) -> tuple[Floats, float]:
-        """Return the θ and the ridge to begin with."""
+        """Return the θ and the ridge to start with."""
         given = FIRST_RIDGE if self.ridge is None else self.ridge
         if start is None:
             return np.zeros(n_features + 1), given
@@ -192,7 +193,7 @@ def linear_scores(features: Features, theta: Floats, threads: int | None) -> Flo
     )
     if not np.all(np.isfinite(scores)):
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise ParameterError(f"row {row} of the features holds a number that is not finite")
+        raise ParameterError(f"row {row} of the features has a number that is not finite")
     return scores
 
 
@@ -212,7 +213,7 @@ def _check_width(theta: Floats, n_features: int) -> None:
 
 
 def _place(ridge: float) -> int:
-    """Return where in the grid a ridge is, or would be."""
+    """Return a ridge's place in the grid, or where it would be."""
     return int(np.argmin(np.abs(np.log(RIDGES) - np.log(max(ridge, RIDGES[0])))))
 
 

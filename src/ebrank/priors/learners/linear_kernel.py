@@ -14,7 +14,7 @@ from ebrank.pointers import loss_at, pointer_to
 from ebrank.typing import Bools, Features, Floats, Ints
 
 TOGETHER = 4
-"""Rows whose outer products are added at a time: memory is slower than arithmetic."""
+"""Rows whose outer products are added together: memory is slower than arithmetic."""
 
 
 @kernel

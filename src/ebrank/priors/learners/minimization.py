@@ -1,9 +1,9 @@
 """How the linear learner finds its weights: quasi-Newton steps in whitened coordinates.
 
-The mean loss plus ridge/2 · |w|² is minimized by L-BFGS in coordinates u = Lᵀθ where it bends about
-equally in every direction, L Lᵀ being its second derivative on an even sample of rows. A refit then
-takes a handful of passes over the features. The sample only sets the speed: the optimum is that of
-all rows.
+L-BFGS minimizes the mean loss plus ridge/2 · |w|² in coordinates u = Lᵀθ, in which the curvature is
+about the same in every direction; L Lᵀ is the second derivative on an even sample of rows. A refit
+then takes a handful of passes over the features. The sample only affects the speed: the optimum is
+that of all rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Fitted(NamedTuple):
     Attributes:
         theta: weights, the intercept last.
         iterations: quasi-Newton iterations.
-        curvature: second derivative of the penalized loss where the fit began.
+        curvature: second derivative of the penalized loss where the fit started.
     """
 
     theta: Floats
@@ -82,11 +82,11 @@ def descended(
 
     Args:
         objective: value and gradient.
-        start: where to begin.
-        curvature: about the second derivative, positive definite; it only sets the speed.
-        max_iterations: when to stop at last.
+        start: where to start.
+        curvature: about the second derivative, positive definite; it only affects the speed.
+        max_iterations: the most iterations.
         tolerance: largest whitened gradient of an optimum.
-        see: is shown every iterate, and raises StopIteration to stop.
+        see: called with every iterate; raises StopIteration to stop.
     """
     from scipy import optimize  # takes a while to import, and a server never needs it
 
@@ -114,7 +114,7 @@ def descended(
 
 
 def moved(fitted: Fitted, ridge: float, other: float) -> Floats:
-    """Return about where the optimum lies under another ridge, by one Newton step."""
+    """Estimate the optimum under another ridge with one Newton step."""
     change = np.full(len(fitted.theta), other - ridge)
     change[-1] = 0.0
     lower = linalg.cholesky(fitted.curvature + np.diag(change))
@@ -163,8 +163,8 @@ def curvature_at(rows: Rows, theta: Floats, ridge: float) -> Floats:
         threads=rows.threads,
     )
     curvature = np.add.reduce(parts) / len(chosen)
-    # the floor, relative to each feature's own scale, keeps directions that no sampled row
-    # bends from looking infinitely easy
+    # the floor, relative to each feature's own scale, keeps directions without curvature in the
+    # sample from looking infinitely easy
     floor = np.maximum(1e-6 * np.diagonal(curvature), 1e-12)
     whole: Floats = curvature + np.diag(ridge + floor)
     return whole
@@ -178,7 +178,7 @@ class _Watch:
         self._patience = patience
         self._waited = 0
         self.best = start
-        self._lowest = np.inf  # a warm start is no candidate: it would rather stay
+        self._lowest = np.inf  # a warm start is not a candidate: the fit would stay there
 
     def see(self, theta: Floats) -> None:
         """Look at one iterate; stop the optimizer when patience is used up."""

@@ -1,16 +1,16 @@
-"""The linear score plus gradient-boosted trees, which hear what features say together.
+"""The linear score plus gradient-boosted trees, which learn how features interact.
 
     s(x) = w·x + b + Σ_t tree_t(x)
 
-The linear learner comes first. Trees are then grown by LightGBM (Ke et al. 2017) on the family's
-loss of the whole score, with its slope and its bend in each row, from the linear scores on. The
-loss of validation rows says how many; without validation rows, every fifth run of rows is held out.
-Trees stay only if they lower that loss beyond doubt (`linear.surely_lower`), so where features do
-not interact the learner is the linear one.
+The linear learner comes first. LightGBM (Ke et al. 2017) then grows trees on the family's loss of
+the whole score, with its slope and curvature in each row, starting from the linear scores. The loss
+of validation rows decides how many; without validation rows, every fifth run of rows is held out.
+Trees stay only if they clearly lower that loss (`linear.surely_lower`), so if features do not
+interact the learner is the linear one.
 
-A refit keeps the trees until the evidence has grown by a quarter: growing them costs more than all
-else in a fit. LightGBM is needed for that alone. What was learned is plain arrays, and scores are
-computed by our own kernel.
+A refit keeps the trees until the evidence has grown by a quarter: growing them costs more than the
+rest of a fit. Only growing needs LightGBM. The learned state is plain arrays, and our own kernel
+computes scores.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from ebrank.typing import Bools, Features, Floats, Ints
 
 LINEAR = ("weights", "intercept", "ridge")
 NODES = ("split_feature", "threshold", "right_child", "leaf_value")
-"""Arrays with a number for each node. The nodes of a tree stand one after the other: a split, all
-of its left branch (value ≤ threshold), all of its right branch, whose place is `right_child`. At a
-leaf `split_feature` is −1, and `leaf_value` counts instead."""
+"""Arrays with a number for each node. The nodes of a tree are in order: a split, its whole left
+branch (value ≤ threshold), its whole right branch, whose place is `right_child`. At a leaf
+`split_feature` is −1, and `leaf_value` counts instead."""
 TREES = ("tree_starts", *NODES, "tree_evidence")
-"""Besides the nodes: the root of each tree, and how much evidence there was when they grew."""
+"""Besides the nodes: the root of each tree, and how much evidence they grew on."""
 
 GROWTH = 1.25
-"""Trees are grown anew once there is so many times the evidence they grew on."""
+"""Trees are grown again once there is this many times the evidence they grew on."""
 PATIENCE = 20
 """Trees without a lower validation loss before growing ends."""
 RUN = 50
-"""Rows held out in one piece: neighbors are of one query and alike."""
+"""Rows held out in one piece: neighbors belong to one query and are similar."""
 FEWEST_ROWS = 100
-"""Fewer rows than this to learn from, or to judge by, grow no trees."""
+"""With fewer rows than this to learn from or to judge by, no trees grow."""
 STEP = 1e-3
 LEAST_BEND = 0.1
 """Least second derivative of a row's loss, as a part of the mean."""
@@ -55,7 +55,7 @@ GROWING = {
     "max_bin": 63,
     "min_data_in_leaf": 50,
     "feature_pre_filter": False,
-    "min_sum_hessian_in_leaf": 25.0,  # in rows of mean bend, as is the next
+    "min_sum_hessian_in_leaf": 25.0,  # in rows of mean curvature, as is the next
     "lambda_l2": 50.0,
     "use_missing": False,
     "metric": "none",
@@ -70,7 +70,7 @@ GROWING = {
 
 @dataclass(frozen=True)
 class Trees(Linear):
-    """Weights, an intercept, and trees where these are not enough."""
+    """Weights, an intercept, and trees if these are not enough."""
 
     name = "trees"
     help = "The linear score plus boosted trees, where validation rows prove them better."
@@ -80,7 +80,7 @@ class Trees(Linear):
     rate: float = param(0.1, "step of each tree", at_least=1e-3, at_most=1)
 
     def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
-        """Return the linear learner's state and, beside it, the trees."""
+        """Return the linear learner's state and the trees."""
         lightgbm = import_extra("lightgbm", extra="trees", purpose="to grow trees")
         linear = super().fit(rows, validation, None if start is None else _part(start, LINEAR))
         evidence = float(rows.evidence[rows.included].sum())
@@ -90,15 +90,15 @@ class Trees(Linear):
         return {**linear, **grown, "tree_evidence": np.array([evidence])}
 
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
-        """Return w·x + b plus what the trees say of each row."""
+        """Return w·x + b plus the trees' values for each row."""
         scores = super().scores(_part(state, LINEAR), features, threads)
         add_tree_scores(state, features, threads, scores)
         return scores
 
     def check_state(self, state: State) -> None:
-        """Refuse what is not a linear state with trees whose every path ends at a leaf."""
+        """Raise unless the state is linear with trees whose every path ends at a leaf."""
         if set(state) != {*LINEAR, *TREES}:
-            raise ParameterError(f"a prior of trees has {', '.join((*LINEAR, *TREES))}")
+            raise ParameterError(f"a prior of trees needs {', '.join((*LINEAR, *TREES))}")
         super().check_state(_part(state, LINEAR))
         _check_trees(state, n_features=len(state["weights"]))
 
@@ -112,7 +112,7 @@ class Trees(Linear):
     def _grown(
         self, lightgbm: ModuleType, rows: Rows, validation: Rows | None, linear: State
     ) -> State:
-        """Return trees that explain what linear scores leave; none if they prove no better."""
+        """Return trees that explain what linear scores leave; none if they are not better."""
         if validation is None or validation.count == 0:
             rows, validation = _split(rows)
         if min(rows.count, validation.count) < FEWEST_ROWS:
@@ -121,7 +121,7 @@ class Trees(Linear):
         scores = super().scores(linear, rows.features, rows.threads)
         training = _dataset(lightgbm, rows, scores).construct()
         if not any(training.feature_num_bin(j) > 1 for j in range(rows.features.shape[1])):
-            return tree_arrays([])  # LightGBM fails where no feature can be split
+            return tree_arrays([])  # LightGBM fails if no feature can be split
         before = super().scores(linear, validation.features, rows.threads)
         model = lightgbm.train(
             {
@@ -145,7 +145,7 @@ class Trees(Linear):
 
 
 def add_tree_scores(state: State, features: Features, threads: int | None, scores: Floats) -> None:
-    """Add what the trees of a state say of each row of features."""
+    """Add the trees' values for each row of features."""
     if not len(state["tree_starts"]):
         return
     from ebrank.priors.learners import trees_kernel  # Numba takes a while to import
@@ -170,18 +170,18 @@ def add_tree_scores(state: State, features: Features, threads: int | None, score
 
 
 def _keeps(before: float, now: float) -> bool:
-    """Return whether trees of so much evidence still do.
+    """Return whether trees grown on this much evidence are still good enough.
 
-    The very same evidence is another turn of one fit, in which the family has learned meanwhile.
+    The same evidence means another turn of one fit, in which the family has learned meanwhile.
     """
     return now == 0.0 or (now != before and before / GROWTH < now < before * GROWTH)
 
 
 def _objective(rows: Rows, first: Floats) -> Any:  # noqa: ANN401 (a function for LightGBM)
-    """Return the function that tells slope and bend of each row's loss.
+    """Return the function that returns slope and curvature of each row's loss.
 
-    Both are in units of the mean bend, so that a leaf's penalty is in rows, whatever the family.
-    Bends only set the size of steps: those of the first scores do throughout.
+    Both are in units of the mean curvature, so that a leaf's penalty is in rows for every family.
+    Curvatures only set the size of steps: those of the first scores will do throughout.
     """
     up, down = (rows.losses_and_slopes(first + step)[1] for step in (STEP, -STEP))
     bends = np.maximum((up - down) / (2.0 * STEP), 0.0)
@@ -199,7 +199,7 @@ def _losses(rows: Rows, scores: Floats) -> Floats:
 
 
 def _dataset(lightgbm: ModuleType, rows: Rows, scores: Floats, like: Any = None) -> Any:  # noqa: ANN401
-    """Return LightGBM's form of the rows; labels are required and unused."""
+    """Return the rows in LightGBM's form; labels are required but unused."""
     labels = np.zeros(len(scores))
     return lightgbm.Dataset(rows.features, labels, like, init_score=scores, params=GROWING)
 
@@ -258,7 +258,7 @@ def tree_arrays(trees: list[Mapping[str, Any]]) -> State:
 def _check_trees(state: State, n_features: int) -> None:
     """Raise unless every path leads down, within its tree, to a leaf."""
     if any(state[name].ndim != 1 or not np.isfinite(state[name]).all() for name in TREES):
-        raise ParameterError("trees are made of rows of finite numbers")
+        raise ParameterError("trees must be rows of finite numbers")
     if state["tree_evidence"].size != 1 or number(state, "tree_evidence") < 0.0:
         raise ParameterError("tree_evidence must be one number of 0 or more")
     starts, feature, right = (
@@ -266,7 +266,7 @@ def _check_trees(state: State, n_features: int) -> None:
     )
     count = len(feature)
     if any(len(state[name]) != count for name in NODES):
-        raise ParameterError("trees need the same number of everything for each node")
+        raise ParameterError("arrays of nodes must have the same length")
     for name in ("tree_starts", "split_feature", "right_child"):
         if np.any(state[name] != np.floor(state[name])):
             raise ParameterError(f"{name} must hold whole numbers")

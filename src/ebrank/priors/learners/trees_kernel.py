@@ -1,4 +1,4 @@
-"""Boosted trees evaluated, compiled: serving needs no library that grows them."""
+"""Evaluation of boosted trees, compiled: serving does not need the library that grows them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_scores(
     stop: int,
     out: Floats,
 ) -> None:
-    """Add what the trees say of rows start..stop; see `trees.NODES` for how they are laid out."""
+    """Add the trees' values for rows start..stop; `trees.NODES` describes the layout."""
     for i in range(start, stop):
         total = 0.0
         for root in tree_starts:

@@ -8,7 +8,7 @@ from ebrank.typing import Floats, Ints
 
 @leaf
 def write_best(scores: Floats, ties: Floats, n: int, length: int, best: Ints) -> None:
-    """Write which `length` of the first n items score highest; equal scores by the lower tie key.
+    """Write the `length` best of the first n items; of equal scores, the lower tie key wins.
 
     Items are inserted into the list of the best so far; most fail the first comparison.
 

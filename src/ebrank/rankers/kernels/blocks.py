@@ -28,7 +28,7 @@ def all_blocks(pointers: Ints, pairs: PairCounts) -> Ints:
 def write_blocks(pairs: PairCounts, offset: int, n: int, blocks: Ints, better: Ints) -> None:
     """Write the blocks of n items; `better` is room for as many numbers.
 
-    A block takes the items that no item left is better than. Mistakes may close a circle, in which
+    A block takes the items that no remaining item beats. Mistakes may close a circle, in which
     every item has a better one: then the block takes all that are left.
     """
     for i in range(n):
@@ -66,7 +66,7 @@ def pair(i: int, j: int) -> int:
 
 @leaf
 def is_better(pairs: PairCounts, offset: int, i: int, j: int) -> bool:
-    """Return whether item i is known to be better than item j, another one."""
+    """Return whether item i is known to be better than another item j."""
     place = offset + pair(max(i, j), min(i, j))
     ahead = pairs.net[place] if i > j else -pairs.net[place]
     return bool(pairs.trials[place] < 0 and ahead > 0)
@@ -74,7 +74,7 @@ def is_better(pairs: PairCounts, offset: int, i: int, j: int) -> bool:
 
 @leaf
 def prefer(pairs: PairCounts, offset: int, i: int, j: int, delta: float) -> bool:
-    """Note that item i was clicked and item j was not; return whether that settles the pair."""
+    """Record that item i was clicked and item j was not; return whether that settles the pair."""
     place = offset + pair(max(i, j), min(i, j))
     if pairs.trials[place] < 0:
         return False

@@ -1,7 +1,7 @@
-"""Random directions, drawn from keys: DBGD and MGD look around in them and step in the best.
+"""Random directions, drawn from keys: DBGD and MGD explore them and step along the best.
 
-A direction is a pure function of its key, so a session need only remember its key and who won; the
-directions themselves are drawn again when the model steps.
+A direction is a pure function of its key, so a session only remembers its key and who won; the
+directions are drawn again when the model steps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DIRECTIONS, DRAFT = 0, 1
 def write_direction(key: np.uint64, direction: Floats) -> None:
     """Write a point drawn uniformly from the unit sphere: normal numbers, divided by their norm.
 
-    The normal numbers come in pairs from a point in the unit disk (Marsaglia's polar method), tried
+    The normal numbers come in pairs from a point in the unit disk (Marsaglia's polar method), drawn
     until it is in the disk; the two halves of one random number are its coordinates.
     """
     n, counter, total = len(direction), 0, 0.0

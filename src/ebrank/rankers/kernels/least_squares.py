@@ -1,6 +1,6 @@
 """Sums of products over the rows of a float32 feature matrix, for least squares, compiled.
 
-Rows are read where they lie: nothing is gathered, and only a few rows at a time become float64.
+Rows are read in place: nothing is gathered, and only a few rows at a time become float64.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from ebrank.compiled import kernel
 from ebrank.typing import Features, Floats, Ints
 
-TOGETHER = 8  # rows per pass over the Gram matrix: a sum is loaded and stored once for all of them
+TOGETHER = 8  # rows per pass over the Gram matrix: each sum is loaded and stored once for all
 
 
 @kernel

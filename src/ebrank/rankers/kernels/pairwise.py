@@ -6,8 +6,8 @@ place below the last click. Its pair adds
 
     ρ · e^{f_d} e^{f_e} / (e^{f_d} + e^{f_e})² · (∇f_d − ∇f_e),    ρ = P(R*)/(P(R) + P(R*)),
 
-where R* is R with the two items swapped and P the probability of drawing a list. ρ undoes the bias
-of comparing what the ranker itself put in order. All sums of exponentials are kept as logarithms.
+where R* is R with the two items swapped and P the probability of drawing a list. ρ removes the bias
+of comparing items that the ranker itself ordered. All sums of exponentials are kept as logarithms.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sigmoid(x: float) -> float:
 
 @leaf
 def write_log_tails(scores: Floats, length: int, log_rest: float, tails: Floats) -> None:
-    """Write at each rank the log of Σ e^f over what could still be drawn there.
+    """Write at each rank the log of Σ e^f over the items that could still be drawn there.
 
     `scores` are those of the list; `log_rest` is the log of Σ e^f over the items not in it.
     """
@@ -49,8 +49,8 @@ def write_log_tails(scores: Floats, length: int, log_rest: float, tails: Floats)
 def swap_weight(scores: Floats, tails: Floats, i: int, j: int) -> float:
     """Return ρ = P(R*)/(P(R) + P(R*)) for the swap of ranks i < j.
 
-    Both lists draw the same items, so only what could still be drawn below rank i differs: there
-    R* still has the item of rank i to draw and no longer that of rank j.
+    Both lists draw the same items, so they differ only in what could still be drawn below rank i:
+    there R* can still draw the item of rank i, but no longer that of rank j.
     """
     log_ratio = 0.0
     swapped = log_add(tails[j + 1], scores[i])
@@ -63,7 +63,7 @@ def swap_weight(scores: Floats, tails: Floats, i: int, j: int) -> float:
 
 @leaf
 def considered(clicked: Bools, length: int) -> int:
-    """Return how many items from the top were looked at: one more than down to the last click."""
+    """Return how many items from the top were looked at: down to one below the last click."""
     for rank in range(length - 1, -1, -1):
         if clicked[rank]:
             return min(rank + 2, length)
@@ -76,7 +76,7 @@ def write_item_weights(
 ) -> bool:
     """Write the factor of each listed item's ∇f in the gradient; return whether there is a pair.
 
-    What stands at a rank that nobody examines was not passed over.
+    An item at a rank that nobody examines was not passed over.
     """
     any_pair = False
     for rank in range(length):

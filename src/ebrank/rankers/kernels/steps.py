@@ -10,7 +10,7 @@ from ebrank.typing import Bools, Floats
 
 @kernel
 def step_rates(stepped: Bools, rate: float, decay: float) -> Floats:
-    """Return the rate of each session's step, 0 where none is taken; each step lowers the next.
+    """Return the rate of each session's step, 0 if it takes none; each step lowers the next.
 
     >>> step_rates(np.array([True, False, True, True]), 0.1, 0.5).tolist()
     [0.1, 0.0, 0.05, 0.025]

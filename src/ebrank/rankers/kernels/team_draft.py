@@ -28,9 +28,9 @@ def draft(
 ) -> None:
     """Merge the rankers' lists, one in each row of `lists`, best first; write who added what.
 
-    Of each ranker the first `length` items suffice. With `disputed_only`, the items that all
-    rankers agree on from the top down belong to nobody: clicks on them tell nothing of who is
-    better. `order` is room to work in, one place for each ranker.
+    The first `length` items of each ranker suffice. With `disputed_only`, the items that all
+    rankers agree on from the top down belong to no team: clicks on them do not tell which is
+    better. `order` is working space, one place for each ranker.
     """
     n_rankers = len(lists)
     filled = 0
@@ -54,7 +54,7 @@ def draft(
 
 @leaf
 def agreed(lists: Ints, length: int) -> int:
-    """Return how many items all rankers list alike, from the top down."""
+    """Return how many items all rankers agree on, from the top down."""
     for rank in range(length):
         for ranker in range(1, len(lists)):
             if lists[ranker, rank] != lists[0, rank]:

@@ -1,1 +1,1 @@
-"""Figures as SVG and PNG; `render` is the entrance."""
+"""Figures as SVG and PNG; start with `render`."""

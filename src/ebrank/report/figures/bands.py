@@ -8,7 +8,7 @@ from ebrank.experiments.framework.outcome import Figure, Panel, Series
 from ebrank.report.figures.palette import looks
 
 MANY = 5
-"""From this many lines on, only those that the figure is about have bands."""
+"""From this many lines on, only the emphasized ones have bands."""
 NONE = "Of so many lines, no band is drawn."
 
 

@@ -19,7 +19,7 @@ _SHARE = 0.8
 
 
 def fillings(chosen: Sequence[Look]) -> list[float]:
-    """Return how opaque each series' bars are: the emphasized in full, others in several tones."""
+    """Return how opaque each series' bars are: emphasized ones fully, others in several tones."""
     if len(chosen) == 1:
         return [1.0]
     tones = cycle((0.5, 0.2, 0.8, 0.35))
@@ -63,7 +63,7 @@ def draw_bars(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
     else:
         set_x_axis(axes, panel)
         set_y_axis(axes, panel)
-        if axes.get_ylim()[0] < 0:  # some bars hang from 0, which is not where the axis is
+        if axes.get_ylim()[0] < 0:  # some bars hang from 0, which is not at the axis
             axes.axhline(0, color=INK, linewidth=0.7)
 
 

@@ -54,7 +54,7 @@ def frame(panel: Panel) -> Frame:
 
 
 def part_id(series: int, part: str) -> str:
-    """Return the id of a part of a series, by which a page finds it.
+    """Return the id with which a page finds a part of a series.
 
     >>> part_id(2, "line")
     'series-2-line'
@@ -63,7 +63,7 @@ def part_id(series: int, part: str) -> str:
 
 
 def horizontal(panel: Panel) -> bool:
-    """Return whether bars are horizontal: where their names are long or many."""
+    """Return whether bars are horizontal, because their names are long or many."""
     names = categories(panel)
     if panel.kind != "bars" or names is None:
         return False
@@ -77,7 +77,7 @@ def y_words(panel: Panel) -> str:
 
 
 def labeled_at_end(panel: Panel) -> bool:
-    """Return whether the series are named where their lines end."""
+    """Return whether the series' names are at the ends of their lines."""
     return panel.kind in ("lines", "steps") and any(series.y for series in panel.series)
 
 

@@ -24,9 +24,9 @@ _POINTS_PER_INCH = 72
 
 
 def series_data(drawing: Figure, panel: Panel) -> str:
-    """Return the series of a panel that was drawn alone, as JSON.
+    """Return the series of a panel drawn alone, as JSON.
 
-    Each has its label, its color, and its points: x and y in the picture, then what to write.
+    Each has its label, its color, and its points: x and y in the picture, then the text to show.
     """
     (axes,) = drawing.axes
     height = drawing.get_figheight() * _POINTS_PER_INCH

@@ -100,14 +100,14 @@ def label_above(axes: Axes, panel: Panel, chosen: Sequence[Look], room: Frame) -
 def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
     """Return heights of labels, close to those wanted, `gap` apart, between `low` and `high`.
 
-    Their order is that of the wanted heights, ties in the order given. The sum of squared moves is
+    They keep the order of the wanted heights, and ties the order given. The sum of squared moves is
     the least possible: labels that must move together are centered around their mean (isotonic
-    regression). Where there is not enough room for all, the gap shrinks.
+    regression). If there is not enough room for all, the gap shrinks.
 
     >>> spread([0.0, 1.0, 9.0], gap=2.0, low=0.0, high=10.0)
     [0.0, 2.0, 9.0]
     """
-    # adjustText was tried: eleven labels still overlapped, left the picture, and lost the order of
+    # We tried adjustText: eleven labels still overlapped, left the picture, and lost the order of
     # their lines, at three to twenty times the cost.
     from scipy.optimize import isotonic_regression
 

@@ -1,7 +1,7 @@
-"""How each ranker looks, the same in every figure: a color, a marker and a dash of its own.
+"""How each ranker looks in every figure: its own color, marker and dash.
 
-Any of the three tells lines apart, so figures work in grey print and for color-blind readers. On
-dark pages each color has a lighter stand-in (`LOOKS[...].dark`).
+Any of the three tells lines apart, so figures work in gray print and for color-blind readers. On
+dark pages each color has a lighter version (`LOOKS[...].dark`).
 
 >>> LOOKS["ebrank"].weight > LOOKS["bm25"].weight
 True
@@ -37,12 +37,12 @@ class Look:
 
     @property
     def emphasized(self) -> bool:
-        """Whether it is what a figure is about."""
+        """Whether it is emphasized."""
         return self.weight > 2
 
 
 INK = "#1b1e23"
-"""The color of texts and axes; pages put their own in its place."""
+"""The color of texts and axes; pages replace it with their own."""
 
 SOLID: Dash = ()
 LONG: Dash = (7, 2)
@@ -93,7 +93,7 @@ FAR = 70.0
 def looks(styles: Sequence[str]) -> list[Look]:
     """Return the looks of a panel's series.
 
-    A style that comes again keeps its color and gets another marker and dash.
+    A repeated style keeps its color and gets another marker and dash.
 
     >>> first, second = looks(["ebrank", "ebrank"])
     >>> first.light == second.light, first.marker == second.marker
@@ -113,7 +113,7 @@ def looks(styles: Sequence[str]) -> list[Look]:
 
 
 def _stranger(present: Iterable[Look]) -> Look:
-    """Return the first look that nobody present comes near, or the one furthest from all."""
+    """Return the first look that is not close to any present, or the one furthest from all."""
     present = list(present)
     spare = (*OTHERS, *(replace(look, weight=1.5) for look in LOOKS.values()))
     apart = [min((_distance(look, other) for other in present), default=FAR) for look in spare]
@@ -138,5 +138,5 @@ def _another(look: Look, taken: Iterable[str]) -> Look:
 
 
 def every_look() -> list[Look]:
-    """Return all there are, whose colors a page must know."""
+    """Return all looks, whose colors a page must know."""
     return [*LOOKS.values(), *OTHERS]

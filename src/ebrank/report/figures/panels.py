@@ -1,6 +1,6 @@
 """One pair of axes: lines, steps, bars or points, with the names of series beside them.
 
-There are no legend boxes and no frame, only faint lines across, so that the numbers stand out.
+There are no legend boxes and no frame, only faint horizontal lines, so that the numbers stand out.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _draw_diagonal(axes: Axes) -> None:
 
 
 def _draw_texts(axes: Axes, panel: Panel, room: Frame) -> None:
-    """Write title and labels; the y label stands above its axis, where it reads horizontally."""
+    """Write title and labels; the y label is horizontal, above its axis."""
     x_label = panel.y_label if horizontal(panel) else panel.x_label
     if x_label == panel.title:
         x_label = ""

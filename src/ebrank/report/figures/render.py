@@ -80,7 +80,7 @@ def inline_panels(figure: Figure, prefix: str) -> list[str]:
 
 @contextmanager
 def _drawing(panels: Sequence[Panel]) -> Iterator[Drawing]:
-    """Yield the panels drawn in rows; matplotlib has our settings meanwhile."""
+    """Yield the panels drawn in rows, with our settings of matplotlib."""
     matplotlib = import_extra("matplotlib", extra="report", purpose="to draw figures")
     with matplotlib.rc_context():
         matplotlib.rcdefaults()

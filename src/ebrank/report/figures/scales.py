@@ -59,8 +59,8 @@ def y_range(panel: Panel) -> tuple[float, float]:
     low = [y - error for y, error in drawn]
     high = [y + error for y, error in drawn]
     if panel.down:
-        low.append(1.0)  # the first rank is what all others are compared with
-    if panel.zero or panel.kind == "bars":  # a bar's length only means something from 0 on
+        low.append(1.0)  # all ranks are compared with the first
+    if panel.zero or panel.kind == "bars":  # a bar's length means something only from 0
         low.append(0.0)
         high.append(0.0)
     if not low:
@@ -102,7 +102,7 @@ def set_y_axis(axes: Axes, panel: Panel) -> None:
     set_ticks(axes.yaxis, 6)
     if panel.down and high <= _ALL_RANKS:
         axes.set_yticks(range(1, int(high) + 1))
-    if panel.diagonal:  # where y = x is the point, both axes are the same
+    if panel.diagonal:  # to compare y with x, both axes must be the same
         limits = _union(axes.get_xlim(), axes.get_ylim())
         axes.set_xlim(limits)
         axes.set_ylim(limits)
@@ -110,7 +110,7 @@ def set_y_axis(axes: Axes, panel: Panel) -> None:
 
 
 def set_ticks(axis: Axis, most: int) -> None:
-    """Set ticks at round numbers, `most` of them at most, all with as many decimals."""
+    """Set at most `most` ticks at round numbers, all with the same number of decimals."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
@@ -132,13 +132,13 @@ def _like(value: float, ticks: Iterable[float]) -> str:
 
 
 def _beginning(panel: Panel, values: list[float]) -> float:
-    """Return where the x axis begins: at 0 where the first point is close to it."""
+    """Return where the x axis begins: at 0 if the first point is close to it."""
     near = panel.kind == "lines" and not panel.log_x and 0 < values[0] < 0.1 * values[-1]
     return 0.0 if near else values[0]
 
 
 def _set_log_scale(axes: Axes, values: list[float]) -> None:
-    """Make equal ratios equal distances; 0, which has no ratio, is half a decade from the rest."""
+    """Make the axis logarithmic, with 0 half a decade from the rest."""
     if values[0] > 0:
         axes.set_xscale("log")
     else:

@@ -1,4 +1,4 @@
-"""Makes matplotlib's SVG fit for pages: for screen readers, dark pages, and many on one page.
+"""Adapts matplotlib's SVG to pages: to screen readers, dark pages, and many figures on one page.
 
 Texts stay texts, so a page can be searched and uses the reader's own fonts.
 """
@@ -16,7 +16,7 @@ _FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
 
 
 LARGEST = 1.45
-"""How much larger than it was made a picture is on a wide page."""
+"""How much a wide page enlarges a picture."""
 
 
 def described(svg: str, title: str, description: str) -> str:
@@ -36,8 +36,8 @@ def without_part_ids(svg: str) -> str:
 def inline(svg: str, prefix: str, series: str) -> str:
     """Return a described picture to put into a page: somewhat larger, in the page's colors.
 
-    Ink becomes the color of the text around it, each series' color a variable of `variables`. Ids
-    get a prefix, since they must be unique on a page. `series` is what the page's script reads.
+    Ink becomes the color of the surrounding text, each series' color a variable of `variables`. Ids
+    get a prefix, since they must be unique on a page. The page's script reads `series`.
     """
 
     def sized(found: re.Match[str]) -> str:

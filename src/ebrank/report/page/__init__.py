@@ -1,1 +1,1 @@
-"""The report's web page; `html` is the entrance, `templates/` has its HTML, CSS and JavaScript."""
+"""The report's web page; start with `html`. `templates/` has its HTML, CSS and JavaScript."""

@@ -18,7 +18,7 @@ BEYOND = "Beyond the paper: auto, with nothing to tune"
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure, tables, or both, of one name."""
+    """A figure, tables, or both, with one name."""
 
     id: str
     title: str
@@ -29,7 +29,7 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What belongs to one dataset, or to all; its tables may have to be opened."""
+    """The exhibits of one dataset, or of all; its tables may be folded."""
 
     id: str
     title: str
@@ -48,7 +48,7 @@ class LedgerChapter:
 
 
 def chapters(document: Document) -> list[Chapter]:
-    """Return the tables that datasets share, then each dataset's own; all but `beyond_chapter`."""
+    """Return the tables that datasets share, then each dataset's own, without `beyond_chapter`."""
     made = []
     if document.tables:
         shared = _exhibits(document.tables, (), document.only)
@@ -62,7 +62,7 @@ def chapters(document: Document) -> list[Chapter]:
 
 
 def beyond_chapter(document: Document) -> Chapter | None:
-    """Return what goes beyond the paper, which readers see before its details; None if nothing."""
+    """Return the chapter that goes beyond the paper, shown before the details; None if empty."""
     exhibits = [
         each for data in document.datasets for each in _own(data, document.only, beyond=True)
     ]
@@ -72,7 +72,7 @@ def beyond_chapter(document: Document) -> Chapter | None:
 
 
 def _own(data: DatasetRecord, only: Sequence[str], *, beyond: bool) -> list[Exhibit]:
-    """Return what belongs to `auto`, or all else."""
+    """Return what belongs to `auto`, or everything else."""
     tables = [table for table in data.tables if _is_beyond(table) is beyond]
     figures = [figure for figure in data.figures if _is_beyond(figure) is beyond]
     return _exhibits(tables, figures, only)

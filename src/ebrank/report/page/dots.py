@@ -1,4 +1,4 @@
-"""Rankers as dots: ours with its deviation, the published figure beside it, a column a measure.
+"""Rankers as dots: our figure with its deviation and the published one, a column per measure.
 
 Positions are in percent of a column's width; all rankers share a measure's scale.
 """

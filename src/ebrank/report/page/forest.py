@@ -1,7 +1,7 @@
 """Findings as a forest plot: a row for each claim, its effect and interval on the theme's scale.
 
-Effects of one theme share a scale: each is a share of what it is compared with, so that NDCG and
-Cum-NDCG stand side by side. Positions are in percent of the width.
+Effects of one theme share a scale: each is relative to what it is compared with, so that NDCG and
+Cum-NDCG can stand side by side. Positions are in percent of the width.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MARGIN = 4.0
 
 @dataclass(frozen=True)
 class Bar:
-    """Where an effect is drawn; None of an interval that is not known."""
+    """Where an effect is drawn; None for an unknown interval."""
 
     value: float
     low: float | None
@@ -112,7 +112,7 @@ class _Scale:
         return round(MARGIN + (100 - 2 * MARGIN) * inside, 2)
 
     def ticks(self) -> list[Tick]:
-        """Return 0, and a round number to each side of it where there is room."""
+        """Return 0, and a round number on each side of it if there is room."""
         shares = [0.0, *(_round(end) for end in (self.low, self.high))]
         places = {self.place(share): _percent(share) for share in shares}
         zero = self.place(0.0)
@@ -124,7 +124,7 @@ class _Scale:
 
 
 def _round(share: float) -> float:
-    """Return the largest of 1, 2, 5, 10, 20, … that is not further from 0.
+    """Return the number rounded towards 0 to one of 1, 2, 5, 10, 20, …
 
     >>> _round(0.34), _round(-0.007), _round(0.0)
     (0.2, -0.005, 0.0)

@@ -1,7 +1,7 @@
 """`report.html`: one page with everything, which needs no network and no other file.
 
-Jinja fills `templates/`; all that comes from names, captions or files is escaped there. Figures are
-SVG within the page, panel by panel, so that a narrow screen shows them below each other.
+Jinja fills `templates/` and escapes all names, captions and files. Figures are SVG within the page,
+panel by panel, so that a narrow screen shows them below each other.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def page(
     times: Mapping[str, Any] | None,
     files: Mapping[str, bytes] | None = None,
 ) -> str:
-    """Return the page; without `times` it says nothing of run times.
+    """Return the page; without `times` it does not mention run times.
 
-    `files` can be saved from the page itself, by name, so that it may be sent alone.
+    Readers can save `files` from the page itself, by name, so the page can be sent alone.
     """
     embedded = {name: _address(name, content) for name, content in (files or {}).items()}
     environment = _environment()
@@ -98,7 +98,7 @@ def _environment() -> Environment:
 
 
 def _prose(text: str) -> Markup:
-    """Return a text with code for what is between backticks, and links for addresses.
+    """Return a text with code for text in backticks, and links for addresses.
 
     >>> _prose("run `a < b`")
     Markup('run <code>a &lt; b</code>')

@@ -29,7 +29,7 @@ def times_table(times: Mapping[str, Any]) -> Table | None:
     try:
         rows = tuple(row for data in times["datasets"] for row in _times(data))
     except (KeyError, TypeError, ValueError):
-        return None  # a file of another version; the report can do without
+        return None  # a file of another version; the report works without it
     jobs = times.get("jobs", 1)
     caption = (
         f"Trials on {jobs} {'core' if jobs == 1 else 'cores'} at a time; a trial that several "

@@ -1,4 +1,4 @@
-"""The results in sentences: who leads, what clicks as a feature cost, who shows what is new."""
+"""The results in sentences: who leads, what clicks as a feature cost, who shows new items."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sentences(data: DatasetRecord, standings: Mapping[str, Standing]) -> list[st
 def result(datasets: Sequence[tuple[DatasetRecord, Mapping[str, Standing]]]) -> str:
     """Return the result in one sentence, for the title; "" if rankers were not compared.
 
-    The measure is Cum-NDCG, what users saw; the loss is the largest by clicks as a feature.
+    The measure is Cum-NDCG, what users saw; the loss is the largest from clicks as a feature.
     """
     known = [(data.name, own) for data, own in datasets if len(_paper(own)) > 1]
     if not known:
@@ -71,7 +71,7 @@ def _paper(standings: Mapping[str, Standing]) -> list[Standing]:
 
 
 def _twins(standings: Mapping[str, Standing]) -> list[tuple[Standing, Standing]]:
-    """Return the rankers with clicks as a feature, each beside itself without."""
+    """Return the rankers with clicks as a feature, each with its twin without."""
     keys = [(f"{name}:features=concate", f"{name}:features=none") for name in NAMES]
     return [
         (standings[concate], standings[none])
@@ -147,7 +147,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def _shown_soon(table: Table) -> dict[str, float]:
-    """Return the share of items shown within some sessions, by ranker, where it is known."""
+    """Return the share of items shown within some sessions, by ranker, if known."""
     if SHOWN_SOON not in table.columns:
         return {}
     column = table.columns.index(SHOWN_SOON)

@@ -31,7 +31,7 @@ class Standing:
     """How an entrant did on one dataset: a cell for each measure.
 
     Attributes:
-        published: the figures to hold ours against, by measure, where there are any.
+        published: the figures to compare ours with, by measure, if there are any.
     """
 
     entrant: Entrant
@@ -51,7 +51,7 @@ class Standing:
 
 
 def standings(table: Table | None, data: DatasetRecord) -> dict[str, Standing]:
-    """Return how every entrant did on a dataset, by key; without a Table 2 there are none."""
+    """Return how every entrant did on a dataset, by key; empty without a Table 2."""
     if table is None:
         return {}
     dataset, published = data.name, _published(data)
@@ -79,7 +79,7 @@ def _published(data: DatasetRecord) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def headline(standings: Mapping[str, Standing]) -> list[Standing]:
-    """Return those that a reader looks for first, in the order of the table."""
+    """Return the entrants that a reader looks for first, in the order of the table."""
     others = [
         standings[entrant.key]
         for entrant in PAPER
@@ -90,7 +90,7 @@ def headline(standings: Mapping[str, Standing]) -> list[Standing]:
 
 
 def headline_table(chosen: Sequence[Standing], reference: str = "") -> Table:
-    """Return the figures of some entrants, published ones beside them; the best are bold."""
+    """Return the figures of some entrants beside published ones; the best are bold."""
     best = {measure: max(standing.value(measure) for standing in chosen) for measure in MEASURES}
     known = {measure for standing in chosen for measure in standing.published}
     rows = []

@@ -66,7 +66,7 @@ def summaries(document: Document) -> list[Summary]:
 
 
 def title(document: Document) -> str:
-    """Return the result in a sentence; what was reproduced, if there is none."""
+    """Return the result in a sentence, or what was reproduced."""
     names = ", ".join(data.name for data in document.datasets)
     ours = [each for data in document.datasets for each in data.findings if each.ours]
     about_auto = f"auto, with nothing to tune, on {names}: {tally(ours)}" if ours else ""
@@ -79,7 +79,7 @@ def _standings(document: Document) -> list[tuple[DatasetRecord, dict[str, Standi
 
 
 def _whose(data: DatasetRecord) -> str:
-    """Return whose figures stand beside ours, and on what; "" if nobody's."""
+    """Return whose figures are beside ours, and on which dataset; "" if none."""
     if not data.reference:
         return ""
     return f"the {data.reference}'s on {data.stands_in_for or data.name}"

@@ -18,7 +18,7 @@ from ebrank.report.tables.layout import flat_heading
 
 
 def comma_separated(table: Table) -> str:
-    """Return a table as CSV. Deviations, marks and groups have columns of their own, if any."""
+    """Return a table as CSV. Deviations, marks and groups, if any, have their own columns."""
     grouped = any(row.group for row in table.rows)
     cells = [[row.cells[index] for row in table.rows] for index in range(len(table.columns))]
     columns = [["group", *(row.group for row in table.rows)]] if grouped else []

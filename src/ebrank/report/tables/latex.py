@@ -75,7 +75,7 @@ _MARKS = {"*": "*", "†": r"\dagger", "‡": r"\ddagger"}
 
 
 def latex(table: Table) -> str:
-    """Return a floating table; of its text only what LaTeX itself cannot say is lost."""
+    """Return a floating table; only text that LaTeX cannot express is lost."""
     count = len(table.columns)
     caption = f"{table.title}. {table.caption}" if table.caption else table.title
     lines = [
@@ -94,7 +94,7 @@ def latex(table: Table) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return a text that means itself in LaTeX.
+    r"""Return a text escaped for LaTeX.
 
     >>> print(escaped("50 % of {x_b}"))
     50 \% of \{x\_b\}

@@ -29,7 +29,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Parts:
-    """A cell in pieces: `.859`, `*†`, `.004`. Of a text, all is in `value`."""
+    """A cell in pieces: `.859`, `*†`, `.004`. A text is all in `value`."""
 
     value: str
     marks: str = ""

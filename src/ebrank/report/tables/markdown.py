@@ -48,13 +48,13 @@ def grid(table: Table) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a text whose backticks mark code and all else means itself.
+    """Return a text with its backticks as code and everything else escaped.
 
     >>> print(prose("run `ebrank *` <now>"))
     run `ebrank *` \\<now\\>
     """
     pieces = text.split("`")
-    if len(pieces) % 2 == 0:  # one is left over, and marks nothing
+    if len(pieces) % 2 == 0:  # a backtick without a partner marks nothing
         return escaped(text)
     plain = (f"`{piece}`" if place % 2 else _escaped(piece) for place, piece in enumerate(pieces))
     return " ".join("".join(plain).split())
@@ -71,7 +71,7 @@ def code(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text that means itself in Markdown, in one line.
+    """Return a text escaped for Markdown, in one line.
 
     >>> print(escaped("a*b <i>"))
     a\\*b \\<i\\>
@@ -97,7 +97,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _raised(marks: str) -> str:
-    """Return marks; letters, which would read as part of the number, stand above the line."""
+    """Return marks; letters, which would read as part of the number, are superscript."""
     return f"<sup>{marks}</sup>" if marks.isalpha() else escaped(marks)
 
 

@@ -40,8 +40,8 @@ READABLE = 24
 def text(table: Table, *, width: int, color: bool = False) -> str:
     """Return a table with title and caption, in lines of at most `width` characters.
 
-    Where its numbers do not fit side by side, some columns follow below the others, with the
-    leading texts repeated.
+    If its numbers do not fit side by side, some columns follow below the others, with the leading
+    texts repeated.
     """
     console = Console(
         width=width,
@@ -157,7 +157,7 @@ def _padded(table: Table, index: int) -> list[Parts]:
 
 
 def _title_width(table: Table, index: int) -> int:
-    """Return the longest word of a column's title; a group's heading stands above its first."""
+    """Return the longest word of a column's title; a group's heading is above its first column."""
     column = table.columns[index]
     words = [len(word) for word in column.title.split()]
     if index == 0 or table.columns[index - 1].group != column.group:
@@ -166,7 +166,7 @@ def _title_width(table: Table, index: int) -> int:
 
 
 def _together(table: Table, leading: int, needed: Sequence[int], room: int) -> list[list[int]]:
-    """Return the columns after the leading ones, those in one list to be kept together."""
+    """Return the columns after the leading ones, in lists that stay together."""
     kept = []
     for span in spans(table.columns[leading:]):
         group = list(range(leading + span.start, leading + span.stop))
@@ -187,5 +187,5 @@ def _length(piece: Parts) -> int:
 
 
 def _whole_words(text: str, width: int) -> str:
-    """Return a text in lines of this width; a longer word has a line of its own."""
+    """Return a text in lines of this width; a longer word has its own line."""
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
