@@ -36,7 +36,7 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache
 from numba.extending import register_jitable
 
-from ebrank import equations, paths, special
+from ebrank import equations, lanes, paths, special
 from ebrank.evidence import sums
 from ebrank.provenance import Trace, trace
 
@@ -45,7 +45,6 @@ F = TypeVar("F", bound=Callable[..., object])
 _SHARED = {"error_model": "numpy", "forceinline": True}
 _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
-_FINITE = {"reassoc", "contract", "nnan", "nsz"}
 _UNUSED_DAYS = 30
 """After so many days without use machine code is removed."""
 
@@ -80,11 +79,6 @@ def leaf(function: F) -> F:
 def inner(function: F) -> F:
     """Compile a `leaf` that only kernels call, never Python: it compiles in half the time."""
     return cast(F, numba.njit(**_LEAF, no_cpython_wrapper=True)(function))
-
-
-def finite(function: F) -> F:
-    """Compile a `leaf` of numbers that are all finite: all its loops may use the vector units."""
-    return cast(F, numba.njit(**{**_LEAF, "fastmath": _FINITE})(function))
 
 
 def share(module: ModuleType, without: Collection[Callable[..., object]] = ()) -> None:
@@ -354,7 +348,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_number_functions_apart)
 
 
-shared(special.exp_below_one, as_written=True)
+shared(lanes.exp_below_one, as_written=True)
 share(special, without=[special.beta_quantile])
 share(equations)
 share(sums)

@@ -20,11 +20,6 @@ import numpy.typing as npt
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
 HALF_LOG_TWO_PI = 0.9189385332046727
-LOG_TWO = 0.6931471805599453
-LOG2_E = 1.4426950408889634
-ROUNDER = 1.5 * 2.0**52
-"""What is added to a number to round it: the sum has no bits for a fraction."""
-LOWEST_EXPONENT = -700.0
 
 
 def log_gamma(x: Real) -> Real:
@@ -59,32 +54,6 @@ def shifted_log_gamma(x: Real) -> tuple[Real, Real, Real]:
     steps_slope = (2.0 * x + 7.0) * (((4.0 * s + 84.0) * s + 504.0) * s + 720.0)
     value = (y - 0.5) * log_y - y + HALF_LOG_TWO_PI + series
     return value, log_y - 0.5 * inverse - series_slope - steps_slope / steps, steps
-
-
-def exp_below_one(x: float) -> float:
-    """Return exp(x) for a number x ≤ 0, to 11 digits; that of −700 below −700.
-
-    Loops that call it use the processor's vector units, which the platform's exp does not: e^x is
-    2^n·e^r with |r| ≤ ½ log 2, the first factor made of bits, the second a polynomial.
-
-    >>> print(f"{exp_below_one(-1.0):.10f}")
-    0.3678794412
-    """
-    y = max(x, LOWEST_EXPONENT) * LOG2_E
-    rounded = y + ROUNDER
-    r = (y - (rounded - ROUNDER)) * LOG_TWO
-    n = np.float64(rounded).view(np.int64) + np.int64(1023)
-    scale = np.int64(n << np.int64(52)).view(np.float64)
-    value = 1.0 / 362880.0
-    value = 1.0 / 40320.0 + r * value
-    value = 1.0 / 5040.0 + r * value
-    value = 1.0 / 720.0 + r * value
-    value = 1.0 / 120.0 + r * value
-    value = 1.0 / 24.0 + r * value
-    value = 1.0 / 6.0 + r * value
-    value = 0.5 + r * value
-    value = 1.0 + r * value
-    return (1.0 + r * value) * scale
 
 
 def beta_quantile(a: Real, b: Real, probability: float) -> Real:

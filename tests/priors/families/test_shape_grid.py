@@ -15,6 +15,8 @@ from scipy.special import betaln, digamma, expit, log_expit, logsumexp
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors
 from ebrank.evidence.sums import clicks_sum, number
+from ebrank.lanes import LANES
+from ebrank.pointers import ROOM
 from ebrank.policy import parse
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta_exact import exact_loss, exact_relevance, exact_spread
@@ -146,6 +148,11 @@ def some_case(seed: int, most: float = 1e5) -> Case:
     return Case(some_shape(rng), float(rng.uniform(-3, 3)), stats, curve)
 
 
+def test_a_grid_fits_into_lanes_and_into_room() -> None:
+    assert len(U) % LANES == len(WIDE) % LANES == 0
+    assert len(WIDE) <= ROOM
+
+
 # --- mean and spread -----------------------------------------------------------------------------
 
 
@@ -213,6 +220,11 @@ def test_extreme_scores_are_those_of_the_steepest(seed: int, score: float) -> No
     assert abs(score) <= STEEPEST or slope == 0.0
 
 
+def test_a_score_that_is_no_number_gives_none() -> None:
+    case = some_case(1)._replace(score=np.nan)
+    assert np.isnan(moments(case.score, *case.evidence, case.learned)).all()
+
+
 @given(st.integers(0, 10**6))
 def test_slots_that_nobody_examines_say_nothing(seed: int) -> None:
     case = some_case(seed)
@@ -274,7 +286,7 @@ def test_the_slope_of_the_loss_by_finite_differences(seed: int) -> None:
 
 # --- Beta is a special case ----------------------------------------------------------------------
 
-WIDE = expit(np.linspace(-40.0, 24.0, 256))
+WIDE = expit(np.linspace(-40.0, 24.0, 10 * LANES))
 
 
 @given(

@@ -57,8 +57,8 @@ def passed_at(
     slot: int, counts: Sequence[float], slots: int, behaviors: int, table: Sequence[int]
 ) -> float:
     """Return how many impressions at a slot led to nothing, with behaviors counted by weight."""
-    total = float(counts[slot])
-    for behavior in range(1, 1 + behaviors):
+    total = counts[slot] - counts[slots + slot] * number(table[2 * slots + slot])
+    for behavior in range(2, 1 + behaviors):  # few have any beside clicks
         place = behavior * slots + slot
         total -= counts[place] * number(table[slots + place])
     return total

@@ -18,6 +18,7 @@ import numpy as np
 
 from ebrank.compiled import inner, kernel
 from ebrank.evidence.sums import clicks_sum, number
+from ebrank.lanes import LANES, exp_below_one, lanes_at, put_lanes, total
 from ebrank.pointers import pointer_to, room
 from ebrank.priors.families.beta_exact import examination_of, passed_at
 from ebrank.priors.families.shape_grid import (
@@ -25,6 +26,7 @@ from ebrank.priors.families.shape_grid import (
     HEAD,
     RELEVANCE,
     TILT,
+    mass_and_mean,
     moments,
     narrow_likelihood,
     write_posterior,
@@ -33,7 +35,6 @@ from ebrank.priors.families.shape_grid import (
 from ebrank.priors.learners.linear import surely_lower
 from ebrank.priors.learners.minimization import descended
 from ebrank.priors.rows import Rows
-from ebrank.special import exp_below_one
 from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Floats, Ints
 
@@ -221,7 +222,9 @@ def write_weights(
             posterior[r, node] = 1.0 - (place - node)
             posterior[r, node + 1] = place - node
         else:
-            top = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
+            top = write_posterior(
+                scores[rows[r]], clicks, counts, slots, behaviors, worth, numbers, weights
+            )
             write_shares(weights, top, posterior[r])
 
 
@@ -229,9 +232,10 @@ def write_weights(
 def write_shares(logarithms: Any, top: float, shares: Floats) -> None:  # noqa: ANN401 (a pointer)
     """Write the exponentials of some logarithms, the largest of which is `top`, as shares of 1."""
     whole = 0.0
-    for g in range(len(shares)):
-        shares[g] = exp_below_one(logarithms[g] - top)
-        whole += shares[g]
+    for g in range(0, len(shares), LANES):
+        weight = exp_below_one(lanes_at(logarithms, g) - top)
+        put_lanes(shares, g, weight)
+        whole += total(weight)
     for g in range(len(shares)):
         shares[g] /= whole
 
@@ -301,18 +305,17 @@ def examined_sums(
         counts = pointer_to(evidence, rows[r])
         worth = pointer_to(table, 0)
         first = write_prior(scores[rows[r]], numbers, weights)
-        mass_before, mean_before = 0.0, 0.0
-        for g in range(size):
-            weight = exp_below_one(weights[g] - first)
-            mass_before += weight
-            mean_before += weight * learned[tilt + g]
+        mass_before, mean_before = mass_and_mean(weights, first, tilt, numbers)
         clicks = number(clicks_sum(counts, slots, behaviors, worth))
-        top = write_posterior(clicks, counts, slots, behaviors, worth, numbers, weights)
+        top = write_posterior(
+            scores[rows[r]], clicks, counts, slots, behaviors, worth, numbers, weights
+        )
         mass, mean, shown = 0.0, 0.0, 0.0
-        for g in range(size):
-            weights[g] = exp_below_one(weights[g] - top)
-            mass += weights[g]
-            mean += weights[g] * learned[tilt + g]
+        for g in range(0, size, LANES):
+            weight = exp_below_one(lanes_at(weights, g) - top)
+            put_lanes(weights, g, weight)
+            mass += total(weight)
+            mean += total(weight * lanes_at(learned, tilt + g))
         place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
         peak, spread = 0.0, 0.0
         if place >= 0.0:

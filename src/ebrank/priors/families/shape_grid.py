@@ -14,9 +14,9 @@ posterior's spread in u is 0.3 to 1.2 steps, the mean is off by less than 0.06 o
 the spread by less than 7 %; elsewhere by less than 0.015 and 1.5 %. A relevance beyond the grid is
 put at its end.
 
-`learned` holds the model's numbers: the size of the grid G, its step in u, and its first u; then G
-numbers each of R, φ, b and log R; then G numbers log(1 − p_k·R) for each slot k; then log p_k of
-each slot.
+`learned` holds the model's numbers: the size of the grid G, which is a multiple of LANES, its step
+in u, and its first u; then G numbers each of R, φ, b and log R; then G numbers log(1 − p_k·R) for
+each slot k; then log p_k of each slot.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import finite
+from ebrank.compiled import leaf
 from ebrank.evidence.sums import clicks_sum, exposure_sum, number
+from ebrank.lanes import LANES, exp_below_one, lanes_at, lanes_from, largest, put_lanes, total
 from ebrank.pointers import room
 from ebrank.priors.families.beta_exact import examination_of, passed_at
-from ebrank.special import exp_below_one
 
 HEAD = 3
 """Numbers before the first row."""
@@ -49,21 +49,28 @@ SURE = 3.0
 """With this many times the evidence that makes a posterior narrow, the grid is not read."""
 
 
-@finite
+@leaf
+def steepness(score: float) -> float:
+    """Return the score, clipped."""
+    return min(max(score, -STEEPEST), STEEPEST)
+
+
+@leaf
 def write_prior(score: float, learned: Sequence[float], out: Any) -> float:  # noqa: ANN401 (a pointer)
     """Write log π_g, up to a constant; return the largest."""
-    size = int(learned[0])
-    steep = min(max(score, -STEEPEST), STEEPEST)
+    size, steep = int(learned[0]), steepness(score)
     tilt, base = HEAD + TILT * size, HEAD + BASE * size
     top = -np.inf
-    for g in range(size):
-        out[g] = learned[base + g] + steep * learned[tilt + g]
-        top = max(top, out[g])
+    for g in range(0, size, LANES):
+        height = lanes_at(learned, base + g) + steep * lanes_at(learned, tilt + g)
+        put_lanes(out, g, height)
+        top = max(top, largest(height))
     return top
 
 
-@finite
+@leaf
 def write_posterior(
+    score: float,
     clicks: float,
     counts: Sequence[float],
     slots: int,
@@ -72,23 +79,23 @@ def write_posterior(
     learned: Sequence[float],
     out: Any,  # noqa: ANN401 (a pointer)
 ) -> float:
-    """Turn log π_g into log π_g L_g; return the largest."""
-    size = int(learned[0])
-    logarithm = HEAD + LOGARITHM * size
-    for g in range(size):
-        out[g] += clicks * learned[logarithm + g]
-    for slot in range(slots):
-        passed = passed_at(slot, counts, slots, behaviors, table)
-        row = HEAD + (PASSED + slot) * size
-        for g in range(size):  # without a branch on `passed`, which no processor can predict
-            out[g] += passed * learned[row + g]
+    """Write log π_g L_g, up to a constant; return the largest."""
+    size, steep = int(learned[0]), steepness(score)
+    tilt, base = HEAD + TILT * size, HEAD + BASE * size
+    logarithm, passes = HEAD + LOGARITHM * size, HEAD + PASSED * size
     top = -np.inf
-    for g in range(size):
-        top = max(top, out[g])
+    for g in range(0, size, LANES):
+        height = lanes_at(learned, base + g) + steep * lanes_at(learned, tilt + g)
+        height = height + clicks * lanes_at(learned, logarithm + g)
+        for slot in range(slots):  # without a branch on `passed`, which no processor can predict
+            passed = passed_at(slot, counts, slots, behaviors, table)
+            height = height + passed * lanes_at(learned, passes + slot * size + g)
+        put_lanes(out, g, height)
+        top = max(top, largest(height))
     return top
 
 
-@finite
+@leaf
 def moments(
     score: float,
     counts: Sequence[float],
@@ -99,17 +106,20 @@ def moments(
 ) -> tuple[float, float]:
     """Return the posterior's mean R̂ and standard deviation σ."""
     clicks = number(clicks_sum(counts, slots, behaviors, table))
-    seen = number(exposure_sum(counts, slots, table))
     step, first = learned[1], learned[2]
-    if min(clicks, seen - clicks) * NARROW * step * step > SURE:
-        guess = (np.log(clicks / (seen - clicks)) - first) / step
-        mean, spread = at_the_peak(score, clicks, guess, counts, slots, behaviors, table, learned)
-        if spread > 0.0:
-            return mean, spread
+    if clicks * NARROW * step * step > SURE:
+        rest = number(exposure_sum(counts, slots, table)) - clicks
+        if rest * NARROW * step * step > SURE:
+            guess = (np.log(clicks / rest) - first) / step
+            mean, spread = at_the_peak(
+                score, clicks, guess, counts, slots, behaviors, table, learned
+            )
+            if spread > 0.0:
+                return mean, spread
     return on_the_grid(score, clicks, counts, slots, behaviors, table, learned)
 
 
-@finite
+@leaf
 def on_the_grid(
     score: float,
     clicks: float,
@@ -121,27 +131,28 @@ def on_the_grid(
 ) -> tuple[float, float]:
     """Return mean and standard deviation from sums over the grid, unless the peak is narrow."""
     size, weights = int(learned[0]), room()
-    write_prior(score, learned, weights)
-    top = write_posterior(clicks, counts, slots, behaviors, table, learned, weights)
-    mass, mean, square, place, places = 0.0, 0.0, 0.0, 0.0, 0.0
-    for g in range(size):
-        weight = exp_below_one(weights[g] - top)
-        relevance = learned[HEAD + g]
-        mass += weight
-        mean += weight * relevance
-        square += weight * relevance * relevance
-        node = float(g)
-        place += weight * node
-        places += weight * node * node
-    mean, square, place, places = mean / mass, square / mass, place / mass, places / mass
-    spread = np.sqrt(max(square - mean * mean, 0.0))
-    if places - place * place >= NARROW:
+    top = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
+    mass, first, second, place, places = 0.0, 0.0, 0.0, 0.0, 0.0
+    for g in range(0, size, LANES):
+        weight, node = exp_below_one(lanes_at(weights, g) - top), lanes_from(g)
+        relevance = lanes_at(learned, HEAD + g)
+        mass += total(weight)
+        first += total(weight * relevance)
+        second += total(weight * relevance * relevance)
+        place += total(weight * node)
+        places += total(weight * node * node)
+    part = 1.0 / mass
+    mean = first * part
+    spread = np.sqrt(max(second * mass - first * first, 0.0)) * part  # root beside quotient
+    if places * mass - place * place >= NARROW * mass * mass:
         return mean, spread
-    peak, peak_spread = at_the_peak(score, clicks, place, counts, slots, behaviors, table, learned)
+    peak, peak_spread = at_the_peak(
+        score, clicks, place / mass, counts, slots, behaviors, table, learned
+    )
     return (peak, peak_spread) if peak_spread > 0.0 else (mean, spread)
 
 
-@finite
+@leaf
 def at_the_peak(
     score: float,
     clicks: float,
@@ -157,8 +168,7 @@ def at_the_peak(
     Between nodes, log π is the parabola through the nearest three. A standard deviation of 0 says
     that there is no narrow peak within the grid.
     """
-    size, step = int(learned[0]), learned[1]
-    steep = min(max(score, -STEEPEST), STEEPEST)
+    size, step, steep = int(learned[0]), learned[1], steepness(score)
     tilt, base = HEAD + TILT * size, HEAD + BASE * size
     middle = min(max(int(place + 0.5), 1), size - 2)
     left = learned[base + middle - 1] + steep * learned[tilt + middle - 1]
@@ -176,7 +186,7 @@ def at_the_peak(
     return relevance + v * (shift + 0.5 * lean * variance), v * np.sqrt(variance)
 
 
-@finite
+@leaf
 def peak(
     clicks: float,
     place: float,
@@ -199,7 +209,8 @@ def peak(
     for slot in range(slots):
         passed[slot] = passed_at(slot, counts, slots, behaviors, table)
         p[slot] = examination_of(slot, slots, table)
-    u = first + step * min(max(place, 0.0), size - 1.0)
+    last = first + step * (size - 1)
+    u = min(max(first + step * place, first), last)
     relevance, bend, third, move = 0.0, -1.0, 0.0, step
     for _ in range(STEPS):
         small = np.exp(-abs(u))
@@ -218,20 +229,20 @@ def peak(
         bend = min(prior_bend, 0.0) - clicks * v - v * lean * one - v * v * two
         third = (2.0 * v - lean * lean) * v * one - clicks * v * lean
         third -= v * v * (3.0 * lean * two + 2.0 * v * three)
-        if bend > -1e-300:
+        leaving = (u > last and slope > 0.0) or (u < first and slope < 0.0)
+        if leaving or bend > -1e-300:
             return 0.0, 0.0, 0.0, 0.0
         move = -slope / bend
         u += min(max(move, -step), step)
         if move * move * -bend < CLOSE * CLOSE:
             break
-    inside = 0.0 <= u - first <= step * (size - 1)
-    if not inside or -bend * NARROW * step * step < 1.0 or abs(move) > step:
+    if not first <= u <= last or -bend * NARROW * step * step < 1.0 or abs(move) > step:
         return 0.0, 0.0, 0.0, 0.0
     relevance += relevance * (1.0 - relevance) * move
     return u, relevance, -1.0 / bend, third
 
 
-@finite
+@leaf
 def narrow_likelihood(
     clicks: float,
     counts: Sequence[float],
@@ -264,20 +275,32 @@ def narrow_likelihood(
     return min((u - first) / step, learned[0] - 1.001), mass, relevance
 
 
-@finite
+@leaf
 def prior_mean(score: float, learned: Sequence[float]) -> float:
     """Return the mean of the prior."""
-    size, weights = int(learned[0]), room()
+    weights = room()
     top = write_prior(score, learned, weights)
-    mass, mean = 0.0, 0.0
-    for g in range(size):
-        weight = exp_below_one(weights[g] - top)
-        mass += weight
-        mean += weight * learned[HEAD + g]
+    mass, mean = mass_and_mean(weights, top, HEAD + RELEVANCE * int(learned[0]), learned)
     return mean / mass
 
 
-@finite
+@leaf
+def mass_and_mean(
+    logarithms: Any,  # noqa: ANN401 (a pointer)
+    top: float,
+    row: int,
+    learned: Sequence[float],
+) -> tuple[float, float]:
+    """Return the sum of weights, e^(logarithm − top), and that of weights times a row's numbers."""
+    mass, mean = 0.0, 0.0
+    for g in range(0, int(learned[0]), LANES):
+        weight = exp_below_one(lanes_at(logarithms, g) - top)
+        mass += total(weight)
+        mean += total(weight * lanes_at(learned, row + g))
+    return mass, mean
+
+
+@leaf
 def loss(
     score: float,
     counts: Sequence[float],
@@ -294,11 +317,7 @@ def loss(
     size, weights = int(learned[0]), room()
     tilt, logs = HEAD + TILT * size, HEAD + (PASSED + slots) * size
     top = write_prior(score, learned, weights)
-    mass, mean = 0.0, 0.0
-    for g in range(size):
-        weight = exp_below_one(weights[g] - top)
-        mass += weight
-        mean += weight * learned[tilt + g]
+    mass, mean = mass_and_mean(weights, top, tilt, learned)
     value = np.log(mass) + top
     for slot in range(slots):
         clicked = counts[slot] - passed_at(slot, counts, slots, behaviors, table)
@@ -312,17 +331,13 @@ def loss(
         own = (1.0 - part) * weights[node] + part * weights[node + 1]
         seen = (1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1]
         return value - own - whole, (mean / mass - seen) * inside
-    after = write_posterior(clicks, counts, slots, behaviors, table, learned, weights)
-    mass_after, mean_after = 0.0, 0.0
-    for g in range(size):
-        weight = exp_below_one(weights[g] - after)
-        mass_after += weight
-        mean_after += weight * learned[tilt + g]
+    after = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
+    mass_after, mean_after = mass_and_mean(weights, after, tilt, learned)
     value -= np.log(mass_after) + after
     return value, (mean / mass - mean_after / mass_after) * inside
 
 
-@finite
+@leaf
 def draw(
     score: float,
     counts: Sequence[float],
@@ -338,16 +353,15 @@ def draw(
     """
     size, weights = int(learned[0]), room()
     clicks = number(clicks_sum(counts, slots, behaviors, table))
-    write_prior(score, learned, weights)
-    top = write_posterior(clicks, counts, slots, behaviors, table, learned, weights)
+    top = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
     mass, place, places = 0.0, 0.0, 0.0
-    for g in range(size):
-        weights[g] = exp_below_one(weights[g] - top)
-        mass += weights[g]
-        place += weights[g] * g
-        places += weights[g] * (g * g)
-    place, places = place / mass, places / mass
-    if places - place * place < NARROW:
+    for g in range(0, size, LANES):
+        weight, node = exp_below_one(lanes_at(weights, g) - top), lanes_from(g)
+        put_lanes(weights, g, weight)
+        mass += total(weight)
+        place += total(weight * node)
+        places += total(weight * node * node)
+    if places * mass - place * place < NARROW * mass * mass:
         mean, spread = moments(score, counts, slots, behaviors, table, learned)
         return min(max(mean + spread * streams.normal(key), 0.0), 1.0)
     left = streams.uniform(key) * mass
