@@ -17,7 +17,7 @@ def test_a_home_folder_is_filled_in() -> None:
 
 
 def test_an_unknown_home_folder_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"^~no-such-user/x: there is no such home folder"):
+    with pytest.raises(ParameterError, match=r"^~no-such-user/x: home folder not found"):
         expanded("~no-such-user/x")
 
 

@@ -53,7 +53,7 @@ def test_a_class_of_ones_own_also_within_another() -> None:
     ("path", "problem"),
     [
         ("no_such_module:Mine", "no module is called 'no_such_module'"),
-        ("my_parts.py:Mine", "no module is called 'my_parts.py'.*leave .py out"),
+        ("my_parts.py:Mine", "no module is called 'my_parts.py'.*leave out .py"),
         ("./my_parts:Mine", "not the name of a module"),
         (":Mine", "not the name of a module"),
         ("my_parts:Missing", "no 'Missing' in .*my_parts.py; it has NoBonus, Mine"),

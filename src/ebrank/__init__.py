@@ -1,6 +1,6 @@
 """Rank with user behavior without burying what is new.
 
-The public names are imported when first used, so `import ebrank` costs next to nothing.
+The public names are imported when first used, so `import ebrank` costs almost nothing.
 """
 
 from __future__ import annotations

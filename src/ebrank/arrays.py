@@ -1,4 +1,4 @@
-"""Small things about NumPy arrays."""
+"""Helpers for NumPy arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 def read_only(array: Array) -> Array:
-    """Return a read-only view: kernels are compiled once for it, not again for writable arrays."""
+    """Return a read-only view, so that kernels are not compiled again for writable arrays."""
     view = array.view(np.ndarray)
     view.flags.writeable = False
     return cast(Array, view)

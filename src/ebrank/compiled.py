@@ -4,10 +4,10 @@
 from compiled code too, so a formula exists once. `kernel` compiles a function without the GIL;
 `FirstClass` compiles one that kernels take as an argument.
 
-Machine code is kept on disk under `paths.kernel_cache()`, in a folder for each state of the code
+Machine code is cached on disk under `paths.kernel_cache()`, in a folder for each state of the code
 behind it: sources, constants, what a function closes over (`ebrank.provenance`), the processor and
-Numba's version. Numba's own cache looks at a function's file and bytecode alone. It would serve an
-old equation after an upgrade, and the code of one closure for that of another.
+Numba's version. Numba's own cache looks only at a function's file and bytecode. It would use an old
+equation after an upgrade, and confuse two closures.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _SHARED = {"error_model": "numpy", "forceinline": True}
 _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
 _UNUSED_DAYS = 30
-"""After so many days without use machine code is removed."""
+"""Machine code that nobody has used for this many days is removed."""
 
 
 def kernel(function: F) -> F:
     """Compile `function` on first call: no GIL, NumPy's division, cached machine code.
 
-    Sums may be reassociated so that they use the processor's vector units; the result is still the
-    same for any number of threads, since each block is summed by one of them.
+    Sums may be reassociated to use the processor's vector units; the result is still the same for
+    any number of threads, because one thread sums each block.
     """
     return _kept(numba.njit(**_FAST)(function), function)
 
@@ -62,7 +62,7 @@ def exact(function: F) -> F:
     """Compile a `kernel` whose arithmetic is done as written: the same bits on every processor.
 
     That holds for +, −, ·, /, square roots and rounding. Functions such as exp come from the
-    platform's library, which may round otherwise on another processor.
+    platform's library, which may round differently on another processor.
     """
     return _kept(numba.njit(nogil=True, error_model="numpy")(function), function)
 
@@ -70,7 +70,7 @@ def exact(function: F) -> F:
 def leaf(function: F) -> F:
     """Compile a small function that kernels call in their inner loops.
 
-    It is always inlined and allocates nothing, so arrays are handed to it without counting
+    It is always inlined and allocates nothing, so arrays are passed to it without counting
     references: atomic counters that all threads share would cost more than the work itself.
     """
     return cast(F, numba.njit(**_LEAF)(function))
@@ -90,9 +90,9 @@ def share(module: ModuleType, without: Collection[Callable[..., object]] = ()) -
 
 
 def shared(function: F, *, as_written: bool = False) -> F:
-    """Make one plain function callable from kernels, which inline it; it stays a plain function.
+    """Make a plain function callable from kernels, which inline it; it stays a plain function.
 
-    Its sums are reassociated where the kernel's are, unless they are meant `as_written`.
+    Its sums are reassociated if the kernel's are, unless `as_written`.
     """
     if function not in _CALLABLE:
         options = {**_SHARED, "fastmath": {"contract"}} if as_written else _SHARED
@@ -105,15 +105,15 @@ _CALLABLE: WeakSet[Callable[..., object]] = WeakSet()
 
 
 class FirstClass:
-    """A plain function that kernels can be handed as an argument.
+    """A plain function that kernels can take as an argument.
 
     A kernel that takes it is compiled once for the signature, not once for each function: adding a
     formula costs a fraction of a second of compilation.
 
     Args:
-        function: what is compiled.
-        signature: Numba's signature that kernels call it by.
-        made_of: what the function was composed of, if it is not written in a file.
+        function: the function to compile.
+        signature: its signature for kernels, as Numba writes it.
+        made_of: the parts of a composed function, which is in no file.
     """
 
     def __init__(
@@ -133,14 +133,14 @@ class FirstClass:
         return self.function(*args)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Leave out what is compiled: it follows from the rest."""
+        """Leave out the compiled function: it follows from the rest."""
         return FirstClass, (self.function, self._signature, self._made_of)
 
     @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The compiled function, for passing to kernels.
 
-        It is compiled on first use, and again where a constant that it reads has changed since.
+        It is compiled on first use, and again if a constant that it reads has changed since.
         Functions that it calls keep the constants they were first compiled with, as Numba's do.
         """
         traced = trace(*(self._made_of or (self.function,)))
@@ -156,7 +156,7 @@ class FirstClass:
         arguments = ", ".join(code.co_varnames[: code.co_argcount])
         text = f"def compiled({arguments}):\n    return function({arguments})\n"
         names = {"__name__": __name__, "function": numba.njit(**_SHARED)(self._anew(function))}
-        with suppress(Exception):  # the cache is of no use; any other error comes again
+        with suppress(Exception):  # the cache does not work; any other error will recur
             folder = _folder(function, traced)
             if folder is not None:
                 path = _written(folder, f"{self._signature}\n{text}", text)
@@ -191,20 +191,20 @@ def is_kernel(dispatcher: object) -> bool:
 
 
 def _kept(dispatcher: Any, function: F) -> F:  # noqa: ANN401 (Numba's own type)
-    """Have Numba keep a dispatcher's machine code where `_KernelCache` says.
+    """Have Numba cache a dispatcher's machine code where `_KernelCache` says.
 
-    The public way, `cache=True`, looks for a folder when a function is defined. By then what it
-    calls may not be, so that nothing could say what the machine code depends on.
+    The public way, `cache=True`, looks for a folder when a function is defined. The functions that
+    it calls may not be defined yet, so what the machine code depends on would be unknown.
     """
     dispatcher._cache = _KernelCache(function)
     return cast(F, dispatcher)
 
 
 class _KernelCache:
-    """What Numba asks for machine code before it compiles, and hands it to afterwards.
+    """Where Numba looks for machine code before it compiles, and stores it afterwards.
 
-    Each signature has a file of its own in Numba's format. Numba would list all signatures in one
-    index, which two processes that compile at once could leave pointing to each other's code.
+    Each signature has its own file in Numba's format. Numba would list all signatures in one index,
+    which two processes that compile at once could leave pointing to each other's code.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -213,7 +213,7 @@ class _KernelCache:
 
     @property
     def cache_path(self) -> str | None:
-        """Where machine code is kept; None if nowhere."""
+        """Where machine code is cached; None if nowhere."""
         folder = _folder(self._function, trace(self._function))
         return None if folder is None else str(folder)
 
@@ -224,20 +224,20 @@ class _KernelCache:
             return None
         try:
             return files.load_overload(signature, context)
-        except Exception:  # damaged, or of a type that is gone
+        except Exception:  # damaged, or of a type that no longer exists
             with suppress(Exception):
                 files.flush()
             return None
 
     def save_overload(self, signature: object, code: object) -> None:
-        """Keep the machine code for a signature, if there is room."""
+        """Cache the machine code for a signature, if there is space."""
         files = self._files(signature)
         with suppress(OSError):
             if files is not None:
                 files.save_overload(signature, code)
 
     def _files(self, signature: object) -> FunctionCache | None:
-        """Return Numba's cache of one signature; None where nothing can be kept."""
+        """Return Numba's cache of one signature; None if nothing can be cached."""
         folder = _folder(self._function, trace(self._function)) if self._enabled else None
         if folder is None:
             return None
@@ -255,15 +255,15 @@ class _KernelCache:
         self._enabled = False
 
     def flush(self) -> None:
-        """Forget what is kept."""
+        """Clear the cache."""
         if self.cache_path is not None:
             shutil.rmtree(self.cache_path, ignore_errors=True)
 
 
 def _folder(function: FunctionType, traced: Trace) -> Path | None:
-    """Return the folder of a function's machine code; None if it cannot or must not be kept.
+    """Return the folder of a function's machine code; None if it cannot or must not be cached.
 
-    It must not if another process could not tell that it is the same function.
+    It must not be if another process could not tell that it is the same function.
     """
     if not traced.lasting or not all(map(_is_settled, traced.functions)):
         return None
@@ -281,11 +281,11 @@ def _folder(function: FunctionType, traced: Trace) -> Path | None:
 
 
 def _is_settled(function: FunctionType) -> bool:
-    """Return whether what Numba makes of a function today will do tomorrow.
+    """Return whether a function's machine code can be reused later.
 
-    It will not if the function has changed since it was first met, for it may have been compiled
-    before that. Nor will it if the function calls itself: Numba 0.61 to 0.68 crash when they run
-    such code from disk.
+    It cannot if the function has changed since it was first traced, because it may have been
+    compiled before that. Nor can it if the function calls itself: Numba 0.61 to 0.68 crash when
+    they run such code from disk.
     """
     traced = trace(function)
     return not traced.circular and _first_met.setdefault(function, traced.values) == traced.values
@@ -334,11 +334,11 @@ def _remove_unused(root: Path) -> None:
 
 
 def _number_functions_apart() -> None:
-    """Have no two processes give their compiled functions the same names.
+    """Make sure that no two processes give their compiled functions the same names.
 
     Numba names machine code by module, function and a number that counts up from 1 in every
-    process. Code from disk that calls a function of its own was seen to call another one of the
-    same name instead, compiled in this process: two closures of one factory are enough.
+    process. We have seen code from disk call a function of the same name that was compiled in this
+    process, instead of its own: two closures of one factory are enough.
     """
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 

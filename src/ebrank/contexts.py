@@ -1,13 +1,13 @@
 """What a context changes: users on a phone may prefer other items than those at a desk.
 
-A context is a few names with values, such as `{"device": "mobile"}`. Each pair becomes a number by
-a hash, so that nothing keeps the text. An item with features x and relevance R̂, over all users, is
-then taken to be as relevant in a context as
+A context is a few names with values, such as `{"device": "mobile"}`. A hash turns each pair into a
+number, so that nothing keeps the text. An item with features x and relevance R̂, over all users,
+then has this relevance in a context:
 
     σ(logit R̂ + Σ_b (z_b - z̄_b) v_b · x)
 
-where z_b is 1 for the numbers b of the context and 0 for others, and z̄_b the part of all exposure
-that was in b: what changes nothing between contexts is R̂'s to say.
+where z_b is 1 for the numbers b of the context and 0 for others, and z̄_b is b's share of all
+exposure: what is the same in all contexts belongs to R̂.
 
 >>> numbers({"device": "mobile", "segment": "new"})
 (1921, 2696)
@@ -32,21 +32,21 @@ from ebrank.threads import one_blas_thread
 from ebrank.typing import Bools, Features, Floats, Ints
 
 NUMBERS = 4096
-"""Few enough to say nothing of a person, enough for a dozen contexts to seldom share one."""
+"""Too few to identify a person, enough that a dozen contexts rarely share one."""
 MOST = 64
-"""Contexts that are learned at most."""
+"""The most contexts that are learned."""
 LARGEST = 3.0
-"""By how much a context may move the logit of a relevance."""
+"""How far a context may move the logit of a relevance."""
 WIDTHS = (0.03, 0.1, 0.3, 1.0)
-"""Standard deviations of a weight that are tried, for features with a standard deviation of 1."""
+"""Standard deviations of a weight to try, for features with a standard deviation of 1."""
 FOLDS = 5
 FEWEST = 100
-"""Impressions without which a context is not learned."""
+"""The fewest impressions for which a context is learned."""
 ITERATIONS, TOLERANCE = 100, 1e-3
 
 
 def numbers(context: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the numbers of a context's pairs, rising."""
+    """Return the numbers of a context's pairs, ascending."""
     found = set()
     for name, value in context.items():
         text = f"{len(name)}:{name}={value}".encode("utf-8", "surrogatepass")
@@ -55,9 +55,9 @@ def numbers(context: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def moved(relevance: Floats, shifts: Floats) -> Floats:
-    """Return by how much relevances change when their logits move by shifts.
+    """Return how much relevances change when their logits move by shifts.
 
-    Those of 1 and more, as `ips` may estimate them, stay.
+    Relevances of 1 and more, which `ips` may estimate, stay.
     """
     inside, grown = np.clip(relevance, 0.0, 1.0), np.expm1(shifts)
     change: Floats = inside * (1.0 - inside) * grown / (1.0 + inside * grown)
@@ -66,12 +66,12 @@ def moved(relevance: Floats, shifts: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """What some contexts change.
+    """The effect of some contexts.
 
     Attributes:
-        numbers: of the contexts, rising.
-        weights: what each adds to logits, a weight for each feature and a constant, last.
-        shares: the part of all exposure that was in each.
+        numbers: of the contexts, ascending.
+        weights: what each adds to logits: a weight for each feature, then a constant.
+        shares: each context's share of all exposure.
     """
 
     numbers: Ints
@@ -79,7 +79,7 @@ class Contexts:
     shares: Floats
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not fit together."""
+        """Raise if arrays do not fit together."""
         rising = self.numbers.ndim == 1 and np.all(np.diff(self.numbers) > 0)
         inside = rising and np.all((self.numbers >= 0) & (self.numbers < NUMBERS))
         if not inside or not 0 < len(self.numbers) <= MOST:
@@ -90,9 +90,9 @@ class Contexts:
             raise ParameterError("the shares of contexts are from 0 to 1")
 
     def shifts(self, features: Features, context: Sequence[int]) -> Floats | None:
-        """Return by how much a context, given by its numbers, moves the logits of items.
+        """Return how far a context, given by its numbers, moves the logits of items.
 
-        None if nothing is known of it. Features are scaled as they were when this was learned.
+        None if the context is unknown. Features are scaled as they were when this was learned.
         """
         known = [place for place, number in enumerate(self.numbers.tolist()) if number in context]
         if not known:
@@ -101,7 +101,7 @@ class Contexts:
             features.shape[1] == self.weights.shape[1] - 1,
             f"these contexts are of {self.weights.shape[1] - 1} features, not {features.shape[1]}",
         )
-        # No product of matrices: BLAS may wake threads for it, and wait for them for milliseconds.
+        # Not a matrix product: BLAS may wake threads for it, and wait for them for milliseconds.
         own = self.weights[known].sum(axis=0) - np.einsum("b,bf->f", self.shares, self.weights)
         logits = np.einsum("if,f->i", features.astype(np.float64), own[:-1]) + own[-1]
         shifts: Floats = np.clip(logits, -LARGEST, LARGEST)
@@ -116,7 +116,7 @@ class Impressions:
         rows: the item of each, by its row among the features.
         p: the probability that users look at its rank.
         outcomes: what it was worth, from 0 to 1.
-        lists: in which context it was, by its place in `contexts`.
+        lists: the context of each, by its place in `contexts`.
         contexts: the numbers of contexts.
     """
 
@@ -130,7 +130,7 @@ class Impressions:
         return len(self.rows)
 
     def frequent(self, most: int) -> Ints:
-        """Return the most frequent numbers, those with too few impressions left out."""
+        """Return the most frequent numbers, without those with too few impressions."""
         of_sets = np.bincount(self.lists, minlength=len(self.contexts))
         counts = np.zeros(NUMBERS, np.int64)
         for own, count in zip(self.contexts, of_sets.tolist(), strict=True):
@@ -139,7 +139,7 @@ class Impressions:
         return np.sort(found[counts[found] >= FEWEST])
 
     def hot(self, chosen: Ints) -> Floats:
-        """Return a 1 for each of some numbers that an impression's context has, 0 for others."""
+        """Return 1 for each number that an impression's context has, 0 for others."""
         sets = np.array([np.isin(chosen, list(own)) for own in self.contexts], np.float64)
         return sets[self.lists]
 
@@ -153,10 +153,10 @@ def learn(
     most: int = 16,
     lenient: bool = False,
 ) -> Contexts | None:
-    """Return what contexts change; None if that is nothing, as far as held-out groups tell.
+    """Return the effect of contexts; None if held-out groups show none.
 
-    Features and relevance have a row for each item, and `groups` says whose losses are held out
-    together: those of a query. Contexts must lower them beyond doubt, or at all if `lenient`.
+    Features and relevance have a row for each item, and `groups` says which rows are held out
+    together: those of a query. Contexts must clearly lower their losses, or at all if `lenient`.
     """
     from ebrank.priors.learners.linear import surely_lower
 
@@ -181,7 +181,7 @@ def learn(
 def saved(
     contexts: Contexts, features: Features, relevance: Floats, impressions: Impressions
 ) -> float:
-    """Return by how much contexts lower minus the log-likelihood of impressions' outcomes."""
+    """Return how much contexts lower the negative log-likelihood of impressions' outcomes."""
     looked_at = np.flatnonzero(impressions.p > 0.0)
     if not len(looked_at):
         return 0.0
@@ -194,7 +194,7 @@ def saved(
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Impressions in the order of their items, and what is needed to compute their losses.
+    """Impressions in the order of their items, with everything to compute their losses.
 
     Attributes:
         items: rows of the items.
@@ -250,7 +250,7 @@ class _Table:
         )
 
     def without_features(self) -> _Table:
-        """Return a table by which contexts change nothing but how much users click."""
+        """Return a table in which contexts change only how much users click."""
         return replace(self, x=self.x[:, -1:])
 
     @property
@@ -266,14 +266,14 @@ class _Table:
         return logits
 
     def losses(self, theta: Floats) -> Floats:
-        """Return the loss of each item: minus the log-likelihood of its impressions' outcomes."""
+        """Return the loss of each item: the negative log-likelihood of its outcomes."""
         losses, _ = losses_and_slopes(self.logits(theta), self.p, self.outcomes)
         return np.add.reduceat(losses, self.begins)
 
     def objective(
         self, width: float, included: Bools | None = None
     ) -> Callable[[Floats], tuple[float, Floats]]:
-        """Return what gives the penalized loss of some items, and its gradient."""
+        """Return the function that gives the penalized loss of some items, and its gradient."""
         penalty = self._penalty(width)
         counts = 1.0 if included is None else included[self.owner].astype(np.float64)
 
@@ -288,7 +288,7 @@ class _Table:
         return value_and_gradient
 
     def _penalty(self, width: float) -> Floats:
-        """Return the inverse variances of weights; what shifts all items alike is hardly bound."""
+        """Return the inverse variances of weights; shifts of all items are hardly penalized."""
         of_context = np.append(np.full(self.x.shape[1] - 1, width**-2.0), 1.0)
         return np.append(np.tile(of_context, self.unlike.shape[1]), 1.0)
 
@@ -314,14 +314,14 @@ class _Table:
         return found
 
     def _curvature(self) -> Floats:
-        """Return about how much the loss bends by each weight."""
+        """Return the approximate curvature of the loss by each weight."""
         s, away = _sigmoid(self.base), _sigmoid(-self.base)
         bends = self.p * s * away**2 / (1.0 - self.p + self.p * away)
         by_item = np.add.reduceat(bends[:, None] * self.unlike**2, self.begins)
         return np.append((by_item.T @ self.x**2).ravel(), bends.sum())
 
     def held_out(self, folds: Ints, width: float) -> Floats:
-        """Return the loss of each item under weights that were fitted without its fold."""
+        """Return the loss of each item under weights fitted without its fold."""
         losses = np.zeros(len(self.items))
         for fold in range(FOLDS):
             own = folds == fold
@@ -330,22 +330,22 @@ class _Table:
         return losses
 
     def raw(self, theta: Floats) -> Floats:
-        """Return weights of features as they are, so that they change nothing for a usual item."""
+        """Return weights of unstandardized features that change nothing for an average item."""
         weights = theta[:-1].reshape(self.unlike.shape[1], -1)[:, :-1] / self.scale
         return np.column_stack([weights, -weights @ self.center])
 
     def standardized(self, weights: Floats) -> Floats:
-        """Return weights of features as they are, for those of the table."""
+        """Return weights of unstandardized features, given those of the table."""
         own = np.where(np.isfinite(self.scale), weights[:, :-1] * self.scale, 0.0)
         usual = weights[:, :-1] @ self.center + weights[:, -1]
         return np.append(np.column_stack([own, usual]).ravel(), 0.0)
 
 
 def losses_and_slopes(logits: Floats, p: Floats, outcomes: Floats) -> tuple[Floats, Floats]:
-    """Return minus the log-likelihood of outcomes, and its slope by the logit of relevance.
+    """Return the negative log-likelihood of outcomes, and its slope by the logit of relevance.
 
     An impression at a rank that users look at with probability p has an outcome of 1 with
-    probability p·σ(logit), otherwise 0; what is between counts as so much of the one.
+    probability p·σ(logit), otherwise 0; values in between count as a mixture.
     """
     s, away = _sigmoid(logits), _sigmoid(-logits)
     passed = 1.0 - p + p * away

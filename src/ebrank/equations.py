@@ -1,12 +1,13 @@
 """The paper's formulas, each once, as plain functions of numbers or arrays.
 
-Symbols as in the paper (Yang et al., "Mitigating Exploitation Bias in Learning to Rank with an
-Uncertainty-aware Empirical Bayes Approach"): R relevance, p examination, n times shown, C weighted
-clicks, E exposure, Beta(α, β) the prior. NumPy broadcasts these functions; `ebrank.compiled` lets
-Numba call the very same ones. "eq:..." is the label of an equation in the paper's source.
+Symbols are those of the paper (Yang et al., "Mitigating Exploitation Bias in Learning to Rank with
+an Uncertainty-aware Empirical Bayes Approach"): R relevance, p examination, n times shown, C
+weighted clicks, E exposure, Beta(α, β) the prior. NumPy broadcasts these functions;
+`ebrank.compiled` lets Numba call the same ones. "eq:..." is an equation's label in the paper's
+source.
 
-An item with α = 1, β = 5 that nobody has seen is given relevance 1/6; one with some clicks gets
-more, and a bonus that shrinks with its exposure:
+An item with α = 1, β = 5 that nobody has seen has relevance 1/6; one with some clicks gets more,
+and a bonus that shrinks with its exposure:
 
 >>> relevance(0.0, 0.0, 1.0, 5.0)
 0.16666666666666666
@@ -29,7 +30,7 @@ from ebrank.special import beta_quantile, log_gamma, shifted_log_gamma
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
 NARROWEST = 1e-7
-"""Standard deviation: below, quantiles of a Beta distribution are lost to rounding."""
+"""Standard deviation below which quantiles of a Beta distribution are lost to rounding."""
 LOWEST_LOG_ALPHA = -10.0
 HIGHEST_LOG_ALPHA = 10.0
 
@@ -74,7 +75,7 @@ def relevance(hits: Real, trials: Real, alpha: Real, beta: Real) -> Real:
 
 
 def relevance_variance(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
-    """Return R̂/(E + α + β), the bound that stands for Var[R̂] (eq:varianceFormApprox)."""
+    """Return R̂/(E + α + β), the bound used for Var[R̂] (eq:varianceFormApprox)."""
     return relevance / (exposure + alpha + beta)
 
 
@@ -90,7 +91,7 @@ def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real)
 
 
 def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> Real:
-    """Return R̂ + ε·MC, by which the list is sorted (eq:sortRankingscore)."""
+    """Return R̂ + ε·MC, the score that sorts the list (eq:sortRankingscore)."""
     return relevance + epsilon * marginal_certainty
 
 
@@ -99,9 +100,9 @@ def exploration_boundary(s: float) -> float:
 
     Brezzi and Lai's approximation of Gittins' index for many lists to come (Optimal learning and
     experimentation in bandit problems, 2002, eq. 16). Their table falls by 0.07 at 0.2 and jumps
-    by 0.09 at 15. Against exact indices of coins with Beta priors and H = 100, it is 10 to 15 % too
-    high for s up to 0.2, then ever lower: by a fifth at 0.5, by half from 5 to 15. So it explores
-    with caution.
+    by 0.09 at 15. Compared with exact indices of coins with Beta priors and H = 100, it is 10 to
+    15 % too high for s up to 0.2, then more and more too low: by a fifth at 0.5, by half from 5 to
+    15. So it explores cautiously.
 
     >>> print(f"{exploration_boundary(0.08):.3f} {exploration_boundary(100.0):.3f}")
     0.200 1.941
@@ -127,7 +128,7 @@ def horizon_bonus(relevance: float, spread: float, horizon: float) -> float:
 def posterior_spread(clicks: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
     """Return the standard deviation of Beta(c + α, max(E − c, 0) + β).
 
-    Plain clicks and exposure give a proper Beta whichever evidence updates the mean.
+    Plain clicks and exposure give a proper Beta, no matter which evidence updates the mean.
     """
     a = clicks + alpha
     b = np.maximum(exposure - clicks, 0.0) + beta
@@ -140,7 +141,7 @@ def posterior_interval(
 ) -> tuple[Real, Real]:
     """Return the central credible interval of Beta(c + α, max(E − c, 0) + β).
 
-    Plain clicks and exposure give a proper Beta whichever estimator ranks: C may exceed n.
+    Plain clicks and exposure give a proper Beta, no matter which estimator ranks: C may exceed n.
 
     >>> low, high = posterior_interval(0.0, 0.0, 1.0, 1.0)
     >>> print(f"{low:.2f} {high:.2f}")
@@ -183,9 +184,9 @@ def prior_alpha(score: Real) -> Real:
 
 
 def prior_loss(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
-    """Return log B(α, β) − log B(C + α, n − C + β), up to what α cannot change (eq:PriorlossM).
+    """Return log B(α, β) − log B(C + α, n − C + β), up to terms without α (eq:PriorlossM).
 
-    log Γ(β) and log Γ(n − C + β) are constant while β is fixed, and the latter has no value where
+    log Γ(β) and log Γ(n − C + β) are constant while β is fixed, and the latter is undefined if
     C > n + β. Without them the loss is finite for every C ≥ 0.
     """
     return prior_loss_and_gradient(clicks, trials, alpha, beta)[0]
@@ -212,9 +213,9 @@ def prior_loss_and_gradient(
 
 
 def marginal_likelihood_loss(clicks: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
-    """Return the whole loss log B(α, β) − log B(c + α, max(E − c, 0) + β), for reports.
+    """Return the complete loss log B(α, β) − log B(c + α, max(E − c, 0) + β), for reports.
 
-    It is minus the log of the marginal likelihood P(c*|θ) (Sec. 4.3.3) of a proper Beta posterior.
+    It is the negative log of the marginal likelihood P(c*|θ) (Sec. 4.3.3) of a proper posterior.
     """
     misses = np.maximum(exposure - clicks, 0.0)
     return (

@@ -1,7 +1,8 @@
-"""What goes wrong because of the input, told so that a person can mend it.
+"""Errors caused by the input, worded so that a person can fix them.
 
-Every error a user can cause is an `EBRankError`; the command line prints its text and exits with 2,
-the library raises it. The text names the place and the remedy, so no traceback is needed.
+Every error that a user can cause is an `EBRankError`; the library raises it, and the command line
+prints its text and exits with 2. The text names the place and the remedy, so nobody needs a
+traceback.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ class EBRankError(Exception):
 
 
 class DataError(EBRankError):
-    """A dataset that cannot be read: names the file, the line where known, and the remedy.
+    """A dataset cannot be read: names the file, the line if known, and the remedy.
 
     >>> print(DataError("label is missing", path="train.txt", line=7, remedy="Start rows with it."))
     train.txt:7: label is missing. Start rows with it.
@@ -38,16 +39,16 @@ class DataError(EBRankError):
 
 
 class ParameterError(EBRankError, ValueError):
-    """A parameter outside its range or in conflict with another."""
+    """A parameter is outside its range or in conflict with another."""
 
 
 class ModelFileError(EBRankError):
-    """A model file that is damaged, foreign, or of an unknown version."""
+    """A model file is damaged, foreign, or of an unknown version."""
 
 
 class MissingExtraError(EBRankError):
-    """An optional part that is not installed, with the command that installs it."""
+    """An optional part is not installed; names the command that installs it."""
 
 
 class ClusterError(EBRankError):
-    """A cluster that cannot be reached, or a machine of it that must not run trials."""
+    """A cluster cannot be reached, or one of its machines must not run trials."""

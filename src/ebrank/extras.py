@@ -1,4 +1,4 @@
-"""Optional parts: imported when needed, with the command that installs them when they are absent.
+"""Optional parts, imported when needed; if one is missing, the error names the install command.
 
 >>> import_extra("json", extra="report", purpose="to read").__name__
 'json'
@@ -23,7 +23,7 @@ def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
     except ModuleNotFoundError as problem:
         top = module.partition(".")[0]
         if problem.name is None or problem.name.partition(".")[0] != top:
-            raise  # it is there, and broken: that is another matter
+            raise  # it is installed, but broken
         raise MissingExtraError(
             f"{top} is needed {purpose} and not installed; run: pip install 'ebrank[{extra}]'"
         ) from None

@@ -1,6 +1,6 @@
-"""How the features of a query's candidates become what a prior takes; a part of the model file.
+"""How the features of a query's candidates are scaled for a prior; a part of the model file.
 
-A model that learned from scaled features is worth nothing without the scaling, so the two are saved
+A model that learned from scaled features is useless without the scaling, so the two are saved
 together:
 
 >>> import numpy as np
@@ -34,7 +34,7 @@ class Scaling:
 
     Attributes:
         kind: `query` scales within the candidates of a query (`ebrank.scaling.query_min_max`);
-            `global` by the ranges of the rows a model learned from, values outside of them taken as
+            `global` by the ranges of the rows a model learned from, with values outside moved to
             the nearest end; `none` leaves features as they are.
         low: lowest value of each feature, for `global`.
         high: highest value of each feature, for `global`.
@@ -45,7 +45,7 @@ class Scaling:
     high: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse ranges that are none, or that the kind has no use for."""
+        """Raise if ranges are invalid, or if the kind does not use them."""
         kinds = get_args(ScalingKind)
         require(self.kind in kinds, f"scaling is one of {', '.join(kinds)}, not {self.kind!r}")
         if self.kind != "global":
@@ -68,7 +68,7 @@ class Scaling:
     def __call__(self, features: Features, query_pointers: npt.ArrayLike | None = None) -> Features:
         """Return the scaled features, shape (rows, features).
 
-        Rows are the candidates of one query, or of several: then `query_pointers` holds the first
+        Rows are the candidates of one query. For several queries, `query_pointers` holds the first
         row of each and the end.
         """
         if self.kind == "none" or not len(features):

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and files that their owner alone may read."""
+"""Files that appear whole or not at all, and files that only their owner may read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file; readers see the old one or the new, even after a crash.
 
-    It has the permissions any new file has unless it is private, and is on disk when this returns.
+    Unless private, it has the permissions of any new file. It is on disk when this returns.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -24,12 +24,12 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     except BaseException as problem:
         temporary.unlink(missing_ok=True)
         if isinstance(problem, OSError):
-            problem.filename = str(path)  # a full disk names no file, and nobody knows ours
+            problem.filename = str(path)  # not the temporary file, which nobody knows
         raise
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file that its owner alone may read, whatever the umask; it must be new."""
+    """Make an empty file that only its owner may read, whatever the umask; it must be new."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(file, 0o600)
@@ -38,7 +38,7 @@ def make_private_file(path: Path) -> None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder that its owner alone may enter, and those above it; it may be there already."""
+    """Make a folder that only its owner may enter, and its parents; it may already exist."""
     try:
         path.mkdir(0o700, parents=True)
     except FileExistsError:

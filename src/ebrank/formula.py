@@ -1,14 +1,14 @@
 """A score of one item, from plain functions that name what they need.
 
 Between two updates of a model an item's score depends on two numbers that the model gave it and on
-what users did with it. A formula says how, and compiled code calls the very same function:
+what users did with it. A formula says how, and compiled code calls the same function:
 
 >>> cautious = Formula(lambda a, clicks, shown, t: (clicks + t * a) / (shown + t), "t")
 >>> cautious(a=0.5, clicks=2, shown=4, t=4.0)
 0.5
 
-A function may also name quantities that other functions give, which is how a policy is put together
-from a family, an evidence and a bonus:
+A function may also name quantities that other functions compute. This is how a policy combines a
+family, an estimator and a bonus:
 
 >>> score = Formula(
 ...     lambda relevance, certainty, epsilon: relevance + epsilon * certainty, "epsilon",
@@ -50,7 +50,7 @@ DERIVED: dict[str, str] = {
     "weighted_clicks": "number(weighted_clicks_units)",
     "exposure": "number(exposure_units)",
 }
-"""n, c, C and E, and how compiled code gets them; the two costly ones are kept with the item."""
+"""n, c, C and E, and how compiled code gets them; the two costly ones are stored with the item."""
 RAW = ("counts", "slots", "behaviors", "table")
 """The item's counts, what they are worth, and how many slots and behaviors there are."""
 LEARNED = "learned"
@@ -59,14 +59,14 @@ LEARNED = "learned"
 
 @dataclass(frozen=True)
 class Frame:
-    """How compiled code calls a formula: what it hands over, and what follows from that.
+    """How compiled code calls a formula: its arguments, and what follows from them.
 
     Attributes:
-        arguments: names of all that is handed over.
+        arguments: names of all arguments.
         signature: their types.
-        quantities: what a function may name among the arguments.
-        derived: further quantities, each with the expression that gives it.
-        result: what is done with the value of the formula.
+        quantities: the arguments that a function may name.
+        derived: further quantities, each with the expression that computes it.
+        result: what to do with the value of the formula.
     """
 
     arguments: tuple[str, ...]
@@ -91,7 +91,7 @@ PAIR = replace(
     signature=f"{SCORE.signature[:-1]}, CPointer(f8))",
     result="out[0], out[1] = {}; return 0.0",
 )
-"""Two scores of an item at once, which share what is costly."""
+"""Two scores of an item at once, which share the costly parts."""
 
 COUNTS_LOSS = Frame(
     arguments=("score", *RAW, "parameters", "out"),
@@ -105,7 +105,7 @@ COUNTS_LOSS = Frame(
 SUMS_LOSS = replace(
     COUNTS_LOSS, quantities=("score",), derived={"hits": "counts[0]", "trials": "counts[1]"}
 )
-"""The same, where a row has two sums in place of counts."""
+"""The same, for rows with two sums instead of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class Formula:
         object.__setattr__(self, "frame", frame)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out what is compiled; what counts of a function given by name is its code."""
+        """Leave out the compiled function; a function given by name counts by its code."""
         given = {
             name: loaded(source) if isinstance(source, str) and ":" in source else source
             for name, source in self.given.items()
@@ -179,11 +179,11 @@ class Formula:
         return _Composer(self).composed()[0]
 
     def check(self) -> None:
-        """Raise where a function names what nothing explains; those yet to import are trusted."""
+        """Raise if a function names an unknown quantity; functions not imported yet are trusted."""
         _Composer(self, trusting=True).composed()
 
     def bind(self, learned: Floats | None = None, **values: float) -> Score:
-        """Return the formula with its parameters, and the numbers that the model learned."""
+        """Return the formula with values for its parameters, and what the model learned."""
         if set(values) != set(self.parameters):
             raise ParameterError(
                 f"the formula has the parameters {', '.join(self.parameters) or 'none'}, "
@@ -214,30 +214,30 @@ class Formula:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A formula with values for its parameters, ready to rank by; `Formula.bind` makes one."""
+    """A formula with values for its parameters, ready to rank; `Formula.bind` makes one."""
 
     formula: Formula
     parameters: Floats
 
     def __post_init__(self) -> None:
-        """Refuse parameters that kernels, which point at them, would read beyond their end."""
+        """Raise if kernels, which point at the parameters, would read beyond their end."""
         given = self.parameters
         floats = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 1
         if not floats or len(given) <= len(self.formula.parameters):
             raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out what is compiled."""
+        """Leave out the compiled function."""
         return Score, (self.formula, self.parameters)
 
     def with_parameter(self, name: str, value: float) -> Score:
-        """Return the score with another value of one parameter; itself if it has no such one."""
+        """Return the score with another value of one parameter; itself if it lacks that one."""
         if name not in self.formula.parameters:
             return self
         parameters = self.parameters.copy()
         parameters[self.formula.parameters.index(name)] = value
         other = Score(self.formula, parameters)
-        other.__dict__["compiled"] = self.compiled  # not to look at the formula's code again
+        other.__dict__["compiled"] = self.compiled  # to avoid examining the formula's code again
         return other
 
     @cached_property
@@ -345,7 +345,7 @@ def _is_name(source: Source) -> TypeGuard[str]:
 
 
 def _begin(name: str, pending: list[str]) -> None:
-    """Note that a quantity is being computed; raise where that needs the quantity itself."""
+    """Record that a quantity is being computed; raise if that needs the quantity itself."""
     if name in pending:
         raise ParameterError(f"{name} depends on itself: {' → '.join([*pending, name])}")
     pending.append(name)

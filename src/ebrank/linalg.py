@@ -1,7 +1,7 @@
 """Small dense linear algebra whose bits never depend on how many threads a BLAS library uses.
 
-LAPACK's results change in the last digits with its number of threads, and an optimizer turns last
-digits into other iterates. These kernels cost a millisecond at the sizes of linear rankers.
+LAPACK's results change in the last digits with its number of threads, and an optimizer turns these
+into different iterates. These kernels take a millisecond at the sizes of linear rankers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ebrank.typing import Floats
 def cholesky(a: Floats) -> Floats:
     """Return the lower triangle L with L Lᵀ = a, for a symmetric positive definite `a`.
 
-    Only the lower triangle of `a` is read. A pivot that is not positive, as rounding leaves it
-    where columns are collinear, is replaced by the largest diagonal element times 1e-14.
+    Only the lower triangle of `a` is read. If rounding leaves a pivot that is not positive, because
+    columns are collinear, it is replaced by the largest diagonal element times 1e-14.
     """
     n = len(a)
     lower = np.zeros((n, n))

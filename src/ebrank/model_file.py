@@ -1,10 +1,10 @@
 """A fitted ranker as one JSON file: portable, readable, and safe to take from a stranger.
 
-The file holds the text of a policy and plain arrays of numbers, whatever its family and learner. It
-holds no code, and reading it imports none: a policy with a part of your own (`module:Class`) is
-read only if you allow that part by name. Floats are written so that they read back bit for bit.
-Reading checks every field; a file that is damaged, foreign or newer than this version is refused
-with the reason.
+The file holds the text of a policy and plain arrays of numbers, for any family and learner. It
+holds no code, and reading it imports none: a policy with your own part (`module:Class`) is read
+only if you allow that part by name. Floats are written so that they read back bit for bit. Reading
+checks every field; a file that is damaged, foreign or newer than this version is rejected with the
+reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FORMAT = "ebrank-model"
 VERSION = 3
 OLD_VERSIONS = (1, 2)
-"""Those of ebrank 0.1, which knew one family and one learner; version 1 had no scaling."""
+"""Versions of ebrank 0.1, which had one family and one learner; version 1 had no scaling."""
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
 MOST_AXES = 4
@@ -47,11 +47,11 @@ OLD_PARAMETERS = {
     "max_iterations": "max_iterations",
     "tolerance": "tolerance",
 }
-"""What parameters of the old linear prior are called now."""
+"""The current names of the old linear prior's parameters."""
 
 
 def write(ranker: EBRanker, path: str | os.PathLike[str]) -> None:
-    """Write the ranker; a reader sees the old file or the new one, never a part."""
+    """Write the ranker; a reader sees the old file or the new one, never half of it."""
     content = to_bytes(ranker)
     try:
         write_whole(Path(path), content)
@@ -81,7 +81,7 @@ def to_bytes(ranker: EBRanker) -> bytes:
 
 
 def read(path: str | os.PathLike[str], *, allow: Iterable[str] = ()) -> EBRanker:
-    """Return the ranker in the file; `allow` names parts of your own, as `module:Class`."""
+    """Return the ranker in the file; `allow` names your own parts, as `module:Class`."""
     return from_bytes(_content(Path(path)), str(path), allow=allow)
 
 
@@ -97,7 +97,7 @@ def from_bytes(content: bytes, name: str, *, allow: Iterable[str] = ()) -> EBRan
 
 
 def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
-    """Return the ranker that a document describes; anything odd in it raises."""
+    """Return the ranker that a document describes; raise if anything in it is odd."""
     from ebrank.ranker import EBRanker
 
     keys = {"format", "version", "policy", "examination", "scaling", "seed", "state"}
@@ -127,16 +127,16 @@ def _learn(ranker: EBRanker, state: State) -> None:
 
 
 def _contexts(section: Mapping[str, Any]) -> Contexts:
-    """Return what contexts change, if the arrays fit together."""
+    """Return the effect of contexts; raise if the arrays do not fit together."""
     _require_keys("contexts", section, set(OF_CONTEXTS))
     numbers, weights, shares = (_read_array(name, section[name]) for name in OF_CONTEXTS)
     if not np.all(numbers == numbers.astype(np.int64)):
-        raise ModelFileError("contexts have whole numbers")
+        raise ModelFileError("contexts must have whole numbers")
     return Contexts(numbers.astype(np.int64), weights, shares)
 
 
 def _check_parts(text: str, allowed: frozenset[str]) -> None:
-    """Refuse a policy that would import a module its reader has not allowed."""
+    """Raise if a policy would import a module that its reader has not allowed."""
     for setting in text.partition(":")[2].split(","):
         value = setting.partition("=")[2]
         if ":" in value and value not in allowed:
@@ -152,7 +152,7 @@ def _written(array: Any) -> dict[str, Any]:  # noqa: ANN401 (an array)
 
 
 def _read_array(name: str, value: object) -> Any:  # noqa: ANN401 (an array)
-    """Return an array of a state, if it is one."""
+    """Return an array of a state; raise if it is not one."""
     if not isinstance(value, dict) or set(value) != {"shape", "values"}:
         raise ModelFileError(f"{name} must have a shape and values")
     shape, numbers = value["shape"], value["values"]
@@ -198,7 +198,7 @@ def _old_ranker(document: Mapping[str, Any]) -> EBRanker:
 
 
 def _old_prior(section: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the parameters of a prior; none where it is absent."""
+    """Return the parameters of a prior; none if it is absent."""
     if section[name] is None:
         return {}
     prior = _section(section, name)
@@ -237,7 +237,7 @@ def _content(path: Path) -> bytes:
 
 
 def _document(content: bytes, name: str) -> Mapping[str, Any]:
-    """Return the parsed file, if it is a model of a known version at all."""
+    """Return the parsed file; raise if it is not a model of a known version."""
     try:
         document = json.loads(content.decode())
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Parameters, each declared once: default, range, help, and what `tune` tries.
+"""Parameters, each declared once: default, range, help, and the grid that `tune` tries.
 
 A frozen dataclass declares them as fields; the class, the command line, the service's settings and
 the documentation all read the same declaration:
@@ -33,14 +33,14 @@ _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 _BYTES = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})", re.IGNORECASE)
 
 AUTO = "auto"
-"""How people write None where it means: chosen from the data."""
+"""How users write None, which means: chosen from the data."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its default, its range, its help, and what `tune` tries.
+    """One parameter: its default, its range, its help, and the grid that `tune` tries.
 
-    A default of None means that the value is chosen from the data, and is written `auto`.
+    A default of None means that the data choose the value; users write it as `auto`.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Parameter:
             raise ParameterError(f"{self.name} takes {self.domain}, not {text!r}") from None
 
     def check(self, value: object, owner: str) -> Any:  # noqa: ANN401 (of the parameter's type)
-        """Return a value in the parameter's own type, or raise where it is outside the domain."""
+        """Return a value in the parameter's own type; raise if it is outside the domain."""
         if self.default is None and value is None:
             return None
         if not self._contains(value):
@@ -86,7 +86,7 @@ class Parameter:
 
     @property
     def domain(self) -> str:
-        """What values it takes, in words."""
+        """The values it takes, in words."""
         auto = f", or {AUTO}" if self.default is None else ""
         if self.kind is str:
             own = (*self.choices, "module:Class") if self.open else self.choices
@@ -119,14 +119,14 @@ def param(
     """Declare a parameter.
 
     Args:
-        default: its value unless given; None where the data decide (then give `kind` too).
+        default: its value unless given; None if the data decide (then give `kind` too).
         help: what it means.
         at_least: its lowest value.
         at_most: its highest value.
         choices: the texts it may be.
         grid: what `ebrank tune` tries.
-        open: whether a text may also name a class of your own, as `module:Class`.
-        kind: its type, where the default does not show it.
+        open: whether a text may also name the user's own class, as `module:Class`.
+        kind: its type, if the default does not show it.
     """
     return dataclasses.field(
         default=default,
@@ -157,12 +157,12 @@ def _fields(owner: type) -> Iterator[Parameter]:
         raise ParameterError(f"{owner.__name__} needs the decorator @dataclass(frozen=True)")
     for field in dataclasses.fields(owner):
         if "help" not in field.metadata:
-            raise ParameterError(f"declare {field.name} of {owner.__name__} by param(...)")
+            raise ParameterError(f"declare {field.name} of {owner.__name__} with param(...)")
         yield Parameter(field.name, field.default, **field.metadata)
 
 
 def typed(value: object) -> str:
-    """Return a parameter's value as one would type it.
+    """Return a parameter's value as a user would type it.
 
     >>> typed(20.0), typed(0.5), typed(True), typed("ips"), typed(None)
     ('20', '0.5', 'true', 'ips', 'auto')
@@ -175,10 +175,10 @@ def typed(value: object) -> str:
 
 
 class Configured:
-    """Base of what declares parameters: a frozen dataclass whose fields are made by `param`.
+    """Base of classes with parameters: a frozen dataclass whose fields are declared with `param`.
 
     Class attributes:
-        name: what texts call it.
+        name: its name in texts.
         help: one sentence that says what it does.
     """
 
@@ -186,7 +186,7 @@ class Configured:
     help: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of range, and give each its own type."""
+        """Raise if a parameter is out of range, and give each its own type."""
         for parameter in declared(type(self)):
             value = parameter.check(getattr(self, parameter.name), self.name)
             object.__setattr__(self, parameter.name, value)
@@ -235,7 +235,7 @@ def read_settings(
 
 
 def near(name: str, names: list[str]) -> str:
-    """Return a hint at what a mistyped name may mean."""
+    """Return a hint at the name that was probably meant."""
     close = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"; did you mean {close[0]}?" if close else "."
     return f"{hint} Known: {', '.join(names)}." if names else "; it has none."
@@ -260,7 +260,7 @@ def check_number(
 
 
 def check_whole(name: str, value: object, *, at_least: int, optional: bool = False) -> None:
-    """Raise unless a value is a whole number in its range, or None where that is allowed."""
+    """Raise unless a value is a whole number in its range, or None if that is allowed."""
     if optional and value is None:
         return
     whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least
@@ -276,24 +276,24 @@ def require_number(
 
 
 def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
-    """Raise unless the attribute is a whole number in its range, or None where that is allowed."""
+    """Raise unless the attribute is a whole number in its range, or None if that is allowed."""
     check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
 
 
 def bytes_of(size: int | str) -> int:
-    """Return how many bytes a size is, given as a number or as in `512 MB`.
+    """Return the bytes of a size, given as a number or as in `512 MB`.
 
     >>> bytes_of("1.5 GB"), bytes_of("2 KiB"), bytes_of(7)
     (1500000000, 2048, 7)
     """
     found = _BYTES.fullmatch(str(size).strip())
     number = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
-    require(number >= 1, f"{size!r} is no size: write 512 MB or 2 GB, say")
+    require(number >= 1, f"{size!r} is not a size; write it as in 512 MB or 2 GB")
     return number
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a finite number that fits a float; True and False are none."""
+    """Return whether a value is a finite number that fits a float; True and False are not."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:

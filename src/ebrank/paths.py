@@ -1,4 +1,4 @@
-"""Where ebrank keeps what it can make again: compiled kernels and parsed datasets."""
+"""Where ebrank caches compiled kernels and parsed datasets."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ebrank.errors import ParameterError
 
 
 def expanded(path: str | os.PathLike[str], origin: str = "") -> Path:
-    """Return a path with `~` or `~user` replaced by the home folder it stands for.
+    """Return a path with `~` or `~user` replaced by the home folder.
 
-    `origin` is what to look at if it is wrong, where that is not plain: a variable, a file.
+    `origin` names where a wrong path came from, if that is not obvious: a variable, a file.
     """
     said = f" (from {origin})" if origin else ""
     if not isinstance(path, str | os.PathLike) or path == "":
@@ -19,9 +19,7 @@ def expanded(path: str | os.PathLike[str], origin: str = "") -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise ParameterError(
-            f"{path}{said}: there is no such home folder. Write the path in full."
-        ) from None
+        raise ParameterError(f"{path}{said}: home folder not found. Write the full path.") from None
 
 
 def cache_root() -> Path:

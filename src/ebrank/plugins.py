@@ -1,4 +1,4 @@
-"""Classes from elsewhere, named by where they live: `module:Class`.
+"""Classes from elsewhere, named by their module: `module:Class`.
 
 >>> from ebrank.bonus import Bonus
 >>> load_class("ebrank.bonus.none:NoBonus", Bonus).name
@@ -18,7 +18,7 @@ C = TypeVar("C")
 
 
 def load_class(path: str, base: type[C]) -> type[C]:
-    """Return the class that a path such as `package.module:Class` names, if it derives from base.
+    """Return the class that a path such as `package.module:Class` names; it derives from `base`.
 
     Raises:
         ParameterError: naming what is wrong with the path, the module or the class.
@@ -37,14 +37,14 @@ def path_of(kind: type) -> str:
 
 
 def _module(name: str) -> ModuleType:
-    """Import a module, or raise what keeps it from being imported."""
+    """Import a module; raise an error that says why it cannot be imported."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise ParameterError(f"{name!r} is not the name of a module, as in package.module:Class")
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
         if f"{name}.".startswith(f"{problem.name}."):
-            hint = "; leave .py out" if name.endswith(".py") else ""
+            hint = "; leave out .py" if name.endswith(".py") else ""
             raise ParameterError(
                 f"no module is called {name!r}, neither in the working folder nor installed{hint}"
             ) from None
@@ -54,12 +54,12 @@ def _module(name: str) -> ModuleType:
 
 
 def _failure(module: str, problem: BaseException) -> ParameterError:
-    """Return what to say of a module that fails when it is imported."""
+    """Return the error for a module that fails on import."""
     return ParameterError(f"{module} fails on import: {type(problem).__name__}: {problem}")
 
 
 def _attribute(module: ModuleType, name: str, base: type) -> object:
-    """Return what a module calls by a name, dots included."""
+    """Return the object that a name stands for in a module; the name may have dots."""
     try:
         return reduce(getattr, name.split("."), module)
     except AttributeError:

@@ -1,6 +1,6 @@
-"""Pointers: into arrays for functions that kernels are handed, to such functions, and to room.
+"""Pointers: into arrays for functions that kernels take, to such functions, and to memory.
 
-An array handed to such a function is copied as a header of seven words and counted as a reference;
+An array passed to such a function is copied as a header of seven words and counted as a reference;
 a pointer is one word. Pointers are indexed like arrays, so the same plain function takes either.
 """
 
@@ -19,7 +19,7 @@ from numba.np.arrayobj import make_array
 from ebrank.typing import Floats
 
 ROOM = 256
-"""Numbers that `room` has place for."""
+"""How many numbers fit into `room`."""
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
@@ -35,7 +35,7 @@ def pointer_to(typing_context: Any, array: Any, row: Any) -> tuple[Any, Callable
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
 def prefetch(typing_context: Any, array: Any, row: Any) -> tuple[Any, Callable[..., Any]]:  # noqa: ANN401
-    """Have the cache fetch a row that will soon be written to; any row number is harmless."""
+    """Let the cache fetch a row that will soon be written; any row number is harmless."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         header = make_array(signature.args[0])(context, builder, arguments[0])
@@ -64,8 +64,8 @@ def score_at(
 ) -> tuple[Any, Callable[..., Any]]:
     """Call the compiled score at an address with a tuple of arguments (`ebrank.formula.SCORE`).
 
-    Numba takes some ten microseconds to look at a function that it is handed, and none to look at
-    a number. The caller keeps the function alive.
+    Numba takes some ten microseconds to examine a function that it is passed, and none for a
+    number. The caller keeps the function alive.
     """
     return types.float64(types.intp, arguments), _calling(ir.DoubleType())
 
@@ -81,7 +81,7 @@ def loss_at(
 
 
 def _calling(result: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Return what generates the call of a function by its address."""
+    """Return the generator of a call to a function by its address."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ANN401
         values = cgutils.unpack_tuple(builder, given[1])
@@ -103,7 +103,7 @@ def shifted(typing_context: Any, pointer: Any, places: Any) -> tuple[Any, Callab
 
 
 def room() -> Floats:
-    """Return place for 256 numbers, which are anything at first; compiled, on the stack."""
+    """Return room for 256 numbers, uninitialized; in compiled code, on the stack."""
     return np.empty(ROOM)
 
 

@@ -91,11 +91,11 @@ PRESETS = {
 PARTS = ("family", "learner", "bonus")
 
 HORIZON = "horizon"
-"""The parameter of a bonus that is chosen by how many lists a query is expected to get."""
+"""The parameter of a bonus that depends on how many lists a query is expected to get."""
 LISTS_AHEAD = 2.0
-"""So many times the lists expected of a query matter: results are flat from a half to four."""
+"""H is this many times the lists expected of a query: results are flat from a half to four."""
 USUAL_LISTS = 100.0
-"""Lists expected of a query where nobody says."""
+"""Lists expected of a query if nobody says."""
 CURVE_ARRAYS = ("examination", "examination_error", "examination_support")
 
 P = TypeVar("P", bound=Configured)
@@ -139,10 +139,10 @@ class Scores(NamedTuple):
     """How a policy scores items, given what it has learned.
 
     Attributes:
-        score: what lists are sorted by: R̂ plus the bonus.
+        score: sorts lists: R̂ plus the bonus.
         both: the score and the relevance, in the frame PAIR.
         relevance: R̂, the score without exploration.
-        prior: the relevance that the features alone promise.
+        prior: the relevance that the features alone predict.
         spread: standard deviation of the relevance.
     """
 
@@ -224,7 +224,7 @@ class Policy:
         return to_text(self.name, ordered, self.values().__getitem__)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the text: what is compiled stays behind."""
+        """Pickle the text: compiled functions stay behind."""
         return parse, (str(self),)
 
     # --- scores --------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class Policy:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether parts other than the learner learn, too."""
+        """Whether parts other than the learner also learn."""
         return bool(self.other_arrays)
 
     @property
@@ -354,7 +354,7 @@ class Policy:
         )
 
     def with_state(self, rows: Rows, valuation: Valuation, state: State) -> Rows:
-        """Return the rows as they are under another curve and another state."""
+        """Return the rows under another curve and another state."""
         learned = self.family.learned(state, valuation)
         parameters = read_only(self._bound(self._loss, learned).parameters)
         return replace(rows, table=valuation.table, parameters=parameters)
@@ -425,7 +425,7 @@ def _preset(name: str) -> Preset:
 
 
 def _made(kind: type[P], given: dict[str, Any], owner: str) -> P:
-    """Return a part with its parameters, which are taken out of all that were given."""
+    """Return a part with its parameters, and remove these from `given`."""
     own = {p.name: p.check(given.pop(p.name), owner) for p in declared(kind) if p.name in given}
     return kind(**own)
 
@@ -452,7 +452,7 @@ def find(base: type[P], package: str, name: str) -> type[P]:
 
 
 def _check(policy: Policy) -> None:
-    """Refuse parts that do not fit together."""
+    """Raise if parts do not fit together."""
     names = [parameter.name for part in policy.parts for parameter in declared(type(part))]
     for name in names:
         if names.count(name) > 1:
@@ -482,7 +482,7 @@ def _score_formula(
     *,
     paired: bool = False,
 ) -> Formula:
-    """Return the formula of these parts; one object for all policies made of the same."""
+    """Return the formula of these parts; policies with the same parts share one object."""
     item: dict[str, Source] = dict(zip(family.item, MODEL, strict=False))
     quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
     own = tuple(name for name in _numbers(family) if name not in item)
@@ -552,28 +552,28 @@ def _twice(alone: float) -> tuple[float, float]:
 
 
 def _rate(hits: float, trials: float) -> float:
-    """Return what users alone say; 0 for what nobody has seen."""
+    """Return the relevance by clicks alone; 0 for an item nobody has seen."""
     return hits / trials if trials > 0.0 else 0.0
 
 
 def _check_curve(state: State) -> None:
-    """Refuse what is not a curve, its errors and its support."""
+    """Raise unless these are a curve, its errors and its support."""
     curves = [state.get(name) for name in CURVE_ARRAYS]
     if all(curve is None for curve in curves):
         return  # nothing was ever shown
     if any(curve is None or curve.ndim != 1 or not 0 < len(curve) <= SLOTS for curve in curves):
-        raise ParameterError("a learned examination has a number for each slot")
+        raise ParameterError("a learned examination needs a number for each slot")
     p = state["examination"]
     if len({len(state[name]) for name in CURVE_ARRAYS}) > 1:
         raise ParameterError("a learned examination, its error and its support differ in length")
     if not np.all((p == 0.0) | (p >= SMALLEST_P) & (p <= 1.0)):
         raise ParameterError(
-            f"a learned examination holds probabilities, 0 or from {SMALLEST_P:g} to 1"
+            f"a learned examination needs probabilities, 0 or from {SMALLEST_P:g} to 1"
         )
 
 
 def _matrix(features: Any) -> Features:  # noqa: ANN401 (anything like an array)
-    """Return features as a row-major float32 matrix; one that is so already is not copied."""
+    """Return features as a row-major float32 matrix, without a copy if they are one already."""
     matrix = np.ascontiguousarray(features, dtype=np.float32)
     if matrix.ndim != 2:
         raise ParameterError(f"features must be a matrix (rows, features), not {matrix.ndim}-d")

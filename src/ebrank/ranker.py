@@ -129,7 +129,7 @@ class EBRanker:
         return saved(self.contexts_, features, self._relevance(features, behavior), impressions)
 
     def _relevance(self, features: Features, behavior: BehaviorStats) -> Floats:
-        """Return R̂ of rows that are scaled already."""
+        """Return R̂ of rows that are already scaled."""
         prior = self.policy.prior(self.state_, features, self.threads)
         return self.rank_by_prior(prior, behavior).candidates.relevance
 
@@ -144,7 +144,7 @@ class EBRanker:
 
     @property
     def _known(self) -> tuple[Examination, dict[tuple[Any, ...], tuple[Valuation, Scores]]]:
-        """The curve, and what follows from it and the state: computed once for each state."""
+        """The curve, and what follows from it and the state; computed once per state."""
         if self._derived is None or self._derived[0] is not self.state_:
             self._derived = self.state_, self.policy.curve(self.state_, self.examination), {}
         known: tuple[Examination, dict[tuple[Any, ...], tuple[Valuation, Scores]]]
@@ -192,7 +192,7 @@ class EBRanker:
         return self.policy.prior(self.state_, scaled, self.threads)
 
     def shifts(self, features: Features, context: Sequence[int]) -> Floats | None:
-        """Return by how much a context shifts the logits of one query's candidates.
+        """Return how far a context shifts the logits of one query's candidates.
 
         The context is given by its numbers (see `ebrank.contexts`). None if it is unknown.
         """
@@ -214,7 +214,7 @@ class EBRanker:
     ) -> Ranking:
         """Return what `rank` returns, given the prior, which changes far less often than behavior.
 
-        `shifts` say by how much a context shifts the logits of relevances.
+        `shifts` say how far a context shifts the logits of relevances.
         """
         from ebrank.scoring import score_pairs  # Numba takes a while to import
 
@@ -273,7 +273,7 @@ class EBRanker:
         return model_file.read(path, allow=allow)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copy and pickle without what follows from the rest."""
+        """Copy and pickle without derived values."""
         return {**self.__dict__, "_derived": None}
 
     def __repr__(self) -> str:
@@ -300,11 +300,11 @@ def _mean_loss(losses: Floats) -> float:
 
 
 def _draw_keys(keys: npt.NDArray[Any]) -> Keys:
-    """Return keys of draws that differ where the tie keys do, be they whole numbers or not."""
+    """Return keys of draws that differ if the tie keys do, whether these are whole or not."""
     whole = np.issubdtype(keys.dtype, np.integer)
     return keys.astype(np.uint64) if whole else keys.astype(np.float64).view(np.uint64)
 
 
 def _tie_keys(seed: int, count: int) -> Keys:
-    """Return a random key for each position; the key of a position depends on nothing else."""
+    """Return a random key for each position, which depends on nothing else."""
     return np.random.PCG64(seed).random_raw(count)

@@ -1,4 +1,4 @@
-"""A ranked list that can say why it is ordered so."""
+"""A ranked list that can explain its order."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from ebrank.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an item stands where it stands, in four numbers.
+    """Why an item has its rank, in four numbers.
 
-    The relevance is a blend of what the features promise and what users did, moved by the context
-    if one is given; the score is relevance plus bonus.
+    The relevance blends what the features predict with what users did, moved by the context if one
+    is given; the score is relevance plus bonus.
     """
 
     prior: float
-    """What the features alone promise."""
+    """The relevance that the features alone predict."""
     observed: float
     """Debiased click rate of its users (0 while nobody has seen it)."""
     relevance: float
-    """R̂: both, weighed by how much was seen."""
+    """R̂: both, weighted by how much was seen."""
     bonus: float
     """What showing it is worth beyond its relevance."""
     context: float = 0.0
-    """By how much the context moved its relevance."""
+    """How far the context moved its relevance."""
 
     def __str__(self) -> str:
         moved = f", {self.context:+.3f} by the context" if self.context else ""
@@ -46,9 +46,9 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What a ranker knows of every candidate, in the caller's order.
+    """What a ranker knows about every candidate, in the caller's order.
 
-    In a context, `moved` is by how much it changes relevances and scores; they hold it already.
+    In a context, `moved` is the change of relevances and scores, which already include it.
     """
 
     policy: Policy
@@ -61,7 +61,7 @@ class Candidates:
     moved: Floats | None = None
 
     def rows(self, items: Ints) -> Candidates:
-        """Return what is known of some candidates."""
+        """Return what is known about some candidates."""
         return replace(
             self,
             prior=self.prior.rows(items),
@@ -84,12 +84,12 @@ class Candidates:
 
     @cached_property
     def prior_mean(self) -> Floats:
-        """What the features alone promise of each candidate."""
+        """The relevance that the features alone predict for each candidate."""
         return self.by(self.formulas.prior, np.arange(len(self.scores)))
 
     @cached_property
     def prior_beta(self) -> tuple[Floats, Floats]:
-        """α and β of each prior: of the Beta with its mean and its spread, if it is not one."""
+        """α and β of each prior, or of the Beta with its mean and spread."""
         from ebrank.scoring import scores  # Numba takes a while to import
 
         nothing = BehaviorStats(np.zeros_like(self.behavior.counts), self.behavior.behaviors)
@@ -108,7 +108,7 @@ class Ranking:
 
     Attributes:
         order: positions of the items in the features given to `rank`.
-        candidates: what was known of all candidates, for `explain`.
+        candidates: what was known about all candidates, for `explain`.
     """
 
     order: Ints
@@ -136,7 +136,7 @@ class Ranking:
     def interval(self) -> Floats:
         """Central 90 % credible interval of the relevance, shape (k, 2).
 
-        It is that of plain clicks over exposure, a proper posterior; the `ips` estimate, which
+        It is based on plain clicks over exposure, a proper posterior; the `ips` estimate, which
         varies more, may lie outside. With `exact` evidence it is that of the Beta distribution
         with the posterior's mean and spread.
         """
@@ -154,7 +154,7 @@ class Ranking:
         known = self.candidates
         check_whole("item", item, at_least=0)
         if item >= len(known.scores):
-            raise ParameterError(f"there are candidates 0 to {len(known.scores) - 1}, not {item}")
+            raise ParameterError(f"item must be from 0 to {len(known.scores) - 1}, not {item}")
         chosen = np.array([item])
         policy, sums = known.policy, known.sums.rows(chosen)
         return Explanation(

@@ -2,9 +2,9 @@
 
     scaled = (x − lo) / (hi − lo),   lo and hi over the candidates of one query
 
-and 0 where all candidates agree. It is computed in double precision, where the difference of two
-finite float32 neither overflows nor vanishes, so the result is never NaN and its extremes are
-exactly 0 and 1.
+and 0 if all candidates agree. It is computed in double precision, where the difference of two
+finite float32 numbers neither overflows nor vanishes, so the result is never NaN and its extremes
+are exactly 0 and 1.
 
 >>> features = np.array([[1, 7], [3, 7], [2, 7], [9, 1], [5, 2]], dtype=np.float32)
 >>> query_min_max(features, [0, 3, 5])
@@ -25,7 +25,7 @@ from ebrank.errors import DataError
 from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Features, Ints
 
-# Queries handed to a thread at once: enough work to hide the hand-over, few enough to share evenly.
+# Queries passed to a thread at once: enough to hide the overhead, few enough to share evenly.
 _BLOCK = 64
 
 
@@ -42,9 +42,9 @@ def query_min_max(
     Args:
         features: float32, shape (rows, features); may be a read-only memory map.
         query_pointers: first row of each query and the end, shape (queries + 1,).
-        queries: indices of the queries to return, one after the other; all by default.
+        queries: indices of the queries to return, in this order; all by default.
         columns: indices of the features to return; all by default.
-        threads: cores to use; the result does not depend on it.
+        threads: cores to use; it does not affect the result.
     """
     source, starts, stops = _rows(features, query_pointers, queries)
     width = source.shape[1]
@@ -73,7 +73,7 @@ def varying_features(
     """Return for each feature whether it differs within any of the queries.
 
     Scaling turns a feature that differs within a query into values from 0 to 1 and any other into
-    zeros, so these are exactly the features that are not constant once scaled.
+    zeros, so these are exactly the features that are not constant after scaling.
 
     >>> features = np.array([[1, 7], [3, 7], [9, 1], [5, 1]], dtype=np.float32)
     >>> varying_features(features, [0, 2, 4])
@@ -93,7 +93,7 @@ def varying_features(
 def _rows(
     features: Features, query_pointers: npt.ArrayLike, queries: npt.ArrayLike | None
 ) -> tuple[Features, Ints, Ints]:
-    """Return the features as kernels take them, with the first and end row of each query."""
+    """Return the features for kernels, with the first and end row of each query."""
     # Always read-only, so that kernels are compiled once for memory maps and arrays alike.
     source = np.ascontiguousarray(features, dtype=np.float32).view(np.ndarray)
     source.flags.writeable = False
@@ -114,7 +114,7 @@ def _scale(
     columns: Ints,
     scaled: Features,
 ) -> int:
-    """Fill the rows of `scaled` that end at `ends`; return the first row not finite, or −1."""
+    """Fill the rows of `scaled` that end at `ends`; return the first non-finite row, or −1."""
     width = source.shape[1]
     low = np.empty(len(columns))
     span = np.empty(len(columns))

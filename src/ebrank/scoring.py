@@ -1,4 +1,4 @@
-"""Scores of many items by a formula, compiled: what `EBRanker` and the service rank by.
+"""Scores of many items by a formula, compiled; `EBRanker` and the service rank by them.
 
 The simulator calls the same formula in its sessions, so all three agree to the last bit.
 """
@@ -71,7 +71,7 @@ def score_pairs(
 
 
 def _checked(prior: ItemPrior, behavior: BehaviorStats, keys: Keys | None) -> Keys:
-    """Return the keys, if all arrays fit together."""
+    """Return the keys; raise if the arrays do not fit together."""
     n = len(behavior)
     own = NO_KEYS if keys is None else keys
     require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
@@ -83,7 +83,7 @@ def _checked(prior: ItemPrior, behavior: BehaviorStats, keys: Keys | None) -> Ke
 def item_state(
     a: Floats, b: Floats, counts: SmallInts, table: Ints, parameters: Floats, keys: Keys, i: int
 ) -> Any:  # noqa: ANN401 (a tuple of numbers and pointers)
-    """Return what a score is computed from; b and keys may hold one number for all items."""
+    """Return the arguments of a score; b and keys may hold one number for all items."""
     behaviors, slots = counts.shape[1] - 1, counts.shape[2]
     own, worth = pointer_to(counts, i), pointer_to(table, 0)
     return (

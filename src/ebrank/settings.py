@@ -1,7 +1,7 @@
 """What a user sets once for all runs: where the datasets are.
 
-Whatever is said closest to the run wins: an explicit argument (`--data-dir`), else the environment
-(`EBRANK_DATA`), else the configuration file:
+An explicit argument (`--data-dir`) overrides the environment (`EBRANK_DATA`), which overrides the
+configuration file:
 
     # config.toml; `EBRANK_CONFIG` names another file
     data_dir = "~/datasets"
@@ -21,12 +21,12 @@ KEYS = ("data_dir",)
 
 
 class SettingsError(EBRankError):
-    """A configuration file that cannot be used: names the file, the key and the remedy."""
+    """A configuration file cannot be used: names the file, the key and the remedy."""
 
 
 @dataclass(frozen=True)
 class DataDir:
-    """A folder of datasets and who named it."""
+    """A folder of datasets and where its name came from."""
 
     path: Path
     origin: str
@@ -57,7 +57,7 @@ def data_dir(explicit: str | os.PathLike[str] | None = None) -> DataDir | None:
     configured = _read(path).get("data_dir")
     if configured is None:
         return None
-    # Relative to the file, so that the setting means the same wherever the command is run.
+    # Relative to the file, so that the setting means the same wherever the command runs.
     return DataDir(path.parent / expanded(configured, str(path)), str(path))
 
 

@@ -1,4 +1,4 @@
-"""Special functions that work on NumPy arrays and inside compiled kernels alike.
+"""Special functions for NumPy arrays and compiled kernels.
 
 `log_gamma` and `digamma` shift their argument up by eight and use Stirling's series there: no
 branches, no tables, an error below 1e-12 of the value or of 1, whichever is larger (DLMF 5.11.1,
@@ -33,7 +33,7 @@ def digamma(x: Real) -> Real:
 
 
 def log_gamma_and_digamma(x: Real) -> tuple[Real, Real]:
-    """Return both: they share what is costly."""
+    """Return both, which share the costly parts."""
     shifted, slope, steps = shifted_log_gamma(x)
     return shifted - np.log(steps), slope
 

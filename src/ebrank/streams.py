@@ -1,9 +1,9 @@
-"""Random numbers by counter: a draw is a pure function of what it is for, never of when it is made.
+"""Random numbers by counter: a draw is a pure function of its purpose, not of when it is made.
 
 A key is 64 bits. `child(key, i)` derives the i-th key below it, so a draw is addressed like a file:
 seed / stream / query / session / item. Any thread may make any draw in any order, and two rankers
 that ask for the same user's mind get the same answer. The mixing function is that of SplitMix64
-(Steele, Lea and Flood 2014), whose finalizer passes the usual batteries of tests.
+(Steele, Lea and Flood 2014), whose finalizer passes the usual test batteries.
 
 >>> key = child(trial_key(seed=1, trial=0), USERS)
 >>> bool(0.0 <= uniform(key) < 1.0), bool(uniform(key) == uniform(key))
@@ -71,7 +71,7 @@ def gumbel(key: np.uint64) -> float:
 
 
 def trial_key(seed: int, trial: int) -> np.uint64:
-    """Return the key of a trial: all its draws lie below. A seed is a whole number of 64 bits."""
+    """Return the key of a trial, the root of all its draws. A seed is a 64-bit whole number."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not whole or not -(2**63) <= seed < 2**63:
         raise ParameterError(f"seed must be a whole number of at most 63 bits, not {seed!r}")

@@ -1,7 +1,7 @@
-"""Run compiled kernels over blocks of work on several cores, with results that never depend on it.
+"""Run compiled kernels over blocks of work on several cores, with the same results on any number.
 
-Kernels release the GIL, so plain threads use all cores. Work is cut into blocks whose borders
-depend on the amount of work alone, and results come back in the order of the blocks: any number of
+Kernels release the GIL, so plain threads use all cores. Work is split into blocks whose borders
+depend only on the amount of work, and results come back in the order of the blocks: any number of
 threads gives the same bits.
 
 >>> map_blocks(lambda start, stop: stop - start, total=10, block=4, threads=2)
@@ -24,7 +24,7 @@ def available_threads() -> int:
     """Return the number of cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not every platform tells
+    except AttributeError:  # not on every platform
         return os.cpu_count() or 1
 
 
@@ -52,7 +52,7 @@ def map_blocks(
     helpers = [_pool().submit(take_blocks) for _ in range(threads - 1)]
     take_blocks()
     for helper in helpers:
-        if not helper.cancel():  # one that has not begun is not needed any more
+        if not helper.cancel():  # a helper that has not started is no longer needed
             helper.result()
     if errors:  # blocks are taken in order, so the first of all errors is among them
         raise errors[min(errors)]
@@ -61,19 +61,19 @@ def map_blocks(
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Return threads, one a core, that wait for any caller's work.
+    """Return threads, one per core, that wait for any caller's work.
 
-    Starting them anew for every pass would cost as much as a short pass itself.
+    Starting new ones for every pass would cost as much as a short pass itself.
     """
     return ThreadPoolExecutor(available_threads())
 
 
 class _OneBlasThread:
-    """Keeps BLAS and LAPACK to one thread until the last caller is done.
+    """Limits BLAS and LAPACK to one thread until the last caller is done.
 
-    OpenBLAS wakes a thread per core even for matrices of a few dozen rows, and its threads wait
-    for each other busily. On a machine with other work, an optimizer that solves such a system in
-    each iteration takes twenty times as long. The limit holds for the whole process, so callers
+    OpenBLAS wakes a thread per core even for matrices of a few dozen rows, and its threads busily
+    wait for each other. On a machine with other load, an optimizer that solves such a system in
+    each iteration takes twenty times as long. The limit applies to the whole process, so callers
     that overlap share it.
     """
 
@@ -100,7 +100,7 @@ one_blas_thread = _OneBlasThread()
 
 @cache
 def _libraries() -> Any:  # noqa: ANN401 (threadpoolctl has no types)
-    """Return the libraries with threads of their own that are loaded by now."""
+    """Return the loaded libraries that have their own threads."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

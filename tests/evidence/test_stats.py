@@ -183,7 +183,7 @@ def test_a_slice_shares_memory_with_the_whole() -> None:
         ([0], [0.5], r"0 \(nothing\) or 1 \(click\)"),
         ([0], [-1], r"0 \(nothing\) or 1 \(click\)"),
         ([0], [float("nan")], r"0 \(nothing\) or 1 \(click\)"),
-        ([0, 1, 2], [0, 0, 1], "needs 3 slots, these statistics have 2"),
+        ([0, 1, 2], [0, 0, 1], "needs 3 slots, but these statistics have 2"),
     ],
 )
 def test_a_bad_session_is_refused_and_changes_nothing(

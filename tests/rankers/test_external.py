@@ -139,7 +139,7 @@ def test_a_stored_trial_depends_on_the_file(write: Write, tmp_path: Path) -> Non
     ("text", "said"),
     [
         ("no_such:Mine", "no module is called 'no_such', neither in the working folder nor"),
-        ("my_rankers.py:Mine", "no module is called 'my_rankers.py', .*; leave .py out"),
+        ("my_rankers.py:Mine", "no module is called 'my_rankers.py', .*; leave out .py"),
         ("my_rankers.inner:Mine", "no module is called 'my_rankers.inner'"),
         ("my-rankers:Mine", "'my-rankers' is not the name of a module"),
         (":Mine", "'' is not the name of a module"),

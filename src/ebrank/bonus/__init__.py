@@ -1,8 +1,8 @@
-"""What it is worth to show an item that little is known of, one bonus per file.
+"""How much it is worth to show an item we know little about, one bonus per file.
 
 A bonus is a plain function that names what it needs: the item's `relevance` and its `spread`, a
 `draw` from its posterior, what users did (`shown`, `clicks`, `exposure`), the family's numbers
-(`alpha`, `beta`), and parameters of its own. What it returns is added to the relevance.
+(`alpha`, `beta`), and its own parameters. Its value is added to the relevance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A horizon in place of ε: what is to be learned of an item, in units an engineer can name.
+"""A horizon instead of ε: the worth of exploration in units that an engineer can name.
 
 The score is Gittins' index in Brezzi and Lai's approximation: what an item is worth if H more lists
-of its query matter. Doubt pays as long as enough lists are left to profit from what is learned. H
-is twice the lists that a query is expected to get in the period planned for; results hardly change
+of its query matter. Trying an uncertain item pays off if enough lists are left to profit from it. H
+is twice the lists that a query is expected to get in the planning period; results hardly change
 from half to four times that.
 """
 

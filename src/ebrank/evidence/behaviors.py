@@ -7,7 +7,7 @@ is the paper's setting, and the default. A shop may declare more:
 >>> behaviors.names, behaviors.weights
 (('click', 'dwell>=30', 'purchase'), (0.2, 0.6, 1.0))
 
-Events have a type and, where a behavior begins at a threshold, a value:
+Events have a type and, if a behavior starts at a threshold, a value:
 
 >>> [behaviors.of_event(*event) for event in [("purchase",), ("dwell", 42.0), ("dwell", 3.0)]]
 ['purchase', 'dwell>=30', None]
@@ -29,7 +29,7 @@ from ebrank.errors import ParameterError
 from ebrank.parameters import check_number, require
 
 SHOWN = 0
-"""The outcome that every impression has: it was shown. Behaviors count from 1."""
+"""The outcome of every impression: the item was shown. Behaviors count from 1."""
 NEGATIVE = -1
 """The outcome of a negative behavior. It is not counted: the impression counts as passed over."""
 
@@ -44,7 +44,7 @@ class Behavior:
     ('dwell', 30.0)
 
     Attributes:
-        name: the type of its events, and the least value they must have, if any.
+        name: the type of its events, and the threshold of their value, if any.
         weight: its worth, above 0 and up to 1, where 1 is what a fully relevant item earns.
     """
 
@@ -52,7 +52,7 @@ class Behavior:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a behavior without a name or a weight outside (0, 1]."""
+        """Raise if the name is invalid or the weight outside (0, 1]."""
         named = isinstance(self.name, str) and self.type not in ("", "impression")
         require(named, f"{self.name!r} cannot name a behavior")
         require(
@@ -80,7 +80,7 @@ class Behavior:
 
     @property
     def at_least(self) -> float | None:
-        """The least value of its events; None if any will do, NaN if it is no number."""
+        """The least value of its events; None if any will do, NaN if it is not a number."""
         _, threshold, least = self.name.partition(_AT_LEAST)
         try:
             return float(least) if threshold else None
@@ -93,7 +93,7 @@ class Behaviors:
     """All declared behaviors, the least valuable first; outcome i + 1 is `all[i]`.
 
     Attributes:
-        all: those that are worth something.
+        all: behaviors that are worth something.
         negative: types of events after which an impression is worth nothing.
     """
 
@@ -101,7 +101,7 @@ class Behaviors:
     negative: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse an empty or ambiguous declaration, and sort by weight."""
+        """Raise if the declaration is empty or ambiguous, and sort by weight."""
         require(len(self.all) > 0, "declare at least one behavior")
         require(len(set(self.names)) == len(self.all), "a behavior is declared twice")
         by_weight = tuple(sorted(self.all, key=lambda behavior: (behavior.weight, behavior.name)))
@@ -118,7 +118,7 @@ class Behaviors:
 
     @classmethod
     def parse(cls, declared: Iterable[str], negative: Iterable[str] = ()) -> Behaviors:
-        """Return the behaviors that texts declare, as settings have them."""
+        """Return the behaviors that texts declare, as in the settings."""
         return cls(tuple(Behavior.parse(text) for text in declared), tuple(negative))
 
     @property
@@ -137,7 +137,7 @@ class Behaviors:
         return 1 + len(self.all)
 
     def of_event(self, type: str, value: float | None = None) -> str | None:
-        """Return the name of what an event is, the most valuable if several; None if nothing."""
+        """Return the most valuable behavior that an event counts as; None if it counts as none."""
         for behavior in reversed(self.all):
             least = behavior.at_least
             if behavior.type == type and (least is None or (value is not None and value >= least)):
@@ -145,7 +145,7 @@ class Behaviors:
         return type if type in self.negative else None
 
     def outcome(self, name: str) -> int:
-        """Return the number of the outcome that a behavior is."""
+        """Return the outcome number of a behavior."""
         if name in self.negative:
             return NEGATIVE
         if name not in self.names:
@@ -154,7 +154,7 @@ class Behaviors:
         return 1 + self.names.index(name)
 
     def combined(self, outcomes: Iterable[int]) -> int:
-        """Return the outcome of an impression after all these, in whatever order they came."""
+        """Return the outcome of an impression after all these, in any order."""
         found = set(outcomes)
         return NEGATIVE if NEGATIVE in found else max(found, default=SHOWN)
 

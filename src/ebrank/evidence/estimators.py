@@ -1,4 +1,4 @@
-"""How counts speak to a prior: `ips`, `exposure`, or `exact`.
+"""How counts become evidence for a prior: `ips`, `exposure`, or `exact`.
 
 | estimator | hits | trials | |
 |---|---|---|---|
@@ -24,10 +24,10 @@ class Estimator:
     """A kind of evidence.
 
     Attributes:
-        name: what policies call it.
-        hits: the sum that stands for successes.
-        trials: the sum that stands for trials.
-        by_rank: whether posteriors read the counts at each rank, too.
+        name: its name in policies.
+        hits: the sum that counts as successes.
+        trials: the sum that counts as trials.
+        by_rank: whether posteriors also read the counts at each rank.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Estimator:
     def matrix(self, stats: BehaviorStats, sums: Sums, *, clamp: bool = False) -> Floats:
         """Return the evidence of each item as a row of numbers, for training.
 
-        Debiased clicks may exceed the trials. That is harmless to the formulas; `clamp` limits them
-        all the same, as the paper's authors meant to: min(C, n) and max(E, c).
+        Debiased clicks may exceed the trials. That does not harm the formulas; `clamp` still limits
+        them, as the paper's authors intended: min(C, n) and max(E, c).
         """
         if self.by_rank:
             return stats.counts.reshape(len(stats), math.prod(stats.counts.shape[1:])).astype(
@@ -58,7 +58,7 @@ class Estimator:
         return np.column_stack([hits, trials])
 
     def rate(self, sums: Sums) -> Floats:
-        """Return hits over trials, what users alone say; 0 where an item was never shown."""
+        """Return hits over trials, the relevance by clicks alone; 0 for items never shown."""
         hits, trials = getattr(sums, self.hits), getattr(sums, self.trials)
         rate: Floats = np.divide(hits, trials, out=np.zeros(len(hits)), where=trials > 0.0)
         return rate

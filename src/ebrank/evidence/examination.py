@@ -25,8 +25,8 @@ class Examination:
     Attributes:
         severity: exponent of 1/log2(rank + 1); 0 means every rank is examined.
         cutoff: the last rank users examine (k_s in the paper); None means there is none.
-        curve: measured probabilities of ranks 1, 2, ..., used in place of the formula; ranks
-            beyond it are never examined.
+        curve: measured probabilities of ranks 1, 2, ..., used instead of the formula; users never
+            examine ranks beyond it.
     """
 
     severity: float = 1.0
@@ -34,7 +34,7 @@ class Examination:
     curve: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is not a curve of probabilities."""
+        """Raise unless this is a curve of probabilities."""
         require_number(self, "severity", at_least=0)
         require_whole(self, "cutoff", at_least=1, optional=True)
         object.__setattr__(self, "severity", float(self.severity))
@@ -42,7 +42,7 @@ class Examination:
             object.__setattr__(self, "cutoff", int(self.cutoff))
         if self.curve is not None:
             if self.severity != 1.0:
-                raise ParameterError("a measured curve takes the place of severity: give only one")
+                raise ParameterError("give either a measured curve or a severity, not both")
             try:
                 object.__setattr__(self, "curve", tuple(float(p) for p in self.curve))
             except (TypeError, ValueError, OverflowError):

@@ -1,20 +1,20 @@
 """Forgetting: what users did long ago counts less and less, and counts stay whole numbers.
 
-Time is cut into epochs of a quarter of the half-life. From one epoch to the next a count n becomes
-(n·F + U) >> 32: F is 2^(-1/4) in units of 2^-32, and U, from 0 to 2^32 - 1, is a hash of the item,
-the epoch, and what was counted. So a count fades by 2^(-1/4) in the mean, exactly, and by the same
-bits for everybody who knows the log. A count of 0 stays 0.
+Time is split into epochs of a quarter of the half-life. From one epoch to the next a count n
+becomes (n·F + U) >> 32: F is 2^(-1/4) in units of 2^-32, and U, from 0 to 2^32 - 1, is a hash of
+the item, the epoch, and what was counted. So a count fades to exactly 2^(-1/4) on average, with the
+same bits for everyone who has the log. A count of 0 stays 0.
 
-What fades are impressions by what came of them: passed over, clicked, and so on. Their sum, how
-often the item was shown, fades with them, and there are never more outcomes than impressions.
+Impressions fade by outcome: passed over, clicked, and so on. Their sum, how often the item was
+shown, fades with them, and there are never more outcomes than impressions.
 
 >>> shown, clicks = 1000, 300
 >>> counts = np.array([[[shown], [clicks]]], np.int32)
 >>> forgotten(counts, np.array([7], np.uint64), 0, EPOCHS).tolist()  # after one half-life
 [[[500], [150]]]
 
-Steps are taken one by one, so it is all the same when they are taken, as long as it is before
-anything is added in a later epoch.
+Steps are taken one by one, so it does not matter when, as long as it is before anything is added in
+a later epoch.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from ebrank.evidence.slots import SLOTS
 from ebrank.typing import SmallInts
 
 EPOCHS = 4
-"""In a half-life."""
+"""Epochs per half-life."""
 DAY = 86400.0
 
 _FACTOR = np.uint64(round(2.0**32 * 2.0 ** (-1.0 / EPOCHS)))
 _HALF = np.uint64(32)
-_OUTCOMES = 256  # more than can be declared, so that numbers of draws never meet
+_OUTCOMES = 256  # more than can be declared, so that numbers of draws never collide
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True)
 class HalfLife:
-    """After how many days an impression counts half, and when this began.
+    """After how many days an impression counts half, and since when.
 
     >>> HalfLife(days=20.0, since=0.0).epoch(10 * DAY)
     2
@@ -53,11 +53,11 @@ class HalfLife:
     since: float = 0.0
 
     def epoch(self, time: float) -> int:
-        """Return the epoch of a time; 0 before all this began."""
+        """Return the epoch of a time; 0 before forgetting began."""
         return max(math.floor((time - self.since) * EPOCHS / (self.days * DAY)), 0)
 
     def remembered(self, seconds: float) -> float:
-        """Return how many seconds of this many still count, by the weights of today."""
+        """Return how many of these seconds still count, by today's weights."""
         mean_life = self.days * DAY / math.log(2.0)
         return -mean_life * math.expm1(-seconds / mean_life)
 
@@ -69,9 +69,9 @@ def forgotten(
 
     Args:
         counts: impressions, and how many of them had each outcome.
-        keys: a number for each item that is its own.
-        epochs: in which the counts are, all of them or each item's.
-        until: the epoch in which they are to be.
+        keys: a unique number for each item.
+        epochs: the epoch of all counts, or of each item's.
+        until: the epoch to bring them to.
     """
     faded = counts.astype(np.int64)
     faded[:, SHOWN] -= faded[:, SHOWN + 1 :].sum(axis=1)
@@ -89,13 +89,13 @@ def forgotten(
 
 
 def item_keys(key: int, items: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Return a number for each item of a query that is its own, given one for the query."""
+    """Return a unique number for each item of a query, given one for the query."""
     numbers = (np.array(items, np.int64) + 1).astype(np.uint64)
     return _mixed(np.uint64(key) + numbers * _GOLDEN)
 
 
 def _draws(keys: npt.NDArray[np.uint64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return 32 random bits for each key and number: SplitMix64, which addresses its draws."""
+    """Return 32 random bits for each key and number, by SplitMix64."""
     return _mixed(keys + (numbers + 1).astype(np.uint64) * _GOLDEN) >> _HALF
 
 

@@ -25,7 +25,7 @@ def write_sums(
     weighted_clicks: Floats,
     exposure: Floats,
 ) -> None:
-    """Write n, c, C and E of items start..stop; counts of one item must lie side by side."""
+    """Write n, c, C and E of items start..stop; counts of one item must be adjacent."""
     behaviors, slots = counts.shape[1] - 1, counts.shape[2]
     for i in range(start, stop):
         own, worth = pointer_to(counts, i), pointer_to(table, 0)

@@ -1,7 +1,7 @@
 """Where in a list something happened: ranks 1 to 10 one by one, deeper ranks in bands.
 
-An item has a counter for each slot. Bands keep that number small however long the lists are, and a
-curve hardly changes within a band.
+An item has a counter for each slot. Bands keep their number small even for long lists, and a curve
+hardly changes within a band.
 
 >>> slot_of(1), slot_of(10), slot_of(12), slot_of(2000)
 (0, 9, 10, 15)
@@ -43,6 +43,6 @@ def ranks_of(slot: int) -> range:
 
 
 def slot_name(slot: int) -> str:
-    """Return what messages call a slot."""
+    """Return the name of a slot in messages."""
     ranks = ranks_of(slot)
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"

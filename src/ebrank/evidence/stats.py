@@ -29,12 +29,12 @@ from ebrank.threads import map_blocks
 from ebrank.typing import Floats, Ints, SmallInts
 
 COUNT = np.int32
-TOO_MANY = "a count would exceed 2³¹ − 1, the most that statistics hold; keep such logs apart"
+TOO_MANY = "a count would exceed 2³¹ − 1, the maximum; keep such logs apart"
 BLOCK = 65_536
 
 
 class Sums(NamedTuple):
-    """n, c, C and E of each item for a curve; slots that nobody examines count nothing."""
+    """n, c, C and E of each item for a curve; slots that nobody examines do not count."""
 
     shown: Floats
     clicks: Floats
@@ -48,7 +48,7 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BehaviorStats:
-    """Behavior of users towards the items of one query, or of many laid end to end.
+    """What users did with the items of one query, or of many queries in sequence.
 
     Attributes:
         counts: whole numbers of shape (items, outcomes, slots). `counts[i, 0, k]` says how often
@@ -60,7 +60,7 @@ class BehaviorStats:
     behaviors: Behaviors = CLICKS
 
     def __post_init__(self) -> None:
-        """Refuse counts that no log can give."""
+        """Raise if no log can give these counts."""
         counts, outcomes = self.counts, self.behaviors.outcomes
         shaped = isinstance(counts, np.ndarray) and counts.dtype == COUNT and counts.ndim == 3
         if not shaped or counts.shape[1] != outcomes or not 1 <= counts.shape[2] <= SLOTS:
@@ -69,7 +69,7 @@ class BehaviorStats:
                 "slots; BehaviorStats.of converts lists and other types"
             )
         if counts.size and counts.min() < 0:
-            raise ParameterError("counts hold a negative number")
+            raise ParameterError("counts must not be negative")
         excess = counts[:, SHOWN + 1 :].sum(axis=1, dtype=np.int64) > counts[:, SHOWN]
         if np.any(excess):
             item, slot = (int(place) for place in np.argwhere(excess)[0])
@@ -133,16 +133,16 @@ class BehaviorStats:
     def record(self, ranking: npt.ArrayLike, outcomes: npt.ArrayLike) -> None:
         """Add one session: the items shown, best rank first, and what each impression led to.
 
-        An outcome is 0 for nothing and 1 for a click, or False and True; where more behaviors are
-        declared, it is the number that `behaviors.combined` gives. A negative one counts as
-        nothing. A refused session changes nothing.
+        An outcome is 0 for nothing and 1 for a click, or False and True; with more behaviors, it is
+        the number that `behaviors.combined` returns. A negative one counts as nothing. An invalid
+        session changes nothing.
         """
         items, results = _session(ranking, outcomes, len(self), self.behaviors)
         places = np.array([slot_of(rank) for rank in range(1, len(items) + 1)], np.int64)
         if len(places) and places[-1] >= self.slots:
             raise ParameterError(
-                f"a list of {len(items)} items needs {places[-1] + 1} slots, these statistics "
-                f"have {self.slots}; make them by BehaviorStats.zeros(n_items)"
+                f"a list of {len(items)} items needs {places[-1] + 1} slots, but these statistics "
+                f"have {self.slots}; make them with BehaviorStats.zeros(n_items)"
             )
         if np.any(self.counts[items, SHOWN, places] == np.iinfo(COUNT).max):
             raise ParameterError(TOO_MANY)
@@ -197,14 +197,14 @@ class BehaviorStats:
 
     @classmethod
     def trusted(cls, counts: SmallInts, behaviors: Behaviors) -> BehaviorStats:
-        """Return statistics of counts that come from checked ones: no need to check them again."""
+        """Return statistics of counts that are derived from checked ones, without checks."""
         stats = object.__new__(cls)
         stats.__dict__.update(counts=counts, behaviors=behaviors)
         return stats
 
 
 def packed(counts: SmallInts) -> SmallInts:
-    """Return counts whose numbers of one item lie side by side, as kernels expect."""
+    """Return counts with each item's numbers adjacent in memory, as kernels expect."""
     beside = counts.strides[1:] == (counts.shape[2] * counts.itemsize, counts.itemsize)
     return counts if beside else np.ascontiguousarray(counts)
 
@@ -227,18 +227,18 @@ def _whole(name: str, values: npt.ArrayLike) -> SmallInts:
 def _session(
     ranking: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int, behaviors: Behaviors
 ) -> tuple[Ints, Ints]:
-    """Return a session's items and outcomes as arrays, or raise what is wrong with them."""
+    """Return a session's items and outcomes as arrays; raise if something is wrong."""
     items, results = np.asarray(ranking), np.asarray(outcomes)
     if items.ndim != 1 or items.shape != results.shape:
         raise ParameterError("a session needs one outcome for each ranked item")
     if len(items) and not np.issubdtype(items.dtype, np.integer):
-        raise ParameterError("a ranking holds item numbers")
+        raise ParameterError("a ranking must hold item numbers")
     lowest = NEGATIVE if behaviors.negative else SHOWN
     if not np.all(np.isin(results, range(lowest, behaviors.outcomes))):
         known = ", ".join(f"{i} ({name})" for i, name in enumerate(behaviors.names, start=1))
-        raise ParameterError(f"an outcome is 0 (nothing) or {known}")
+        raise ParameterError(f"an outcome must be 0 (nothing) or {known}")
     if np.any(items < 0) or np.any(items >= n_items):
-        raise ParameterError(f"a ranking of {n_items} items holds numbers from 0 to {n_items - 1}")
+        raise ParameterError(f"item numbers must be from 0 to {n_items - 1}")
     if len(np.unique(items)) != len(items):
-        raise ParameterError("an item stands twice in one ranking")
+        raise ParameterError("an item appears twice in one ranking")
     return items.astype(np.int64), results.astype(np.int64)

@@ -45,7 +45,7 @@ def weighted_clicks_sum(counts: Numbers, slots: int, behaviors: int, table: Numb
 def row_sum(counts: Numbers, first: int, table: Numbers, worth: int, slots: int) -> int:
     """Return Σ count·worth over the slots of one outcome."""
     total: int = 0
-    if slots == 5:  # lists of five are the rule, and a loop would take longer than its sum
+    if slots == 5:  # lists of five are most common, and a loop would take longer than the sum
         total += counts[first] * table[worth]
         total += counts[first + 1] * table[worth + 1]
         total += counts[first + 2] * table[worth + 2]

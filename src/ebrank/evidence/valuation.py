@@ -1,9 +1,9 @@
 """What each count is worth, given an examination curve and the weights of behaviors.
 
 n, c, C and E are weighted sums of an item's counts (eq:logsnC). The weights are whole multiples of
-2⁻³⁰, so that the sums are exact: they do not depend on the order in which counts were added, nor on
-who adds them, a kernel, NumPy or a database. Sums are 64 bits wide, which is room for c, C and E up
-to 2³³ of one item: more than any item has, unless its clicks and the curve contradict each other.
+2⁻³⁰, so that the sums are exact: they depend neither on the order in which counts are added, nor on
+what adds them: a kernel, NumPy or a database. Sums are 64 bits wide, enough for c, C and E up to
+2³³ of one item: more than any item has, unless its clicks and the curve contradict each other.
 
 The p of a band is the mean over its ranks, down to the last that users examine.
 
@@ -31,7 +31,7 @@ SMALLEST_P = 1e-4
 
 
 class Valuation(NamedTuple):
-    """Weights of counts in units of 2⁻³⁰, laid end to end as kernels read them.
+    """Weights of counts in units of 2⁻³⁰, in the order in which kernels read them.
 
     Slots that nobody examines are worth nothing: their items were not really shown.
 
@@ -67,7 +67,7 @@ def _valuation(examination: Examination, behaviors: Behaviors, slots: int) -> Va
         slot = int(np.argmax(seen & (p < SMALLEST_P)))
         raise ParameterError(
             f"users examine {slot_name(slot)} with probability {p[slot]:.2g}, too rarely to learn "
-            f"from. Make it at least {SMALLEST_P:g}, or 0 by a cutoff"
+            f"from. Make it at least {SMALLEST_P:g}, or 0 with a cutoff"
         )
     weights = np.array(behaviors.weights)[:, None]
     worth = np.concatenate([p, *(weights * seen), *(weights / np.where(seen, p, np.inf))])
@@ -77,6 +77,6 @@ def _valuation(examination: Examination, behaviors: Behaviors, slots: int) -> Va
 
 
 def _mean_examination(examination: Examination, slot: int) -> float:
-    """Return the mean p of a slot's ranks, without those below the last that users examine."""
+    """Return the mean p of a slot's ranks down to the last that users examine."""
     p: Floats = examination(ranks_of(slot))
     return float(np.trim_zeros(p, "b").mean()) if p.any() else 0.0

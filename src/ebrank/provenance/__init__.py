@@ -1,7 +1,7 @@
-"""What a result was made by: one stamp of code, constants and data.
+"""What made a result: one stamp of code, constants and data.
 
 Machine code on disk and stored trials are used only while everything behind them is unchanged.
-`trace` follows a function, a class or an object through all it can run or read:
+`trace` follows a function, a class or an object through everything it can run or read:
 
 - a function's bytecode, constants, default arguments, what it closes over, the globals it names;
 - functions, partials, methods, properties, classes and their bases, and what those name in turn;
@@ -16,9 +16,9 @@ and also what no value shows, such as an import inside a function or the order o
 >>> trace(scorer(2.0)).values == trace(scorer(3.0)).values
 False
 
-Of ebrank's own code only the files count: nobody changes it while it runs. Of installed packages
-only the version counts, except for the package that a traced thing itself comes from. Files read
-as data, and modules imported under a name that is made up at run time, do not count.
+For ebrank's own code only the files count: nobody changes it while it runs. For installed packages
+only the version counts, except for the package that contains the traced thing. Files read as data,
+and modules whose names are computed at run time, do not count.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(ebrank.__file__).parent
 UNRELATED = ("cli", "client", "data", "experiments", "report", "service")
-"""Parts of ebrank that have no say in a trial, given its dataset and config."""
+"""Parts of ebrank that do not affect a trial, given its dataset and config."""
 
 
 class Trace:
     """Everything that some things depend on.
 
     Attributes:
-        values: hash of code and constants as they are in this process, files left out.
+        values: hash of code and constants as they are in this process, without files.
         functions: Python functions met that are neither ebrank's nor another package's.
         circular: whether the first of the things refers to itself, directly or not.
     """
@@ -70,24 +70,24 @@ class Trace:
 
     @cached_property
     def stamp(self) -> str:
-        """Hash of code, constants and files: another process finds the same while none changes."""
+        """Hash of code, constants and files, the same in every process while none changes."""
         return _hash([self.values, *(f"{name} {self.files[name]}" for name in sorted(self.files))])
 
     @property
     def lasting(self) -> bool:
-        """Whether the stamp tells all: not of what was typed at a prompt, or cannot be read."""
+        """Whether the stamp covers everything: no code was typed at a prompt or is unreadable."""
         return self._walk.whole and all(name in self.files for name in self._walk.modules)
 
 
 def trace(*things: object) -> Trace:
-    """Follow some things through all that they can run or read."""
+    """Follow some things through everything they can run or read."""
     return Trace(Walk(things))
 
 
 def stamp(*things: object) -> str:
-    """Return a hash of all that some things, and ebrank itself, can run or read.
+    """Return a hash of everything that some things, and ebrank itself, can run or read.
 
-    It never recurs where a trace does not last, so that nothing is mistaken for something else.
+    If a trace does not last, the hash never recurs, so that nothing is mistaken for something else.
     """
     traced = trace(*things)
     unique = "" if traced.lasting else os.urandom(16).hex()
@@ -96,7 +96,7 @@ def stamp(*things: object) -> str:
 
 @cache
 def package_stamp() -> str:
-    """Return a hash of the parts of ebrank that decide a trial, and of what they compute with."""
+    """Return a hash of the parts of ebrank that decide a trial, and of the libraries they use."""
     parts = [np.__version__, metadata.version("numba")]
     for path in sorted(ROOT.rglob("*.py")):
         place = path.relative_to(ROOT)
@@ -106,7 +106,7 @@ def package_stamp() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that results were made with."""
+    """Return the versions that results depend on."""
     return {
         "ebrank": ebrank.__version__,
         "python": platform.python_version(),

@@ -61,8 +61,8 @@ def _own_source(name: str) -> tuple[str, tuple[str, ...]] | None:
 def _imports(text: bytes) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the imports of a module's text, as ("", modules) or (module, names).
 
-    A pattern finds them ten times as fast as a parser. It also finds what only looks like an
-    import, in a docstring say, which does no harm: such a module does not exist, or counts too.
+    A pattern finds them ten times as fast as a parser. It also finds text that only looks like an
+    import, for example in a docstring. This is harmless: the module does not exist, or counts too.
     """
     found = []
     for origin, names in _IMPORT.findall(text):
@@ -73,7 +73,7 @@ def _imports(text: bytes) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _imported(module: str, path: Path, text: bytes) -> Iterator[str]:
-    """Yield the full names of modules that a module may import; some are other things' names."""
+    """Yield the full names of modules that a module may import; some are not modules."""
     package = module.split(".") if path.stem == "__init__" else module.split(".")[:-1]
     for origin, names in _imports(text):
         level = len(origin) - len(origin.lstrip("."))
@@ -84,12 +84,12 @@ def _imported(module: str, path: Path, text: bytes) -> Iterator[str]:
 
 
 def is_ours(module: str) -> bool:
-    """Return whether a module is of ebrank."""
+    """Return whether a module belongs to ebrank."""
     return module == PACKAGE or module.startswith(f"{PACKAGE}.")
 
 
 def is_followed(module: str, own: frozenset[str]) -> bool:
-    """Return whether a module is ebrank's, a user's, or of a top package in `own`."""
+    """Return whether a module is ebrank's, a user's, or in a top package in `own`."""
     top = module.partition(".")[0]
     if is_ours(module):
         return True

@@ -1,4 +1,4 @@
-"""A hash of what functions, classes and objects are made of, in this process."""
+"""A hash of the content of functions, classes and objects in this process."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Walk:
     """A walk through everything that some things refer to.
 
     Attributes:
-        digest: hash of all that was met.
+        digest: hash of everything met.
         functions: Python functions met that are neither ebrank's nor another package's.
-        modules: names of the modules, ebrank's and those followed, that code was met of.
+        modules: names of the modules of code met, ebrank's and those followed.
         own: top packages of the things themselves.
         whole: whether everything could be read.
         circular: whether the first thing refers to itself, directly or not.
 
-    Whatever has an identity (a function, a class, an object) is numbered when first met and
+    Anything with an identity (a function, a class, an object) is numbered when first met and
     described later, so that circles end and depth does not matter. Plain containers are described
-    wherever they stand: whether two equal tuples are one object is up to the interpreter.
+    wherever they occur: whether two equal tuples are one object is up to the interpreter.
     """
 
     def __init__(self, things: Iterable[object]) -> None:
@@ -91,7 +91,7 @@ class Walk:
         else:
             number = self._met.setdefault(id(value), len(self._met))
             if number == len(self._queue):
-                self._queue.append(value)  # which also keeps its id from being used again
+                self._queue.append(value)  # also keeps its id from being reused
             elif number == 0:
                 self.circular = True
             self._say("thing", number)
@@ -116,7 +116,7 @@ class Walk:
         self._inside.discard(id(value))
 
     def _add_code(self, code: CodeType) -> None:
-        """Add what runs; where it stands and what it is called do not matter."""
+        """Add code; its place and name do not matter."""
         self._say(
             *(code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags),
             *(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
@@ -201,7 +201,7 @@ class Walk:
             return
         content = {k: v for k, v in vars(cls).items() if k not in _NO_CONTENT}
         if "_fields" in content and issubclass(cls, tuple):
-            content.pop("__new__", None)  # made up from the fields, in no module
+            content.pop("__new__", None)  # generated from the fields, in no module
         self._parts("class", type(cls), cls.__bases__, content)
 
     def _describe_module(self, module: ModuleType) -> None:
@@ -216,7 +216,7 @@ class Walk:
             return
         try:
             reduced = thing.__reduce_ex__(4)
-        except Exception:  # a lock, an open file: there is nothing to tell it by
+        except Exception:  # a lock, an open file: nothing identifies it
             self.whole = False
             self._parts("opaque", kind)
             return
@@ -224,14 +224,14 @@ class Walk:
             self._parts("name", kind, reduced)
             return
         make, arguments, state, elements, items = (*reduced, None, None, None)[:5]
-        if isinstance(state, dict):  # what follows from the rest, and may not be there yet
+        if isinstance(state, dict):  # derived values, which may not be there yet
             state = {name: v for name, v in state.items() if not _is_derived(kind, name)}
         parts = (None if part is None else list(part) for part in (elements, items))
         self._parts("object", make, arguments, state, *parts)
 
     def _note_home(self, name: object) -> bool:
-        """Note the module that code is of; return whether it is followed beyond that."""
-        if not isinstance(name, str):  # made up at run time
+        """Record the module of some code; return whether it is followed further."""
+        if not isinstance(name, str):  # created at run time
             self.whole = False
             return True
         followed = self._is_followed(name)

@@ -39,7 +39,7 @@ def test_list_says_that_the_data_folder_is_absent() -> None:
 def test_list_refuses_a_home_folder_that_is_not_there() -> None:
     done = run("list", "--data-dir", "~no-such-user")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "~no-such-user (from --data-dir): there is no such home folder" in done.stderr
+    assert "~no-such-user (from --data-dir): home folder not found" in done.stderr
 
 
 def test_an_empty_path_is_not_the_current_folder(tmp_path: Path) -> None:

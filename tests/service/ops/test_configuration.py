@@ -157,5 +157,7 @@ def test_memory_is_a_size(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["much", "-1 MB", "0", "5 TB", ""])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"limits\.memory: .* is no size: write 512 MB"):
+    with pytest.raises(
+        SettingsError, match=r"limits\.memory: .* is not a size; write it as in 512 MB"
+    ):
         read(flags={"limits": {"memory": text}})
