@@ -167,7 +167,7 @@ def test_forgotten_declarations_are_named() -> None:
 
     with pytest.raises(ParameterError, match=r"Plain needs the decorator @dataclass"):
         list(declared(Plain))
-    with pytest.raises(ParameterError, match=r"declare x of Bare by param\(\.\.\.\)"):
+    with pytest.raises(ParameterError, match=r"declare x of Bare with param\(\.\.\.\)"):
         list(declared(Bare))
 
 

@@ -1,7 +1,7 @@
-"""Lines on stderr: text for people, or JSON for what collects logs.
+"""Lines on stderr: text for people, or JSON for log collectors.
 
-Whatever the service says goes through the logger `ebrank`. As JSON every line has the same shape,
-requests included: time, level, event and message, then what the event knows.
+The service logs everything through the logger `ebrank`. As JSON every line has the same shape,
+requests included: time, level, event and message, then fields of the event.
 
 >>> print(line(1700000000.0, "info", "training", "it goes live", seconds=1.5))
 {"time": "2023-11-14T22:13:20.000+00:00", "level": "info", "event": "training",
@@ -50,7 +50,7 @@ class JsonLines(logging.Formatter):
 
 @contextmanager
 def written(kind: Literal["text", "json"], stream: TextIO | None = None) -> Iterator[None]:
-    """Write what the service says to a stream, stderr by default: as text, only what is wrong."""
+    """Write log lines to a stream, stderr by default; as text, only problems."""
     handler = logging.StreamHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(JsonLines() if kind == "json" else logging.Formatter("%(message)s"))
     logger = logging.getLogger("ebrank")

@@ -1,8 +1,8 @@
-"""What goes on beside requests: flushes that requests share, and chores at their intervals.
+"""What happens besides requests: flushes that requests share, and chores at intervals.
 
-A write that survives the process takes some ten microseconds. One that survives a power cut takes a
-flush, which is milliseconds. So a request writes at once, and then waits for a flush together with
-all others that wait (group commit):
+A write that survives the process takes some ten microseconds. One that survives a power cut needs a
+flush, which takes milliseconds. So a request writes at once, and then waits for a flush together
+with all other waiting requests (group commit):
 
 >>> from ebrank.service.store.memory import MemoryStore
 >>> async def session() -> None:
@@ -31,10 +31,10 @@ log = logging.getLogger("ebrank.service")
 
 
 class Flusher:
-    """Flushes a store for all who asked before a flush began.
+    """Flushes a store for all requests that asked before a flush began.
 
     Attributes:
-        on_flush: is given the seconds that each flush took.
+        on_flush: called with the seconds that each flush took.
     """
 
     def __init__(self, store: Store) -> None:
@@ -46,14 +46,14 @@ class Flusher:
 
     @property
     def waiting(self) -> int:
-        """How many wait for the next flush."""
+        """How many requests wait for the next flush."""
         return len(self._waiting)
 
     async def flushed(self) -> None:
-        """Return when all that was written so far is on disk.
+        """Return when everything written so far is on disk.
 
-        If the flush fails, all who wait for it get the error. What was written stays written: it
-        may or may not survive a power cut, and the same event sent again is a duplicate.
+        If the flush fails, all requests that wait for it get the error. Their writes stay: they may
+        or may not survive a power cut, and the same event sent again is a duplicate.
         """
         if self._closed:
             raise StoreError("the service is shutting down and accepts no more requests")
@@ -64,7 +64,7 @@ class Flusher:
         await future  # its own: a caller that goes away must not cancel the others
 
     async def close(self) -> None:
-        """Flush for those who wait, and stop; the store stays open."""
+        """Flush for waiting requests, and stop; the store stays open."""
         self._closed = True
         if self._task is not None:
             await self._task
@@ -76,7 +76,7 @@ class Flusher:
             problem: Exception | None = None
             try:
                 await self._store.flush()
-            except Exception as failed:  # whatever a store raises, those who wait must know
+            except Exception as failed:  # whatever a store raises, waiting requests must know
                 problem = failed
             else:
                 self._measured(time.perf_counter() - began)
@@ -92,12 +92,12 @@ class Flusher:
     def _measured(self, seconds: float) -> None:
         try:
             self.on_flush(seconds)
-        except Exception:  # measuring must not stop what is measured
+        except Exception:  # measuring must not stop the flushes
             log.exception("cannot record the duration of a flush")
 
 
 class Turns:
-    """Lets long calls go on in short steps, one call at a time, and everybody else in between.
+    """Runs long calls in short steps, one call at a time, with other requests in between.
 
     >>> async def count(turns: Turns) -> None:
     ...     async with turns:  # other long calls wait here
@@ -129,9 +129,9 @@ class Turns:
 
 
 class Housekeeping:
-    """Chores, each done again and again at its interval, until closed.
+    """Chores, each repeated at its interval until closed.
 
-    A chore that fails is done again at its next turn, whatever it raised. The log says so once for
+    A chore that fails runs again at its next turn, whatever it raised. The log says so once for
     each kind of failure, and again if it comes back after a turn that went well.
     """
 
@@ -142,11 +142,11 @@ class Housekeeping:
         self._chores: list[asyncio.Task[None]] = []
 
     def add(self, seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
-        """Do a chore every so many seconds by the timer."""
+        """Do a chore at this interval in seconds by the timer."""
         self._chores.append(asyncio.create_task(self._repeat(seconds, chore)))
 
     async def close(self) -> None:
-        """Stop; a chore under way is finished or leaves nothing half done."""
+        """Stop; a chore under way finishes or leaves nothing half done."""
         for task in self._chores:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -171,7 +171,7 @@ class Housekeeping:
 
 
 def _say(problem: Exception) -> None:
-    """Log a chore's failure: a store's in its own words, for requests fail too; a bug in full."""
+    """Log a chore's failure: a store's in its own words, since requests fail too; a bug in full."""
     if isinstance(problem, StoreError):
         log.warning("%s", problem, extra=about("chore"))
     else:

@@ -1,7 +1,7 @@
-"""Who asks too often to be a person: what bots see and do is logged, and counts nothing.
+"""Who asks too often to be a person: what bots see and do is logged, but does not count.
 
-A visitor over a limit is a bot until the end of the next minute, so one that goes on stays one. The
-decision is logged with each list and event: a replay needs no clock.
+A visitor over a limit is a bot until the end of the next minute, so one that continues stays one.
+The decision is logged with each list and event: a replay needs no clock.
 
 >>> bots = Bots(BotsSettings(lists_per_minute=2))
 >>> [bots.suspects("a crawler", now=60.0 + second, lists=1) for second in range(4)]
@@ -40,7 +40,7 @@ class Bots:
     """Counts the lists and events of each visitor, minute by minute.
 
     Attributes:
-        on_bot: is given `list` or `event` for each that a bot asked for or sent.
+        on_bot: called with `list` or `event` for each that a bot requested or sent.
         on: whether any limit is set.
     """
 
@@ -53,15 +53,15 @@ class Bots:
         self._visitors: LRUCache[str, _Visitor] = LRUCache(MOST_VISITORS)
 
     def visitor(self, request: api.RankRequest, user: str | None) -> str | None:
-        """Return whose request it is, given the hash of its user; None if it does not say."""
+        """Return the visitor of a request, given the hash of its user; None if it names none."""
         return request.session if self._by_session else user
 
     def visitor_of(self, entry: RankingEntry) -> str | None:
-        """Return whose list an entry of the log is, as far as the log says: it names no session."""
+        """Return the visitor of a logged list, as far as known: the log has no sessions."""
         return entry.user if self.on and not self._by_session else None
 
     def suspects(self, visitor: str, now: float, *, lists: int = 0, events: int = 0) -> bool:
-        """Add to what a visitor has done, and return whether it is a bot by now."""
+        """Add to what a visitor has done, and return whether it is a bot now."""
         known = self._visitors.get(visitor)
         if known is None:
             known = self._visitors[visitor] = _Visitor()

@@ -1,4 +1,4 @@
-"""Many items of the catalog at once, as lines of JSON that are judged one by one.
+"""Many items of the catalog at once, as lines of JSON, each validated separately.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
@@ -24,10 +24,10 @@ from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.problems import Problem
 
 AT_ONCE = 100
-"""Lines that are one transaction: two milliseconds, during which nobody else is served."""
+"""Lines per transaction: two milliseconds, during which nobody else is served."""
 LONGEST_LINE = 2**20
 MOST_ERRORS = 100
-"""Errors that the answer lists; all of them are counted."""
+"""Errors that the response lists; all of them are counted."""
 
 Line: TypeAlias = tuple[int, bytes]
 """A line with its number, from 1."""
@@ -57,7 +57,7 @@ async def load(
 ) -> api.BulkResponse:
     """Add items or change their shared features; on disk after the next flush.
 
-    Should it fail on the way, the lines before stand; sent again, they change nothing.
+    If it fails midway, earlier lines are stored; sent again, they change nothing.
 
     Raises:
         Problem: if a line is too long to be read.
@@ -70,7 +70,7 @@ async def load(
 
 
 async def _batches(pieces: AsyncIterator[bytes]) -> AsyncIterator[Sequence[Line]]:
-    """Yield the lines of a text that comes in pieces, some at a time; empty ones are left out."""
+    """Yield the non-empty lines of a text that comes in pieces, some at a time."""
     number, rest = 1, b""
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")

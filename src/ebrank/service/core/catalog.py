@@ -1,10 +1,10 @@
 """Features as this server knows them: the schema, and rows that all queries share.
 
-The store keeps the catalog with a version that rises with every change, of a row or of the schema.
-A query in memory remembers the version that it was joined with the catalog at. When the catalog has
-moved on, it asks which of its items have changed since; when the schema has, it is read again. So a
-change is one write, however many queries an item is in, and what another server changes is noticed
-by the next write to the log, which says what version it found.
+The store keeps the catalog with a version that grows with every change of a row or of the schema. A
+query in memory remembers the version of the catalog that it was joined with. When the catalog has
+moved on, it asks which of its items have changed since; when the schema has changed, it is read
+again. So a change is one write, no matter how many queries have the item, and the next write to the
+log, which returns the version it found, reveals what another server changed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Catalog:
 
     Attributes:
         schema: the features that items have.
-        version: of the catalog that memory follows.
-        found: the version that the latest write found: another server may have changed it.
+        version: of the catalog in memory.
+        found: the version that the latest write found; another server may have changed it.
         missing_allowed: whether items may lack features.
     """
 
@@ -67,7 +67,7 @@ class Catalog:
     # --- following the store -----------------------------------------------------------------
 
     async def follow(self) -> None:
-        """Take over what others have changed."""
+        """Take over what other servers have changed."""
         version = await self._store.catalog.version()
         text = await self._store.meta.get(SCHEMA)
         if text is not None and text != self.schema.to_json():
@@ -76,12 +76,12 @@ class Catalog:
         self.version = self.found = version
 
     def settings_with(self, schema: FeatureSchema) -> dict[str, str]:
-        """Return what the store must keep with the first rows under a schema."""
+        """Return what the store must keep with the first rows of a schema."""
         known = self._stored and schema == self.schema
         return {} if known else {SCHEMA: schema.to_json()}
 
     def fix(self, schema: FeatureSchema) -> None:
-        """Note that the store has kept a schema."""
+        """Record that the store has kept a schema."""
         self._stored = True
         if schema != self.schema:
             self.schema = schema
@@ -104,7 +104,7 @@ class Catalog:
     async def changes(
         self, names: Sequence[str], since: int
     ) -> tuple[list[str], list[int], Features]:
-        """Return what has changed after a version: items, places of features, and their values."""
+        """Return the changes after a version: items, places of features, and their values."""
         schema = self.schema
         places = [place for place, feature in enumerate(schema.features) if feature.shared]
         rows = await self._store.catalog.read(names, since) if places else {}
@@ -116,7 +116,7 @@ class Catalog:
     async def read(
         self, names: Sequence[str], schema: FeatureSchema | None = None
     ) -> dict[str, Features]:
-        """Return the shared rows of those of some items that the catalog knows."""
+        """Return the shared rows of the items that the catalog has."""
         if not names or not (schema or self.schema).shared:
             return {}
         rows = await self._store.catalog.read(names)
@@ -125,7 +125,7 @@ class Catalog:
     # --- changes -----------------------------------------------------------------------------
 
     async def put(self, items: Sequence[api.ItemIn], now: float) -> int:
-        """Add items or change their shared features, all or none; return how many are other.
+        """Add items or change their shared features, all or none; return how many changed.
 
         On disk after the next flush.
         """
@@ -172,7 +172,7 @@ class Catalog:
         return changed
 
     def reasons(self, items: Sequence[api.ItemIn]) -> list[str | None]:
-        """Return why each of some items cannot be put; None where it can."""
+        """Return why each item cannot be put; None if it can."""
         schema, reasons = self.schema, list[str | None]()
         for item in items:
             try:
@@ -185,13 +185,13 @@ class Catalog:
         return reasons
 
     async def remove(self, names: Sequence[str], now: float) -> int:
-        """Forget shared features of items; return how many had any."""
+        """Remove shared features of items; return how many had any."""
         commit = await self._store.catalog.remove(names, now)
         self._wrote(commit)
         return commit.changed
 
     async def change(self, schema: FeatureSchema, now: float) -> None:
-        """Let items have other features; on disk after the next flush."""
+        """Change the features that items have; on disk after the next flush."""
         meta = {SCHEMA: schema.to_json()}
         try:
             commit = await self._store.catalog.put([], now, meta=meta, known=self.version)
@@ -202,7 +202,7 @@ class Catalog:
         self._wrote(commit)
 
     def advanced(self, known: int) -> None:
-        """Note that a write has made the version after the one that was known."""
+        """Record that a write has made the next version."""
         self._wrote(CatalogCommit(known + 1, 0))
 
     def _wrote(self, commit: CatalogCommit) -> None:
@@ -225,7 +225,7 @@ class Catalog:
 def shared_rows(
     schema: FeatureSchema, names: Sequence[str], rows: Mapping[str, Features | None]
 ) -> Features:
-    """Return the shared rows of items below each other, NaN for what is not in the catalog."""
+    """Return the shared rows of items as a matrix, NaN for items not in the catalog."""
     width = schema.width(shared=True)
     shared = np.full((len(names), width), np.nan, np.float32)
     for place, name in enumerate(names):
@@ -236,13 +236,13 @@ def shared_rows(
 
 
 async def stored_schema(store: StoreView) -> FeatureSchema:
-    """Return the schema that a store holds; without features, if it has none yet."""
+    """Return the schema of a store; without features, if it has none yet."""
     text = await store.meta.get(SCHEMA)
     return NO_FEATURES if text is None else FeatureSchema.from_json(text)
 
 
 def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
-    """Return the schema that the data, or else the settings, fix."""
+    """Return the schema that the data, or else the settings, determine."""
     names, shared = settings.names, settings.shared
     try:
         schema = NO_FEATURES if stored is None else FeatureSchema.from_json(stored)

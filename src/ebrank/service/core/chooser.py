@@ -1,4 +1,4 @@
-"""From a request to a list: who takes part, in which order, and for whom it stays the same."""
+"""From a request to a list: its candidates, their order, and for whom it stays the same."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ebrank.typing import Ints
 
 @dataclass(frozen=True)
 class Choice:
-    """The list to serve, and what it has to do with those the user has seen.
+    """The list to serve, and how it relates to those the user has seen.
 
     Attributes:
         served: the list.
         order: the places of all ranks down to its last.
-        k: how long a list was asked for.
+        k: the requested length.
         would: in shadow mode, the list EBRank would have served.
-        page: whose list it is, if it is to keep its order.
+        page: whose list it is, if its order must be kept.
         continues: the user's first list within the window.
-        seen: for each item the rank at which its impression counts already, 0 if here; empty if
+        seen: for each item the rank at which its impression already counts, 0 if here; empty if
             all count here.
         contexts: numbers of the contexts it was made for.
     """
@@ -48,11 +48,11 @@ class Choice:
 
 
 class Chooser:
-    """Makes lists by the settings.
+    """Makes lists as the settings say.
 
     Attributes:
         examination: p of the ranks.
-        windows: what users have seen lately.
+        windows: what users have seen recently.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -71,7 +71,7 @@ class Chooser:
         now: float,
         expected: float | None,
     ) -> Choice:
-        """Return the list that answers a request of a query expected to get so many lists."""
+        """Return the list for a request, given how many lists its query is expected to get."""
         offset, k = request.offset, request.k or self._settings.k
         if offset + k > api.MOST_RANKS:
             raise Problem(f"offset and k must not exceed {api.MOST_RANKS} together", "offset")
@@ -105,7 +105,7 @@ class Chooser:
         return Choice(served, order, k, contexts, would, page, kept.view, seen if any(seen) else ())
 
     def remember(self, choice: Choice, ranking_id: str | None, now: float) -> None:
-        """Keep the order of a list that was logged; without an id, one that does not count."""
+        """Keep the order of a logged list; without an id, of one that does not count."""
         if choice.page is not None:
             rows, offset = choice.served.candidates.rows[choice.order], choice.served.offset
             self.windows.keep(choice.page, rows, offset, choice.k, ranking_id, now)
@@ -129,14 +129,14 @@ def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:
 
 
 def hashed(user: str, salt: str) -> str:
-    """Return what the log says instead of a user's name; without the salt it reveals nothing."""
+    """Return what the log holds instead of a user's name; without the salt it reveals nothing."""
     return hashlib.blake2b(encode(user), key=salt.encode(), digest_size=8).hexdigest()
 
 
 def unknown_names(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> list[str]:
-    """Return names that are no candidates, and that a request does not make candidates.
+    """Return names that are not candidates, and that a request does not make candidates.
 
-    Withdrawn items are refused: who may only rank must not bring them back.
+    Withdrawn items are rejected: a caller who may only rank must not bring them back.
     """
     new = {item.id for item in items if not isinstance(item, str)}
     names = ids_of(items)
@@ -157,10 +157,10 @@ def unknown_names(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> 
 
 
 def _hash(rows: Ints) -> int:
-    """Return a number for a set of rows, whatever their order."""
+    """Return a number for a set of rows, in any order."""
     return xxhash.xxh3_64_intdigest(np.sort(rows).tobytes())
 
 
 def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Ints:
-    """Return the rows of items that are known to be candidates, in the order given."""
+    """Return the rows of items known to be candidates, in the order given."""
     return np.array(live.rows_of(ids_of(items)), np.int64)

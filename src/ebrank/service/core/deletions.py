@@ -1,6 +1,6 @@
-"""Deleting for good: an item everywhere, a query, a user's name; with a proof for each.
+"""Permanent deletion of an item everywhere, a query, or a user's name, each with a proof.
 
-A proof holds a digest of the name, by the store's salt: those who know the name can tell that it
+A proof holds a digest of the name, salted by the store: anyone who knows the name can tell that it
 was deleted, and nobody else learns it.
 
 >>> import asyncio
@@ -32,7 +32,7 @@ STAND_IN = "ebrank:deleted:"
 
 
 class Deleted(NamedTuple):
-    """The proof of a deletion, and the queries that are others now."""
+    """The proof of a deletion, and the queries it changed."""
 
     proof: Deletion
     queries: list[str]
@@ -75,12 +75,12 @@ async def delete(
 
 
 def digest(kind: str, name: str, salt: str) -> str:
-    """Return what a proof says in place of a name; that of a user is not the log's."""
+    """Return what a proof says instead of a name; for a user, it differs from the log's hash."""
     return hashed(f"deleted {kind}: {name}", salt)
 
 
 def proof_out(proof: Deletion) -> api.DeletionOut:
-    """Return a proof as it is answered."""
+    """Return a proof as in a response."""
     return api.DeletionOut(
         proof.kind, proof.digest, proof.time, proof.queries, proof.rankings, proof.events
     )

@@ -1,8 +1,8 @@
 """The service without the web: it ranks, counts what users do, and remembers both.
 
-Everything is decided on one event loop. A list or an event is written to the store first, added to
-the counters in memory next, and answered last; what must be on disk waits for a flush that all who
-wait share.
+Everything is decided on one event loop. A list or an event is first written to the store, then
+added to the counters in memory, then answered; requests that must be on disk wait for a flush that
+they share.
 
 >>> from ebrank.service.settings import Settings
 >>> from ebrank.service.store.memory import MemoryStore
@@ -65,10 +65,10 @@ from ebrank.service.store.records import RankingEntry
 
 SAVE_SECONDS = 5.0
 TOLERATED_SECONDS = 5.0
-"""Clocks are set right by less than this all the time: no reason to warn."""
+"""Clocks are corrected by less than this all the time: no reason to warn."""
 CHECKED = "checked"
 LONG_QUERY = 200
-"""Items that are looked at in a few milliseconds."""
+"""Items that take a few milliseconds to examine."""
 MEMORY_SHARES = (0.75, 0.125, 0.125)
 """Of queries, of lists that feedback may cite, and of lists that users have seen."""
 CHECKED_BYTES = 32 * 1024
@@ -76,26 +76,26 @@ WEEK = 7 * 86400.0
 MOST_PROOFS = 1000
 """Deletions that are listed."""
 MOST_SHOWN = 20
-"""Versions of the prior that the dashboard asks for, again and again."""
+"""Versions of the prior that the dashboard requests again and again."""
 
 log = logging.getLogger("ebrank.service")
 T = TypeVar("T")
 
 
 class Engine:
-    """All that the service can do.
+    """Everything the service can do.
 
-    Every method may raise a `problems.Problem`, which the caller can mend, or a `StoreError`: then
+    Every method may raise a `problems.Problem`, which the caller can fix, or a `StoreError`: then
     the store cannot be used now, and the request may be sent again.
 
     One event loop owns an engine. Methods that wait for the store are coroutines.
 
     Attributes:
         flusher: puts writes on disk; metrics watch it.
-        turns: what long calls take.
-        bots: tells bots by their rate; metrics watch it.
+        turns: schedules long calls.
+        bots: recognizes bots by their rate; metrics watch it.
         fleet: this server among those of its store; metrics watch it.
-        on_failure: is given what was wrong with the store when a list was made without it.
+        on_failure: called with what is wrong with the store when a list is made without it.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Engine:
     ) -> Engine:
         """Return an engine on a store.
 
-        The clock dates the log; the timer is for what must go on even if the clock is set back.
+        The clock dates the log; the timer is for what must continue even if the clock is set back.
         """
         now = MonotoneClock(clock, await store.log.last_time())
         await check_rules(store, settings)
@@ -180,9 +180,9 @@ class Engine:
         return cls(store, settings, now, timer, versions, catalog, meta)
 
     async def start(self) -> None:
-        """Compile what ranks, and start the chores; before the first request."""
+        """Compile the scores and start the chores, before the first request."""
         self._activity.started(self._now())  # which warns if the clock is behind the log
-        await self._store.flush()  # other servers rely on what was settled
+        await self._store.flush()  # other servers rely on these settings
         await asyncio.to_thread(warm_up, self._versions.model, self._behaviors)
         self._memory.start()  # again: compiled code takes some
         await self._beat()
@@ -194,7 +194,7 @@ class Engine:
         self._chores.add(self._arrivals.period, self._look_at_arrivals)
 
     async def close(self) -> None:
-        """Finish what is under way, stop the trainer, flush; the store stays open."""
+        """Finish requests under way, stop the trainer, flush; the store stays open."""
         await self._chores.close()
         await self._training.close()
         await self.flusher.close()
@@ -205,7 +205,7 @@ class Engine:
             log.warning("%s", problem)
 
     def watch_training(self, on_end: Callable[[float, str], None]) -> None:
-        """Say how long each training run took, and what came of it."""
+        """Report how long each training run took, and its outcome."""
         self._training.on_end = on_end
 
     @property
@@ -226,14 +226,14 @@ class Engine:
     async def check(self) -> None:
         """Write to the store and flush it; raise `StoreError` if it cannot.
 
-        As much as a long list would, for which a disk may have no room that has room for a row.
+        It writes as much as a long list: a disk with space for a row may have none for a list.
         """
         for value in ("-" * CHECKED_BYTES, str(self._now())):  # the store keeps the short one
             await self._store.meta.set({CHECKED: value})
         await self.flusher.flushed()
 
     def _begin(self) -> int:
-        """Return the epoch of the store; what was remembered of an earlier one is forgotten."""
+        """Return the epoch of the store; discard what was remembered of an earlier one."""
         if self._store.epoch != self._epoch:
             self._epoch = self._store.epoch
             self._queries.clear()
@@ -244,7 +244,7 @@ class Engine:
         return self._epoch
 
     async def _flushed(self, epoch: int) -> None:
-        """Return when what was written in an epoch is on disk."""
+        """Return when everything written in an epoch is on disk."""
         await self.flusher.flushed()
         if self._store.epoch != epoch:
             raise StoreError(ANOTHER_EPOCH)
@@ -278,7 +278,7 @@ class Engine:
         return api.PutCatalogResponse(len(items), changed)
 
     async def load_catalog(self, pieces: AsyncIterator[bytes]) -> api.BulkResponse:
-        """Add or change many items that queries share, each line by itself."""
+        """Add or change many items that queries share, each line separately."""
         answer = await bulk.load(self._catalog, pieces, self._now)
         await self.flusher.flushed()
         return answer
@@ -351,13 +351,13 @@ class Engine:
         return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)
 
     def _expected_lists(self, live: LiveQuery, model: Model, now: float) -> float | None:
-        """Return how many lists a query is expected to get; None where the policy does not plan."""
+        """Return how many lists a query is expected to get; None if the policy does not plan."""
         if not model.ranker.policy.plans:
             return None
         return self._queries.expected_lists(live, now, self._settings.ranking.plan_seconds)
 
     async def _live(self, name: str, request: api.RankRequest, now: float) -> LiveQuery:
-        """Return the query of a request, its new items added once the others are known."""
+        """Return the query of a request, with its new items added if the others are known."""
         if request.items is not None:
             live = await self._queries.get(name, now)
             new = [item for item in request.items if isinstance(item, api.ItemIn)]
@@ -379,7 +379,7 @@ class Engine:
         *,
         explain: bool,
     ) -> api.RankResponse:
-        """Log a list, add it to the counters, and return it as it is answered."""
+        """Log a list, add it to the counters, and return it as in the response."""
         served, would = choice.served, choice.would
         rows = served.rows.tolist()
         others = [] if would is None else would.rows.tolist()
@@ -458,7 +458,7 @@ class Engine:
         return api.QueriesResponse(listed, listed[-1].query if more else None)
 
     async def delete(self, request: api.DeletionRequest) -> api.DeletionOut:
-        """Delete an item everywhere, a query, or a user's name; it is on disk then."""
+        """Delete an item everywhere, a query, or a user's name; it is on disk when this returns."""
         epoch = self._begin()
         if request.kind == "query":  # its log is removed while others are served
             await self._queries.dropped(self._named(request.name))
@@ -477,7 +477,7 @@ class Engine:
         return api.DeletionsResponse(len(proofs), [proof_out(one) for one in proofs[-MOST_PROOFS:]])
 
     async def train(self) -> api.TrainResponse:
-        """Start training, unless it is running; its result may replace a pinned version."""
+        """Start training unless it is running; its result may replace a pinned version."""
         epoch = self._begin()
         await self._versions.unpin()
         await self._flushed(epoch)
@@ -492,14 +492,14 @@ class Engine:
         return api.ModelsResponse(self.version, pinned, versions, training, prior)
 
     async def activate(self, version: int) -> api.ModelsResponse:
-        """Make a version the active one; unless it is the newest, it is pinned."""
+        """Activate a version; unless it is the newest, it is pinned."""
         epoch = self._begin()
         await self._versions.activate(version)
         await self._flushed(epoch)
         return await self.models()
 
     def answered(self, route: str, status: int) -> None:
-        """Count an answer of a route."""
+        """Count a response of a route."""
         self._activity.answered(self._now(), route, status)
 
     async def insights(self, hours: int = 1) -> api.Insights:
@@ -593,9 +593,9 @@ class Engine:
 
 
 async def _twice(call: Callable[[], Awaitable[T]]) -> T:
-    """Return what a call returns, again if another server has deleted a query meanwhile.
+    """Return what a call returns; call again if another server has deleted a query meanwhile.
 
-    That is not remembered any more then: it is read as it is now, if it was given again.
+    Memory has then dropped the query; if it was added again, it is read as it is now.
     """
     try:
         return await call()
@@ -604,10 +604,10 @@ async def _twice(call: Callable[[], Awaitable[T]]) -> T:
 
 
 class MonotoneClock:
-    """The clock of the log: it never goes back, whatever the machine's does.
+    """The clock of the log: it never goes back, even if the machine's does.
 
-    While the machine's clock is behind the log, times of the log stand still. It warns of that
-    once. What must go on anyway, such as chores and windows, goes by `time.monotonic`.
+    While the machine's clock is behind the log, times in the log stand still; it warns once.
+    Chores and windows, which must go on anyway, use `time.monotonic`.
 
     >>> readings = iter([10.0, 7.0, 11.0])
     >>> clock = MonotoneClock(lambda: next(readings), last=9.0)
@@ -626,7 +626,7 @@ class MonotoneClock:
     def __call__(self) -> float:
         """Return the time in seconds since 1970, never less than before; warn if it stands still.
 
-        It warns again of a clock that has caught up and falls behind again.
+        It warns again if the clock has caught up and falls behind again.
         """
         reading = self._clock()
         self.last = max(self.last, reading)

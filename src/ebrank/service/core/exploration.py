@@ -35,12 +35,12 @@ def guarded(
     max_explored: int | None = None,
     max_promotion: int | None = None,
 ) -> Ints:
-    """Return the first k of the order by score, as far as the guardrails let it.
+    """Return the first k of the order by score, as far as the guardrails allow.
 
     A slot is explored if its item is not among the first k by relevance alone. An item is promoted
     by its rank by relevance alone minus its rank here. Every rank gets the best item by score that
-    both limits let stand there. There always is one: of the i best by relevance, one at least is
-    left for rank i. Without any explored slot there is no exploration: the order is by relevance.
+    both limits allow there. There is always one: of the i best by relevance, at least one is left
+    for rank i. Without any explored slot there is no exploration: the order is by relevance.
     """
     if max_explored is None and max_promotion is None:
         return score_order[:k]
@@ -66,9 +66,9 @@ def guarded(
 
 
 def explored(listed: Ints, relevance_order: Ints, offset: int = 0) -> npt.NDArray[np.bool_]:
-    """Return for each slot whether its item would stand below this list by relevance alone.
+    """Return for each slot whether its item would be below this list by relevance alone.
 
-    `offset` is how many ranks stand above the list.
+    `offset` is how many ranks are above the list.
     """
     outside = np.ones(len(relevance_order), np.bool_)
     outside[relevance_order[: offset + len(listed)]] = False
@@ -76,9 +76,9 @@ def explored(listed: Ints, relevance_order: Ints, offset: int = 0) -> npt.NDArra
 
 
 def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
-    """Return the first k of an order that a user has seen: what is gone drops out.
+    """Return the first k of an order that a user has seen, without items that are gone.
 
-    Freed slots go to the best by relevance: exploration waits until the window is over.
+    The best by relevance fill free slots: exploration waits until the window is over.
 
     >>> resumed(np.array([9, 3, 0]), np.array([0, 1, 2, 3]), 3).tolist()
     [3, 0, 1]
@@ -97,7 +97,7 @@ class ListKey(NamedTuple):
     explore: bool = True
 
     def packed(self) -> bytes:
-        """Return what stands for it in memory."""
+        """Return its key in memory."""
         text = f"{len(self.query)}:{self.query}{self.user}:{self.among}:{self.explore}"
         return hashlib.blake2b(encode(text), digest_size=16).digest()
 
@@ -122,7 +122,7 @@ class Kept(NamedTuple):
     until: float
 
     def ranks_of(self, rows: Ints) -> tuple[int, ...]:
-        """Return the ranks at which impressions of these items count already, 0 for others."""
+        """Return the ranks at which impressions of these items already count, 0 for others."""
         known = dict(zip(self.rows.tolist(), self.ranks.tolist(), strict=True))
         return tuple(known.get(row, 0) for row in rows.tolist())
 
@@ -141,7 +141,7 @@ class Kept(NamedTuple):
 
 
 class Windows:
-    """The orders that users have seen lately, in memory; the least recently used ones go first."""
+    """The orders that users have seen recently, in memory; drops the least recently used first."""
 
     def __init__(self, seconds: float, room: int = ROOM) -> None:
         self._seconds = seconds
@@ -159,8 +159,8 @@ class Windows:
         """Remember an order of which the ranks from `offset` on were served as a list.
 
         An impression counts at the rank where the user first saw its item, for the first list of
-        the window. A list that does not count has no `ranking_id`. Seen again within its window, an
-        order still ends when it was to end.
+        the window. A list that does not count has no `ranking_id`. Seeing an order again does not
+        extend its window.
         """
         kept = self.get(page, now)
         if kept is None:

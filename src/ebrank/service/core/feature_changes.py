@@ -1,4 +1,4 @@
-"""Features that come, go and change their names: what that would do, and doing it."""
+"""Adding, removing and renaming features: what that would change, and doing it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ebrank.service.store.records import Tally
 
 
 async def features_view(store: Store, schema: FeatureSchema) -> api.FeaturesResponse:
-    """Return the features that items have, how many lack them, and what the model makes of them."""
+    """Return the features of items, how many items lack each, and its weight in the model."""
     return (await _survey(store)).response(schema, [], dry_run=False)
 
 
@@ -24,7 +24,7 @@ async def change_features(
 ) -> api.FeaturesResponse:
     """Change the features that items have, or say what would change; on disk after a flush.
 
-    No stored row is touched, and no model: those find their features by their keys.
+    Stored rows and models are not touched: models find their features by their keys.
     """
     await catalog.follow()
     survey = await _survey(store)
@@ -50,7 +50,7 @@ async def change_features(
 
 @dataclass(frozen=True)
 class _Survey:
-    """What a store's rows and its active model hold."""
+    """The features in a store's rows and in its active model."""
 
     model: int
     weights: Mapping[str, float | None]
@@ -71,7 +71,7 @@ class _Survey:
         )
 
     def view(self, feature: Feature) -> api.FeatureOut:
-        """Return what there is of a feature."""
+        """Return how many items have and lack a feature."""
         tally = self.shared if feature.shared else self.pair
         given = tally.given[feature.column] if feature.column < len(tally.given) else 0
         weight = self.weights.get(feature.key)
@@ -83,7 +83,7 @@ class _Survey:
         return f"{self.view(feature).lacking:,} items {kind} lack it until they are put again"
 
     def use(self, feature: Feature) -> str:
-        """Return what the active model makes of a feature, in words."""
+        """Return how the active model uses a feature, in words."""
         if feature.key not in self.weights:
             return f"model {self.model} does not use it"
         weight = self.weights[feature.key]

@@ -1,9 +1,9 @@
-"""What features items have, what they are called, and where their numbers lie in stored rows.
+"""Which features items have, their names, and where their numbers are in stored rows.
 
-Features of a pair of query and item lie in rows of the query's items, shared ones in rows of the
-catalog. A feature has a column there for ever, by which models know it: no other one ever gets it.
-So features come, go and change their names without a stored row being touched. A row that was
-written before a feature came ends before its column, and the feature is missing there.
+Features of a pair of query and item are in rows of the query's items, shared ones in rows of the
+catalog. A feature keeps its column there forever, and models know it by that: no other feature ever
+gets it. So features can be added, removed and renamed without touching a stored row. A row written
+before a feature was added ends before its column, and the feature is missing there.
 
 >>> schema = NO_FEATURES.begun([ItemIn("a", {"price": 3.0, "age": 1.0})])
 >>> schema.rows([ItemIn("b", {"age": 2.0, "price": 5.0})], missing_allowed=False)
@@ -40,14 +40,14 @@ PAIR, SHARED = "p", "s"
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature: its key, and what it is called; None where it is known by its position."""
+    """A feature: its key, and its name; None if it has only a position."""
 
     key: str
     name: str | None
 
     @classmethod
     def at(cls, column: int, name: str | None, *, shared: bool = False) -> Feature:
-        """Return the feature that lies in a column of the rows of its kind."""
+        """Return the feature in a column of the rows of its kind."""
         return cls(f"{SHARED if shared else PAIR}{column}", name)
 
     @property
@@ -57,7 +57,7 @@ class Feature:
 
     @property
     def column(self) -> int:
-        """Where its numbers lie."""
+        """The column of its numbers."""
         return int(self.key[1:])
 
 
@@ -65,7 +65,7 @@ _Features: TypeAlias = list[tuple[Annotated[str, msgspec.Meta(pattern="^[ps][0-9
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
-    """A schema as the store keeps it: keys and names."""
+    """A schema as stored: keys and names."""
 
     features: _Features
     removed: _Features
@@ -73,11 +73,11 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class FeatureSchema:
-    """The features that items have now, and those that they had.
+    """The features that items have now, and those they had.
 
     Attributes:
-        features: in the order in which models take them.
-        removed: those that are gone; their columns stay theirs.
+        features: in the order of a model's input.
+        removed: features that are gone but keep their columns.
     """
 
     features: tuple[Feature, ...] = ()
@@ -87,13 +87,13 @@ class FeatureSchema:
 
     @classmethod
     def positions(cls, count: int) -> FeatureSchema:
-        """Return the schema of features that have a position and no name."""
+        """Return the schema of features with positions and no names."""
         return cls(tuple(Feature.at(place, None) for place in range(count)))
 
     def begun(self, items: Sequence[ItemIn]) -> FeatureSchema:
-        """Return the schema that the first items of a query imply, beside what is shared.
+        """Return the schema that the first items of a query imply, besides shared features.
 
-        It is the same if it has features of query and item already, or if these items have none.
+        It is the same if it already has features of query and item, or if these items have none.
         """
         first = next((item for item in items if item.features), None)
         if first is None or self.width(shared=False):
@@ -112,7 +112,7 @@ class FeatureSchema:
         return self.with_features(names)
 
     def begun_shared(self, item: ItemIn) -> FeatureSchema:
-        """Return the schema that the first item of the catalog implies, beside other features."""
+        """Return the schema that the first item of the catalog implies, besides other features."""
         if self.width(shared=True):
             return self
         if isinstance(item.features, list) or not item.features:
@@ -123,14 +123,14 @@ class FeatureSchema:
         return self.with_features(item.features, shared=True)
 
     def with_features(self, names: Iterable[str], *, shared: bool = False) -> FeatureSchema:
-        """Return it with more features, in columns that nobody had."""
+        """Return it with more features, in new columns."""
         schema = self
         for name in names:
             schema = schema.with_feature(name, shared=shared)
         return schema
 
     def with_feature(self, name: str, *, shared: bool = False) -> FeatureSchema:
-        """Return it with one more feature, in a column that nobody had."""
+        """Return it with one more feature, in a new column."""
         self._check_free(name)
         column = self.width(shared=shared)
         return replace(self, features=(*self.features, Feature.at(column, name, shared=shared)))
@@ -144,7 +144,7 @@ class FeatureSchema:
         return FeatureSchema(left, (*self.removed, gone))
 
     def renamed(self, old: str, new: str) -> FeatureSchema:
-        """Return it with a feature called otherwise."""
+        """Return it with a feature renamed."""
         self._check_free(new)
         feature = self.find(old)
         return self._with_names({feature.key: new})
@@ -161,7 +161,7 @@ class FeatureSchema:
         return schema
 
     def find(self, name: str) -> Feature:
-        """Return the feature of a name.
+        """Return the feature with a name.
 
         Raises:
             Problem: if there is none.
@@ -211,7 +211,7 @@ class FeatureSchema:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The keys of its features: models keep them to find their input again."""
+        """The keys of its features; models keep them to find their input again."""
         return tuple(feature.key for feature in self.features)
 
     @cached_property
@@ -226,12 +226,12 @@ class FeatureSchema:
 
     @cached_property
     def pair_places(self) -> list[int]:
-        """Where the features of query and item stand among all."""
+        """The places of the features of query and item among all."""
         return [place for place, feature in enumerate(self.features) if not feature.shared]
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether stored rows of queries are what they are: nothing shared, nothing removed."""
+        """Whether stored rows of queries need no change: nothing is shared or removed."""
         return self.keys == self.positions(len(self.features)).keys
 
     @property
@@ -264,7 +264,7 @@ class FeatureSchema:
     ) -> Features:
         """Return items' features of a kind as rows to store, NaN where one is missing.
 
-        Items that are `exempt` may lack features in any case.
+        Items that are `exempt` may always lack features.
 
         Raises:
             Problem: naming the item and the feature.
@@ -298,7 +298,7 @@ class FeatureSchema:
 
     @cached_property
     def _picks(self) -> tuple[Callable[..., Any] | None, ...]:
-        """What takes all features of a kind out of a mapping at once, if there are several."""
+        """Takes all features of a kind out of a mapping at once, if there are several."""
         names = ([one.name for one in some] for some in (self.pair, self.shared))
         return tuple(itemgetter(*some) if len(some) > 1 else None for some in names)
 
@@ -391,9 +391,9 @@ def _listed(features: Sequence[Feature]) -> str:
 
 
 def matched(features: Features, have: Sequence[str], want: Sequence[str]) -> Features:
-    """Return the features that a model wants, by their keys; 0 for those that are gone.
+    """Return the features that a model wants, by their keys; 0 for removed ones.
 
-    A model that says nothing of keys takes features as they are.
+    A model without keys takes features as they are.
 
     >>> matched(np.float32([[1, 2]]), have=("p0", "p2"), want=("p2", "p1", "p0"))
     array([[2., 0., 1.]], dtype=float32)
@@ -409,9 +409,9 @@ def matched(features: Features, have: Sequence[str], want: Sequence[str]) -> Fea
 
 
 def filled(features: Features, *, by_mean: bool, among: Bools | None = None) -> Features:
-    """Return a query's features with its missing values filled: by 0, or by its items' mean.
+    """Return a query's features with missing values filled in: with 0, or with its items' mean.
 
-    `among` marks the items whose mean it is, such as those that are candidates now.
+    `among` marks the items to average, such as the current candidates.
 
     >>> filled(np.array([[1.0], [np.nan], [3.0]], dtype=np.float32), by_mean=True).ravel()
     array([1., 2., 3.], dtype=float32)

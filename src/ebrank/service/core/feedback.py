@@ -1,4 +1,4 @@
-"""Which events count: each is held against the list that was logged, never against what is claimed.
+"""Which events count: each is checked against the logged list, whatever it claims.
 
 A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
 `unknown_type`, `uncounted`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
@@ -39,14 +39,14 @@ class Served(NamedTuple):
     Attributes:
         query: its query.
         time: when; that of the first list of its window, since its events count for that one.
-        counted: whether showing counted.
+        counted: whether serving it counted as impressions.
         rows: of its items.
-        life: of its query: in another one there are other items in these rows.
-        offset: how many ranks stand above it.
+        life: of its query; in another life, these rows have other items.
+        offset: how many ranks are above it.
         continues: the list for which its events count, if it is another.
         seen: at which ranks impressions counted before, 0 for others; None if none did.
         bot: whether a bot asked for it.
-        visitor: whose events are added up to tell bots.
+        visitor: whose events are added up to recognize bots.
     """
 
     query: str
@@ -64,7 +64,7 @@ class Served(NamedTuple):
     def of(
         cls, entry: RankingEntry, rows: Sequence[int], life: int, visitor: str | None = None
     ) -> Served:
-        """Return what has to be known of a list, given the rows of its items in its query."""
+        """Return what must be known about a list, given the rows of its items in its query."""
         placed = np.array(rows, np.int32), life, entry.offset
         plain = cls(entry.query, entry.time, entry.counted, *placed)
         if entry.continues is None and visitor is None and not entry.bot:
@@ -118,7 +118,7 @@ class Served(NamedTuple):
 
 
 class RecentLists:
-    """The lists served last, since most feedback cites one of them; others are in the store."""
+    """The latest lists, since most feedback cites one of them; others are in the store."""
 
     def __init__(self, store: Store, bots: Bots, room: int = ROOM) -> None:
         self._store = store
@@ -132,14 +132,14 @@ class RecentLists:
     async def get(
         self, ranking_id: str, find: Callable[[str], Awaitable[LiveQuery | None]]
     ) -> tuple[Served, LiveQuery] | None:
-        """Return a list that is still in the log, and its query, which `find` finds."""
+        """Return a list that is still in the log, and its query, which `find` returns."""
         packed = self.cache.get(ranking_id)
         if packed is not None:
             served = Served.unpacked(packed)
             live = await find(served.query)
             if live is not None and live.life == served.life:
                 return served, live
-            self.cache.pop(ranking_id)  # its query was deleted, and maybe given again
+            self.cache.pop(ranking_id)  # its query was deleted, and maybe added again
         if ranking_ids.number_of(ranking_id) is None:
             return None
         entry = await self._store.log.ranking(ranking_id)
@@ -165,7 +165,7 @@ class Cited(NamedTuple):
 class Counted(NamedTuple):
     """An event that may count, its query, and the row of its item.
 
-    The store decides whether it does: it may be a duplicate, or its item be shown already.
+    The store decides whether it does: it may be a duplicate, or its item may already be shown.
     """
 
     entry: EventEntry
@@ -174,7 +174,7 @@ class Counted(NamedTuple):
 
 
 class FeedbackRules:
-    """Holds events against the lists they cite."""
+    """Checks events against the lists they cite."""
 
     def __init__(
         self, settings: Settings, behaviors: Behaviors, half_life: HalfLife | None = None
@@ -199,7 +199,7 @@ class FeedbackRules:
         now: float,
         suspects: Callable[[Served], bool],
     ) -> Counted | str:
-        """Return the event as it is logged, or the reason why it is rejected."""
+        """Return the event to log, or the reason why it is rejected."""
         if isinstance(event, api.Malformed):
             return f"malformed: {event.reason}"
         time = now if event.time is None else _seconds(event.time)
@@ -230,7 +230,7 @@ class FeedbackRules:
         if bot:
             outcome = 0
         shows = not (bot or cited.served.counted) and (outcome != 0 or kind == IMPRESSION)
-        # What it does not show need not be known to be unseen.
+        # If it does not show the item, whether the item is unseen does not matter.
         unseen = shows and math.isnan(cited.live.state.first_shown[row])
         logged = EventEntry(
             event_id=event.event_id,
@@ -301,7 +301,7 @@ class Feedback:
     ) -> list[api.EventResult]:
         """Write and count a batch in one transaction; it is on disk after the next flush.
 
-        The epoch is that in which what is remembered of lists and queries was read.
+        The epoch is that in which memory read its lists and queries.
         """
         lists = await self._cited(events)
         now = self._clock()  # after all that may take time: the log's times never go back
@@ -320,13 +320,13 @@ class Feedback:
         return results
 
     def _suspects(self, served: Served) -> bool:
-        """Return whether an event about a list is that of a bot."""
+        """Return whether an event about a list is a bot's."""
         if served.visitor is None:
             return served.bot
         return self._bots.suspects(served.visitor, self._timer(), events=1) or served.bot
 
     async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
-        """Return the lists that events cite, as far as they are still there."""
+        """Return the lists that events cite, if they still exist."""
         found = {}
         for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
             cited = await self._lists.get(name, self._live)
@@ -341,7 +341,7 @@ class Feedback:
         return await self._queries.get(query, self._clock())
 
     async def _written(self, batch: Sequence[Counted], epoch: int) -> list[Written]:
-        """Write events, add the accepted ones to the counts, and return what became of each."""
+        """Write events, add the accepted ones to the counts, and return the outcome of each."""
         if not batch:
             return []
         with self._queries.following([one.entry.query for one in batch]):

@@ -1,4 +1,4 @@
-"""Settings that a store was made with: they say what its data means, so they cannot just change."""
+"""Settings that a store was made with: they define what its data means, so they cannot change."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BEHAVIORS, QUERY_NAMES, HALF_LIFE = "behaviors", "query_names", "half_life"
 
 
 async def fix(store: Store, settings: Settings, now: float) -> None:
-    """Note in a store what its data means, or raise if the settings say otherwise.
+    """Record in a store what its data means, or raise if the settings differ.
 
-    Of servers that start at the same time, the first decides.
+    If servers start at the same time, the first decides.
     """
     declared, normalize = settings.events.declared(), settings.store.normalize_queries
     days = settings.events.half_life_days
@@ -42,12 +42,12 @@ async def fix(store: Store, settings: Settings, now: float) -> None:
 
 
 def half_life(meta: Mapping[str, str]) -> HalfLife | None:
-    """Return by which half-life a store forgets, None if it forgets nothing."""
+    """Return the half-life with which a store forgets, None if it forgets nothing."""
     return HalfLife(**json.loads(meta[HALF_LIFE])) if HALF_LIFE in meta else None
 
 
 def _behaviors(declared: Behaviors, stored: str | None) -> str:
-    """Return the names of behaviors in the order by which the store counts them.
+    """Return the names of behaviors in the order in which the store counts them.
 
     More may be declared later if they are worth more: then the numbers of the others stay.
     """
@@ -73,7 +73,7 @@ def _query_names(normalize: bool, stored: str | None) -> str:
 
 
 def _half_life(days: float | None, stored: str | None, now: float) -> str:
-    """Return the half-life with which a store began to forget; it may begin later, from then on."""
+    """Return the half-life of a store; a store without one may begin to forget now."""
     if stored is None:
         return json.dumps({"days": days, "since": now})
     began = json.loads(stored)["days"]

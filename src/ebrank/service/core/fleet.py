@@ -1,8 +1,8 @@
-"""The servers of a store: each announces itself every few seconds, and hears of the others.
+"""The servers of a store: each announces itself every few seconds, and learns of the others.
 
-Nothing depends on it but what people see: `GET /v1/insights`, the dashboard, `ebrank store servers`
-and metrics. Work that one server does for all is given out by the store's elections, for which
-every server stands whenever it announces itself; so one that is lost is replaced within seconds.
+This only affects what people see: `GET /v1/insights`, the dashboard, `ebrank store servers` and
+metrics. The store's elections assign the work that one server does for all. Every server stands for
+election whenever it announces itself; so a lost one is replaced within seconds.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
@@ -38,14 +38,14 @@ from ebrank.settings import SettingsError
 
 BEAT_SECONDS = 3.0
 PRESENT_SECONDS = 4 * BEAT_SECONDS
-"""A server that has said nothing for so long may have been killed."""
+"""A server that has been silent for this long may have been killed."""
 JOBS = TRAINER, ROLLER = "train", "roll up"
 """Jobs that one server does for all."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a server says of itself; see `api.ServerOut`."""
+    """What a server reports about itself; see `api.ServerOut`."""
 
     model: int = 0
     lists: int = 0
@@ -58,7 +58,7 @@ class About:
 
 
 def rules(settings: Settings) -> dict[str, str]:
-    """Return the settings by which lists are made and events counted, as texts."""
+    """Return the settings that determine lists and counts, as texts."""
     ranking, events = settings.ranking, settings.events
     given: dict[str, object] = {
         "ranking.policy": ranking.policy,
@@ -74,10 +74,10 @@ def rules(settings: Settings) -> dict[str, str]:
 
 
 async def check_rules(store: Store, settings: Settings) -> None:
-    """Refuse settings by which other servers of the store do not make lists.
+    """Raise if other servers of the store have different settings for lists.
 
     Raises:
-        SettingsError: if one that is there now has others.
+        SettingsError: if a running server has different settings.
     """
     ours = rules(settings)
     for server in await servers(store):
@@ -119,11 +119,11 @@ class Fleet:
         self.size = len(await self._store.servers())
 
     async def leave(self) -> None:
-        """Say that this server leaves."""
+        """Announce that this server leaves."""
         await self._store.announce(self._id, None)
 
     async def servers(self) -> list[api.ServerOut]:
-        """Return all servers, those that began first before others."""
+        """Return all servers, the oldest first."""
         return await servers(self._store, self._id)
 
     def _out(self) -> api.ServerOut:
@@ -138,9 +138,9 @@ class Fleet:
 
 
 async def servers(store: Store, asked: str = "") -> list[api.ServerOut]:
-    """Return the servers of a store, given which of them is asked.
+    """Return the servers of a store, given which of them answers.
 
-    One of another version of ebrank, which says other things, is left out.
+    Servers of another version of ebrank, which report other things, are left out.
     """
     heard = []
     for one in await store.servers():

@@ -1,4 +1,4 @@
-"""Who may be listed: candidates enter with features that fit the schema, change, and withdraw."""
+"""The candidates of queries: they enter with features that fit the schema, change, and withdraw."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Items:
     def __init__(
         self, store: Store, catalog: Catalog, queries: Queries, activity: Activity, *, first: bool
     ) -> None:
-        """Take what they are kept by; `first` says that the store never had one."""
+        """Take what keeps them; `first` says that the store never had an item."""
         self._store = store
         self._catalog = catalog
         self._queries = queries
@@ -52,11 +52,11 @@ class Items:
     ) -> api.PutItemsResponse:
         """Add candidates or change their features, all or none; on disk after the next flush.
 
-        `begun` is the schema, if items beside these decide on it.
+        `begun` is the schema, if items besides these determine it.
 
-        With `skip_known`, what memory holds as given is not written again. Memory may be behind
-        another server's writes, so this is for callers who send the same items again and again:
-        the write that follows tells memory that it is behind.
+        With `skip_known`, items that memory already has are not written again. Memory may be behind
+        another server's writes, so this is for callers who send the same items again and again: the
+        write that follows tells memory that it is behind.
         """
         live = await self._queries.get(query, now)
         nothing = api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
@@ -78,7 +78,7 @@ class Items:
         keys, features = await self._catalog.joined(names, own, schema)
         if self._catalog.schema is not before:  # features were changed while we read
             return await self.put(query, items, now, skip_known=skip_known)
-        # The schema with the first items, or neither: it must not be that of items refused.
+        # The schema with the first items, or neither: it must not be that of rejected items.
         meta, known = self._catalog.settings_with(schema), self._catalog.version
         added = len(names) if live is None else live.rows_of(names).count(None)
         stored = _new_items(names, own)
@@ -113,10 +113,10 @@ class Items:
         live: LiveQuery | None,
         rows: Sequence[int | None],
     ) -> Features:
-        """Return items' own features as the store keeps them; `rows` are theirs in memory.
+        """Return items' own features as stored; `rows` are their rows in memory.
 
-        An item without any keeps those it has; if it is new, the catalog must know it. Where
-        missing values are refused, the catalog must know all that are new.
+        An item without any keeps those it has; if it is new, the catalog must have it. If missing
+        values are rejected, the catalog must have all new items.
         """
         allowed, names = self._catalog.missing_allowed, [item.id for item in items]
         bare = [at for at, item in enumerate(items) if not item.features]
@@ -141,7 +141,7 @@ class Items:
         return own
 
     async def check_in_catalog(self, names: Sequence[str]) -> None:
-        """Refuse names that are no candidates of a query, and that the catalog does not know."""
+        """Raise if names are neither candidates of a query nor in the catalog."""
         known = await self._catalog.read(names)
         unknown = [name for name in names if name not in known]
         if unknown:
@@ -172,7 +172,7 @@ class Items:
             for portion in portions:
                 answer = await self.put(query, portion, clock(), begun=begun)
                 added, changed = added + answer.added, changed + answer.changed
-                begun = None  # it is the catalog's now
+                begun = None  # the catalog has it now
                 await turns.next()
         return api.PutItemsResponse(query, added, changed, answer.candidates)
 
@@ -190,7 +190,7 @@ class Items:
 
 
 def _begun(schema: FeatureSchema, items: Sequence[api.ItemIn]) -> FeatureSchema:
-    """Return the schema with what the first items decide."""
+    """Return the schema with what the first items determine."""
     begun = schema.begun(items)
     if not begun.features:
         raise Problem(
@@ -204,7 +204,7 @@ def _begun(schema: FeatureSchema, items: Sequence[api.ItemIn]) -> FeatureSchema:
 def _unlike(
     live: LiveQuery, rows: Sequence[int | None], own: Features, schema: FeatureSchema
 ) -> Sequence[int]:
-    """Return which items are no candidates of a query yet, or have other features there."""
+    """Return which items are not yet candidates of a query, or have other features there."""
     there = np.array([-1 if row is None else row for row in rows])
     stored = live.state.features[there][:, schema.pair_places]
     given = own[:, [feature.column for feature in schema.pair]]
@@ -218,7 +218,7 @@ def _new_items(names: Sequence[str], features: Features) -> list[NewItem]:
 
 
 def check_distinct(items: Sequence[api.ItemIn]) -> None:
-    """Refuse two items of one name: it is unclear whose features are meant."""
+    """Raise if two items have one name: it is unclear which features are meant."""
     for name, times in Counter(item.id for item in items).most_common(1):
         if times == 1:
             return

@@ -1,4 +1,4 @@
-"""How a list is made: EBRank's order over the candidates, within what exploration may do.
+"""How a list is made: EBRank's order of the candidates, within the limits of exploration.
 
 A `Listing` holds what is served, what is logged and what an explanation needs.
 """
@@ -41,7 +41,7 @@ class ScoredCandidates:
 
     @property
     def known(self) -> Candidates:
-        """What is known of each candidate."""
+        """What is known about each candidate."""
         return self.ranking.candidates
 
 
@@ -53,8 +53,8 @@ class Listing:
         candidates: those it was chosen from.
         places: positions in `candidates.rows`, best rank first.
         explored: for each rank, whether exploration put the item there.
-        cost: expected clicks lost against the order by relevance alone.
-        offset: how many ranks stand above its first item.
+        cost: expected clicks lost compared with the order by relevance alone.
+        offset: how many ranks are above its first item.
     """
 
     candidates: ScoredCandidates
@@ -75,7 +75,7 @@ class Listing:
 
     @property
     def scores(self) -> Floats:
-        """What its items were sorted by."""
+        """The scores of its items."""
         return self.candidates.known.scores[self.places]
 
 
@@ -90,9 +90,9 @@ def scored(
 ) -> ScoredCandidates:
     """Return the candidates of a query, or only some of them, in both orders.
 
-    A policy that draws takes what addresses its draws from `draws`, or else draws the same for an
-    item every time. `lists` is how many the query is expected to get, for policies that plan.
-    Contexts move what they are known to move.
+    A policy that draws takes the keys of its draws from `draws`, or else draws the same for an item
+    every time. `lists` is how many the query is expected to get, for policies that plan. Known
+    contexts move relevances.
     """
     rows, prior = live.candidates, live.prior(model)
     shifts = live.shifts(model, contexts) if contexts else None
@@ -136,9 +136,9 @@ def resumed_order(
     *,
     explore: bool,
 ) -> Ints:
-    """Return the first `offset + k` places of an order that a user has seen, as far as it stands.
+    """Return the first `offset + k` places of an order that a user has seen, as far as it holds.
 
-    Below what was made before, a page goes on with what is best by now. The order was made within
+    Beyond what was made before, a page continues with the best items now. The order was made within
     the guardrails for lists of `kept.k`; for a list of another length they are applied again.
     """
     depth, by_relevance = offset + k, candidates.relevance_order
@@ -164,7 +164,7 @@ def _then(first: Ints, others: Ints) -> Ints:
 
 
 def _guarded(order: Ints, relevance_order: Ints, k: int, settings: RankingSettings) -> Ints:
-    """Return the first k of an order of candidates, as far as the guardrails let it."""
+    """Return the first k of an order of candidates, as far as the guardrails allow."""
     return exploration.guarded(
         order,
         relevance_order,
@@ -175,7 +175,7 @@ def _guarded(order: Ints, relevance_order: Ints, k: int, settings: RankingSettin
 
 
 def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 0) -> Listing:
-    """Return the list of these places from `offset` on, with what exploration has to do with it."""
+    """Return the list of these places from `offset` on, and what exploration changed in it."""
     places, below = order[offset:], len(order)
     best = candidates.relevance_order[offset:below]
     relevance = candidates.known.relevance
@@ -185,7 +185,7 @@ def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 
 
 
 def ranked_items(names: Sequence[str], chosen: Listing, *, explain: bool) -> list[api.RankedItem]:
-    """Return a list as it is answered, given the names of its items."""
+    """Return a list as in a response, given the names of its items."""
     scored_names = zip(names, chosen.scores.tolist(), strict=True)
     if not explain:
         return [

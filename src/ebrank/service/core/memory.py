@@ -1,4 +1,4 @@
-"""How much memory the service may take: what there is, and who gets how much of it."""
+"""How much memory the service may take, and how caches share it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ RESERVE_BYTES = 48 * 10**6
 LEAST_BYTES = 16 * 10**6
 """For caches, however small the limit is."""
 TOLERANCE = 1.1
-"""The process may be so much larger than its limit before caches shrink."""
+"""How far the process may exceed its limit before caches shrink."""
 _STATM = Path("/proc/self/statm")
 
 log = logging.getLogger("ebrank.service")
 
 
 class Cache(Protocol):
-    """What can be told how much it may hold."""
+    """A cache that can be told how much it may hold."""
 
     room: int
 
@@ -32,16 +32,16 @@ class Cache(Protocol):
         ...
 
     def trim(self) -> None:
-        """Drop what there is no room for, or some of it if that is much."""
+        """Drop what exceeds the room, or a part if that is a lot."""
         ...
 
 
 class Memory:
-    """Shares the memory of the process out among caches.
+    """Divides the memory of the process among caches.
 
-    They get what the limit leaves beside the process as it starts and a reserve, each by its share.
-    What they take is an estimate. Should the process be larger than its limit all the same, they
-    shrink until it is not, down to a quarter: memory that is free again may not be given back.
+    They get what the limit leaves besides the process at its start and a reserve, each by its
+    share. Their sizes are estimates. If the process still exceeds its limit, they shrink until it
+    does not, down to a quarter: freed memory may not be returned to the system.
 
     Args:
         limit: bytes that the process may take.
@@ -61,7 +61,7 @@ class Memory:
         self._most = self._room = 0
 
     def start(self) -> None:
-        """Measure the process before it has remembered anything, and share the rest out."""
+        """Measure the process before it caches anything, and divide the rest."""
         base = self._resident() + RESERVE_BYTES
         self._most = max(self._limit - base, LEAST_BYTES)
         if self._limit < base + LEAST_BYTES:
@@ -75,7 +75,7 @@ class Memory:
         self._share(self._most)
 
     def adjust(self) -> None:
-        """Look how large the process has become, and change the room of the caches."""
+        """Measure the process, and adjust the room of the caches."""
         excess = self._resident() - self._limit * TOLERANCE
         if excess > 0:
             used = sum(cache.size for cache, _ in self._caches)
@@ -92,7 +92,7 @@ class Memory:
 
 
 def resident_bytes() -> int:
-    """Return the memory that this process takes; where that is unknown, the most it ever took."""
+    """Return the memory that this process takes; if unknown, the most it ever took."""
     try:
         return int(_STATM.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

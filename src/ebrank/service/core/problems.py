@@ -1,6 +1,6 @@
-"""What can be wrong with a request, in words by which the caller can mend it.
+"""What can be wrong with a request, worded so that the caller can fix it.
 
-The engine raises these; the HTTP layer answers with their status and text.
+The engine raises these; the HTTP layer responds with their status and text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Problem(EBRankError):
 
 
 class NotFound(Problem):
-    """Something named in the address is not known."""
+    """Something named in the URL is unknown."""
 
     status = 404
     code = "not_found"

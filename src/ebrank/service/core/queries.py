@@ -1,13 +1,13 @@
 """The queries in memory: read from the store when first needed, packed and dropped when unused.
 
-A `LiveQuery` is a `QueryState` that follows the log: each write adds the same steps here. It also
-keeps what is costly to compute and seldom changes, the prior of its candidates. Those used last are
-at hand as they are; others are packed, one of a single item into some 200 bytes in place of 4 KB.
+A `LiveQuery` is a `QueryState` that follows the log: each write takes the same step here. It also
+keeps the prior of its candidates, which is costly to compute and rarely changes. Recently used
+queries are ready; others are packed: one with a single item takes some 200 bytes instead of 4 KB.
 
-Other servers may write to the same store. Each write returns the query's version: one more than the
-version in memory means that no other server wrote, and memory takes the same step. Any other means
-that memory is out of date. Mostly the write also says what others have counted since; if not, the
-query is dropped, and read again before its next list.
+Other servers may write to the same store. Each write returns the query's version. If it is one more
+than the version in memory, no other server wrote, and memory takes the same step. Otherwise memory
+is out of date. Usually the write also returns what others have counted since; if not, the query is
+dropped, and read again before its next list.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ from ebrank.service.store.records import LIFE, Hint, NewItem, News, Operation, Q
 from ebrank.typing import Features, Floats, Ints, SmallInts
 
 KNOWN = 10.0
-"""After so many lists a query's own rate counts as much as that of all."""
+"""After this many lists a query's own rate counts as much as that of all."""
 PACE_SECONDS, MOST_PACED = 10.0, 256
 """How often, and from how many queries, the rate of all is computed."""
 NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
 ROOM = 16 * 10**6
-"""Bytes of a cache that nobody has told how much it may take."""
+"""Default room of a cache, in bytes."""
 GENERATIONS = 8
-"""Packed values lie with those used at about the same time: an eighth of all."""
+"""Packed values are stored with those used at about the same time: an eighth of all."""
 ENTRY_BYTES = 136
-"""What a packed value takes beside its own bytes and its key's: objects, a place in a table."""
+"""What a packed value takes besides its own bytes and its key's: objects, a place in a table."""
 MOST_TOGETHER = 20_000
-"""... and no more than this: a table that grows is copied, which takes a millisecond then."""
+"""... and no more than this: copying a table that grows takes a millisecond then."""
 DROPPED_AT_ONCE = 1000
-"""At most, when another is kept: more would hold up the request that keeps it."""
+"""The most to drop when another is kept: more would delay the request that keeps it."""
 PACKED_AT_ONCE = 100
 """The same for packing."""
 MOST_UNPACKED = 500
-"""Queries: they take two or three times the memory, and the garbage collector looks at a dozen
-objects of each. To unpack one takes a tenth of the time of a list."""
+"""Unpacked queries: they take two or three times the memory, and the garbage collector visits a
+dozen objects of each. Unpacking one takes a tenth of the time of a list."""
 QUERY_BYTES, ITEM_BYTES = 3600, 55
-"""What an unpacked query takes, and each item of it, beside its name, features and counts."""
+"""What an unpacked query takes, and each of its items, besides its name, features and counts."""
 LARGE, INDEX_BYTES = 1000, 150
-"""From so many items on a query remembers the rows of all by name, which takes so much of each."""
+"""From this many items on a query keeps the rows of all by name, which takes this much for each."""
 MOST_SHIFTS = 8
-"""Contexts of which an unpacked query remembers what they change."""
+"""Contexts whose effects an unpacked query remembers."""
 USUAL_SLOTS = 10
 """Counts of an unpacked query grow to this many slots with its first list of ten."""
 
@@ -85,16 +85,16 @@ class LiveQuery:
 
     Attributes:
         ids: the items' names.
-        state: what the store would load, but for the counts, which are in `stats`.
+        state: what the store would load, except the counts, which are in `stats`.
         stats: what users did with each item.
-        tie_keys: what orders equal scores, one number per item.
-        keys: of the features that the columns of `state.features` hold: those of query and item,
-            joined with what queries share.
-        catalog: the version of the catalog that they were joined at.
+        tie_keys: order equal scores, one number per item.
+        keys: of the features in the columns of `state.features`: those of query and item, joined
+            with shared ones.
+        catalog: the version of the catalog that they were joined with.
         since: when it was read; what is not stored is known from then on.
         earned: how long after entering an item was first listed for its relevance rather than by
-            exploration, in seconds; NaN if it was not seen to.
-        explored_first: whether exploration was what showed it first.
+            exploration, in seconds; NaN if that has not been observed.
+        explored_first: whether exploration showed it first.
     """
 
     __slots__ = (
@@ -148,7 +148,7 @@ class LiveQuery:
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, or will take once lists of it were served."""
+        """The bytes that it takes, or will take once lists of it are served."""
         counts = self.stats.counts
         of_counts = counts.itemsize * counts.shape[1] * max(counts.shape[2], USUAL_SLOTS)
         of_item = ITEM_BYTES + self.state.features.itemsize * self.state.features.shape[1]
@@ -157,7 +157,7 @@ class LiveQuery:
         return int(QUERY_BYTES + len(self.ids.parts[0]) + len(self) * (of_item + of_counts))
 
     def packed(self) -> bytes:
-        """Return all of it but its name and what can be computed again."""
+        """Return everything except its name and what can be computed again."""
         state, counts, (text, ends) = self.state, self.stats.counts, self.ids.parts
         most = counts.max(initial=0)
         width = 1 if most < 2**8 else 2 if most < 2**16 else 4
@@ -185,7 +185,7 @@ class LiveQuery:
         behaviors: Behaviors,
         keys: Sequence[str] = (),
     ) -> LiveQuery:
-        """Return a query of this name as it was when it was packed."""
+        """Return a query with this name as it was when it was packed."""
         version, epoch, catalog, since, items, features, length, *rest = _HEAD.unpack_from(data)
         outcomes, slots, width = rest
         at = _HEAD.size + length
@@ -235,18 +235,18 @@ class LiveQuery:
 
     @property
     def life(self) -> int:
-        """Which of the queries it is that had its name, one after the other."""
+        """Which of the successive queries with its name it is."""
         return self.state.version // LIFE
 
     @property
     def candidates(self) -> Ints:
-        """Rows of the items that are candidates now, rising."""
+        """Rows of the current candidates, ascending."""
         if self._candidates is None:
             self._candidates = np.flatnonzero(self.state.active)
         return self._candidates
 
     def prior(self, model: Model) -> ItemPrior:
-        """Return the prior of the candidates, computed once for a model and a set of candidates."""
+        """Return the prior of the candidates, computed once per model and set of candidates."""
         if self._prior is None or self._prior_version != model.version:
             self._prior = model.prior(self._features(model), self.keys)
             self._prior_version = model.version
@@ -254,9 +254,9 @@ class LiveQuery:
         return self._prior
 
     def shifts(self, model: Model, contexts: tuple[int, ...]) -> Floats | None:
-        """Return by how much contexts move the logits of candidates; None if nothing is known.
+        """Return how far contexts move the logits of candidates; None if they are unknown.
 
-        It is kept for as long as the prior is.
+        It is kept as long as the prior.
         """
         if model.ranker.contexts_ is None:
             return None
@@ -268,12 +268,12 @@ class LiveQuery:
         return self._shifts[contexts]
 
     def _features(self, model: Model) -> Features:
-        """Return the features of the candidates, without gaps."""
+        """Return the features of the candidates, with missing values filled in."""
         return filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
 
     @property
     def lists(self) -> int:
-        """How many lists users have seen: as many as items stood at the top of one."""
+        """How many lists users have seen: as many as had an item at the top."""
         return int(self.stats.counts[:, SHOWN, 0].sum())
 
     @property
@@ -289,16 +289,16 @@ class LiveQuery:
         return max(now - float(self.state.entered.min(initial=now)), 0.0)
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
-        """Return the rows of some items, None for those never heard of."""
+        """Return the rows of some items, None for unknown ones."""
         rows = self._row_by_name()
         return [rows.get(item) for item in ids]
 
     def lists_row(self, row: int | None) -> bool:
-        """Return whether an item may be listed: it is known, and was not withdrawn."""
+        """Return whether an item may be listed: it is known and not withdrawn."""
         return row is not None and bool(self.state.active[row])
 
     def _row_by_name(self) -> dict[str, int]:
-        """Return the row of each item; kept where it takes milliseconds to make."""
+        """Return the row of each item; kept if it takes milliseconds to make."""
         rows = self._rows
         if rows is None:
             rows = {item: row for row, item in enumerate(self.ids)}
@@ -321,19 +321,19 @@ class LiveQuery:
         return len(new)
 
     def share(self, names: Sequence[str], columns: Sequence[int], features: Features) -> None:
-        """Take over what has changed of the features that queries share."""
+        """Take over changes of shared features."""
         if names:
             rows = np.array(self.rows_of(names))
             self.state.features[rows[:, None], columns] = features
             self._changed()
 
     def withdraw(self, row: int) -> None:
-        """Note that an item was withdrawn."""
+        """Record that an item was withdrawn."""
         self.state.active[row] = False
         self._changed()
 
     def reach(self, epoch: int) -> None:
-        """Forget what is forgotten by an epoch."""
+        """Let counts fade up to an epoch."""
         if epoch > self.state.epoch:
             counts, keys = self.stats.counts, counting.keys_of(self.state.query, range(len(self)))
             faded = forgotten(counts, keys, self.state.epoch, epoch)
@@ -364,7 +364,7 @@ class LiveQuery:
                 first_shown[row] = counting.time_of(entry)
 
     def hint(self, rows: Sequence[int]) -> Hint:
-        """Return what is known of the items in these rows, for an entry that names them."""
+        """Return what is known about the items in these rows, for an entry that names them."""
         return Hint(rows, np.isnan(self.state.first_shown[rows]).tolist(), self.life)
 
     def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
@@ -384,19 +384,19 @@ class LiveQuery:
         self.tie_keys = np.concatenate([self.tie_keys, _tie_keys(state.query, ids, self._seed)])
 
     def _changed(self) -> None:
-        """Forget what was computed for another set of candidates."""
+        """Discard what was computed for another set of candidates."""
         self._candidates = self._prior = self._arrivals = None
 
 
 @dataclass(slots=True)
 class Lookups:
-    """How often a query was found in memory, or read from the store, or was found out of date.
+    """How often a query was found in memory, read from the store, or out of date.
 
     Attributes:
-        memory: it was there.
-        store: it was read.
-        stale: a write told that another server had written since; what was made of it before, such
-            as a list, was made without.
+        memory: it was in memory.
+        store: it was read from the store.
+        stale: a write revealed that another server had written since; a list made before that was
+            made without these writes.
     """
 
     memory: int = 0
@@ -405,7 +405,7 @@ class Lookups:
 
 
 class Queries:
-    """The queries in memory: those used last as they are, others packed, as many as fit.
+    """The queries in memory: recently used ones as they are, others packed, as many as fit.
 
     Attributes:
         room: bytes they may take together; one is always kept.
@@ -445,7 +445,7 @@ class Queries:
         return self._unpacked + self._packed.size
 
     async def get(self, query: str, now: float) -> LiveQuery | None:
-        """Return a query as it is remembered now, None if the store does not know it."""
+        """Return a query in memory, read if needed; None if the store does not have it."""
         live = await self._found(query, now)
         if live is not None and self._half_life is not None:
             live.reach(self._half_life.epoch(now))
@@ -469,7 +469,7 @@ class Queries:
         loading = self._loading.get(query)
         if loading is None:
             self.lookups.store += 1
-            # A task of its own: a caller that goes away must not take the others along.
+            # A separate task: a caller that goes away must not cancel it for the others.
             loading = asyncio.create_task(self._load(query, now))
             self._loading[query] = loading
         return await asyncio.shield(loading)
@@ -487,7 +487,7 @@ class Queries:
         return live
 
     async def _read(self, query: str, now: float) -> LiveQuery | None:
-        """Return a query as the store and its catalog have it."""
+        """Return a query from the store, joined with its catalog."""
         state = await self._store.items.load(query)
         if state is None:
             return None
@@ -507,7 +507,7 @@ class Queries:
             live.catalog = version
 
     def clear(self) -> None:
-        """Forget all; each is read again when it is needed."""
+        """Drop all queries; each is read again when needed."""
         for name in list(self._live):
             self._forget(name)
         self._packed.clear()
@@ -549,7 +549,7 @@ class Queries:
 
     @contextmanager
     def following(self, queries: Sequence[str]) -> Iterator[None]:
-        """Forget queries that another server has deleted, as a write to them tells."""
+        """Drop queries that another server has deleted, as a write to them revealed."""
         try:
             yield
         except UnknownQuery:
@@ -566,8 +566,8 @@ class Queries:
         """Return the query that must take the step of a write, which made this version.
 
         It must take it before the next call of `get` or `admit`, which may pack it. None if it is
-        not in memory, or was dropped because another server wrote in between, and there are no
-        news of it: it is read with the step in it when it is needed.
+        not in memory, or was dropped because another server wrote in between and what it wrote is
+        unknown: it is read, including the step, when needed.
         """
         live = self.in_memory(query)
         if live is None or live.follows(version):
@@ -581,19 +581,19 @@ class Queries:
         return live
 
     def forget(self, query: str) -> None:
-        """Drop a query that is out of date; it is read again when it is needed."""
+        """Drop a query that is out of date; it is read again when needed."""
         if self.in_memory(query) is not None:
             self._forget(query)
 
     async def dropped(self, query: str) -> None:
-        """Return when a query is not in memory any more, nor about to be."""
+        """Return when a query is neither in memory nor being read."""
         loading = self._loading.get(query)
         if loading is not None:
             await asyncio.wait([loading])
         self.forget(query)
 
     def empty(self, query: str, keys: Sequence[str], now: float, version: int = 0) -> LiveQuery:
-        """Return a query without items, not yet kept, of the version of its first."""
+        """Return a query without items, not yet kept, with the version of its first."""
         state = QueryState(
             query,
             [],
@@ -621,7 +621,7 @@ class Queries:
         self._sizes[name] = size
 
     def trim(self) -> None:
-        """Pack queries and drop packed ones, the longest unused first, or some if that is much."""
+        """Pack queries and drop packed ones, least recently used first, or a part of them."""
         for _ in range(PACKED_AT_ONCE):
             fits = self._unpacked <= self.room // 2 and len(self._live) <= MOST_UNPACKED
             if fits or len(self._live) == 1:
@@ -637,13 +637,13 @@ class Queries:
         self._unpacked -= self._sizes.pop(query)
 
     def expected_lists(self, live: LiveQuery, now: float, period: float) -> float:
-        """Return how many lists of a query are to be planned for: those in which its items matter.
+        """Return how many lists of a query to plan for: those in which its items matter.
 
-        Its rate goes on, but nobody plans further ahead than the past reaches back. The rate of a
-        query that is little known is shrunk towards that of all: a Gamma prior worth `KNOWN` lists.
-        Where new items keep coming, what is learned of one serves until others take its place,
-        after as many lists as bring in a whole new set of candidates. Both ends come at a rate of
-        their own; the rates add up.
+        We assume that its rate stays the same, and plan no further ahead than its past reaches
+        back. The rate of a query with little history is shrunk towards that of all: a Gamma prior
+        worth `KNOWN` lists. If new items keep coming, what we learn about one is useful until
+        others replace it, after as many lists as bring in a whole new set of candidates. Each of
+        the two ends has its own rate; the rates add up.
         """
         if now >= self._usual_until:
             self._usual, self._usual_until = self._pace(now), now + PACE_SECONDS
@@ -659,24 +659,24 @@ class Queries:
         return 1.0 / (1.0 / expected + LISTS_AHEAD * renewal)
 
     def _pace(self, now: float) -> tuple[float, float, float]:
-        """Return the lists and the age of queries in memory, added up, and the mean age."""
+        """Return the sums of the lists and ages of queries in memory, and the mean age."""
         some = self.recent(MOST_PACED)
         ages = [live.age(now) for live in some]
         total = sum(map(self._remembered, ages))
         return float(sum(live.lists for live in some)), total, sum(ages) / max(len(some), 1)
 
     def _remembered(self, seconds: float) -> float:
-        """Return how many seconds of this many a query's counters still tell of."""
+        """Return how many of these seconds a query's counters still cover."""
         return seconds if self._half_life is None else self._half_life.remembered(seconds)
 
     def recent(self, most: int) -> list[LiveQuery]:
-        """Return the queries used last, the latest first."""
+        """Return the most recently used queries, the latest first."""
         names = reversed(self._live)
         return [self._live[name] for name, _ in zip(names, range(most), strict=False)]
 
 
 def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
-    """Return counts of items laid end to end, with an outcome for each behavior."""
+    """Return counts of items in sequence, with an outcome for each behavior."""
     slots = max(part.shape[2] for part in parts)
     counts = np.zeros((sum(map(len, parts)), behaviors.outcomes, slots), COUNT)
     begin = 0
@@ -687,14 +687,14 @@ def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
 
 
 def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint32]:
-    """Return a key for each item that depends on nothing but the seed and both names."""
+    """Return a key for each item that depends only on the seed and both names."""
     names = (f"{len(query)}:{query}{item}" for item in ids)
     keys = (xxhash.xxh3_64_intdigest(encode(name), seed) >> 32 for name in names)
     return np.fromiter(keys, np.uint32, len(ids))
 
 
 def encode(text: str) -> bytes:
-    """Return a text as bytes; any text, even half a character that no file would take."""
+    """Return any text as bytes, even half a character that no file would accept."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -704,9 +704,9 @@ def decode(text: bytes) -> str:
 
 
 class PackedStrings(Sequence[str]):
-    """A list of short texts that cannot be changed, as one text and where each of them ends.
+    """An immutable list of short texts, stored as one text and the end of each.
 
-    A Python string has 50 bytes of its own before its text, which is too much for each item's name.
+    A Python string takes 50 bytes besides its text, which is too much for each item's name.
 
     >>> names = PackedStrings(["green", "tè nero"])
     >>> names[1], len(names), list(names.extended(["white"]))
@@ -722,14 +722,14 @@ class PackedStrings(Sequence[str]):
 
     @classmethod
     def of_parts(cls, text: bytes, ends: array[int]) -> PackedStrings:
-        """Return the list that has these `parts`."""
+        """Return the list with these `parts`."""
         names = cls()
         names._text, names._ends = text, ends
         return names
 
     @property
     def parts(self) -> tuple[bytes, array[int]]:
-        """All of the texts as UTF-8, and where each of them ends."""
+        """All texts as UTF-8, and the end of each."""
         return self._text, self._ends
 
     def __len__(self) -> int:
@@ -765,18 +765,18 @@ class PackedStrings(Sequence[str]):
 
 
 class PackedCache(Generic[_Key]):
-    """Packed values by name, as many as there is room for; those unused for longest go first.
+    """Packed values by name, as many as there is room for; drops the least recently used first.
 
-    As Python objects a query of one item takes 4 KB, and the garbage collector, which stops
-    everything meanwhile, looks at each of its parts. It knows nothing of bytes.
+    As Python objects, a query with one item takes 4 KB, and the garbage collector, which stops
+    everything meanwhile, visits each of its parts. It does not look into bytes.
 
     >>> cache = PackedCache(room=1000)
     >>> cache.put("tea", b"green")
     >>> cache.get("tea"), cache.get("coffee")
     (b'green', None)
 
-    Each table holds what was kept or asked for within a span of time. What is dropped is taken from
-    the oldest one, in no order. No table is so large that growing it would take long.
+    Each table holds values stored or used within a span of time. Values are dropped from the oldest
+    table, in no particular order. No table is so large that growing it would take long.
 
     Attributes:
         room: bytes it may take.
@@ -793,7 +793,7 @@ class PackedCache(Generic[_Key]):
         return sum(map(len, self._tables))
 
     def put(self, key: _Key, value: bytes) -> None:
-        """Keep a value, in place of another of this name."""
+        """Keep a value, replacing another with this name."""
         self.pop(key)
         cost = _cost(key, value)
         newest = self._tables[-1]
@@ -824,7 +824,7 @@ class PackedCache(Generic[_Key]):
         return value
 
     def pop(self, key: _Key) -> bytes | None:
-        """Return a value that is not kept any longer."""
+        """Remove a value and return it."""
         for table in reversed(self._tables):
             value = table.pop(key, None)
             if value is not None:
@@ -838,7 +838,7 @@ class PackedCache(Generic[_Key]):
         self.size = self._newest = 0
 
     def trim(self) -> None:
-        """Drop what there is no room for, or some of it if that is much."""
+        """Drop what exceeds the room, or a part if that is a lot."""
         for _ in range(DROPPED_AT_ONCE):
             if self.size <= self.room or not self._drop():
                 break

@@ -1,4 +1,4 @@
-"""How queries are called: two spellings of one search are one query.
+"""Names of queries: two spellings of one search are one query.
 
 >>> normalized("  Grüner\u00a0 TEE ")
 'grüner tee'
@@ -18,17 +18,17 @@ from ebrank.service.core.problems import Problem
 def normalized(name: str) -> str:
     """Return a name in Unicode NFKC, without case, its words separated by single spaces.
 
-    Names that look the same become the same, and a name that is normalized stays as it is.
+    Names that look the same become the same, and a normalized name stays as it is.
     """
     folded = name.casefold()
     if not folded.isascii():
-        # Folding may undo the form, and the form may bring back what is folded.
+        # Folding may undo normalization, and normalization may undo folding.
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
     return " ".join(folded.split())
 
 
 def naming(*, normalize: bool) -> Callable[[str], str]:
-    """Return what turns a name in a request into the name of a query."""
+    """Return the function that turns a name in a request into the name of a query."""
     return _checked if normalize else str
 
 

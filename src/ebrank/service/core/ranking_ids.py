@@ -1,7 +1,7 @@
-"""Names of rankings: a number that finds the row, and a tag that nobody can guess.
+"""Ids of rankings: a number that finds the row, and a tag that nobody can guess.
 
-The number grows with time, so it is also how a store keeps rankings in order; 16 random digits
-after it keep a caller from citing lists of others.
+The number grows with time, so it also keeps a store's rankings in order; 16 random digits after it
+keep a caller from citing other callers' lists.
 
 >>> ids = RankingIds()
 >>> first, second = ids.new(1700000000.0), ids.new(1700000000.0)
@@ -25,7 +25,7 @@ class RankingIds:
     """Makes names, each with a higher number than the one before."""
 
     def __init__(self, after: float = 0.0) -> None:
-        """Begin after a time: that of the last ranking in the log."""
+        """Start after a time: that of the last ranking in the log."""
         self._last = int(after * PER_SECOND) + 1
 
     def new(self, time: float) -> str:
