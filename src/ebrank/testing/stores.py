@@ -680,7 +680,7 @@ async def news(stores: Stores) -> None:
             _equal("since when", found.since, ours.version)
             caught_up.catch_up(now.version - 1, found)
             caught_up.add(last, [2, 0])
-            _equal("the counts", caught_up.stats.counts.tolist(), now.counts.tolist())
+            _equal("the counts", caught_up.counts.tolist(), now.counts.tolist())
             _equal("first_shown", first_shown(caught_up.state), first_shown(now))
         for change in (
             lambda: store.items.put("q", new_items("e"), 9.0),

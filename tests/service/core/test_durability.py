@@ -60,7 +60,7 @@ def test_memory_may_be_short_and_nothing_is_counted_twice(room: int) -> None:
             state = await store.items.load(f"q{query}")
             assert live is not None
             assert state is not None
-            np.testing.assert_array_equal(live.stats.counts, state.counts)
+            np.testing.assert_array_equal(live.counts, state.counts)
             np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
 
     play(scene, store=store)

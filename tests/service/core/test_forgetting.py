@@ -86,9 +86,9 @@ def test_memory_store_and_log_agree_to_the_bit(store: Store, impressions: str) -
             assert 0 < state.epoch <= known.state.epoch
             reach(state, known.state.epoch)
             slots, outcomes = state.counts.shape[2], state.counts.shape[1]
-            stored = np.zeros_like(known.stats.counts)
+            stored = np.zeros_like(known.counts)
             stored[:, :outcomes, :slots] = state.counts
-            assert stored.tolist() == known.stats.counts.tolist()
+            assert stored.tolist() == known.counts.tolist()
             assert stored[:, 0].sum() > 0
 
     play(scene, chosen, store=store, clock=clock)

@@ -21,7 +21,7 @@ from ebrank.service.core.queries import (
 from ebrank.service.learning import models
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryItems, MemoryStore
-from ebrank.service.store.records import NewItem, QueryState, RankingEntry
+from ebrank.service.store.records import NewItem, News, QueryState, RankingEntry
 from tests.service.store.blocking import Blocking, run
 
 BATCHES = st.lists(
@@ -134,21 +134,33 @@ def test_a_query_is_unpacked_as_it_was_packed(
         if row < len(live):
             entry = RankingEntry("r", "q", 5.0, 0, (live.ids[row],))
             live.add(entry, [row])
-            live.stats.counts[row, 0, 0] += count
+            live.catch_up(1, News(0, [(row, 0, 0, count)], []))
             live.explored_first[row], live.earned[row] = True, 1.5
             live.withdraw(0)
     live.state.version = 2**40
-    again = LiveQuery.unpacked("q", live.packed(), seed=7, behaviors=live.stats.behaviors)
+    again = LiveQuery.unpacked("q", live.packed(), seed=7, behaviors=live.behaviors)
     assert list(again.ids) == list(live.ids) == list(again.state.ids)
     assert (again.state.version, again.since, again.size) == (2**40, 3.0, live.size)
     for name in ("features", "entered", "first_shown", "active"):
         np.testing.assert_array_equal(getattr(again.state, name), getattr(live.state, name))
     for name in ("tie_keys", "earned", "explored_first", "candidates"):
         np.testing.assert_array_equal(getattr(again, name), getattr(live, name))
-    np.testing.assert_array_equal(again.stats.counts, live.stats.counts)
-    assert again.stats.counts.dtype == live.stats.counts.dtype
+    np.testing.assert_array_equal(again.counts, live.counts)
+    assert again.counts.dtype == live.counts.dtype
     assert again.put([NewItem("z", (0.5,))], 9.0) == live.put([NewItem("z", (0.5,))], 9.0) == 1
     np.testing.assert_array_equal(again.tie_keys, live.tie_keys)
+
+
+@pytest.mark.parametrize("most", [2**8 - 1, 2**16 - 1])
+def test_counts_go_on_when_they_need_more_bytes(most: int) -> None:
+    live = Queries(MemoryStore(), seed=7).empty("q", ("p0",), now=3.0)
+    live.put([NewItem(name, (0.0,)) for name in "ab"], 1.0)
+    live.catch_up(1, News(0, [(0, 0, 0, most - 1), (1, 0, 1, 7)], []))
+    bytes_each = live.counts.itemsize
+    for _ in range(3):
+        live.add(RankingEntry("r", "q", 5.0, 0, ("a", "b")), [0, 1])
+    assert live.stats(np.arange(2)).counts[:, 0].tolist() == [[most + 2, 0], [0, 10]]
+    assert live.counts.itemsize == 2 * bytes_each
 
 
 def test_a_query_of_one_item_takes_a_few_hundred_bytes() -> None:
@@ -256,8 +268,7 @@ def with_lists(queries: Queries, name: str, lists: int, items: int = 20) -> Live
     """Return a query whose first item stood at the top of so many lists."""
     live = queries.empty(name, ("p0",), now=0.0)
     live.put([NewItem(f"i{at}", (0.0,)) for at in range(items)], 0.0)
-    live.stats.counts[0, 0, 0] = lists
-    live.state.first_shown[0] = 1.0
+    live.catch_up(1, News(0, [(0, 0, 0, lists)], [(0, 1.0)]))
     queries.admit(live)
     return live
 

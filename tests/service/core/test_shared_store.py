@@ -46,7 +46,7 @@ async def in_memory(engine: Engine, store: MemoryStore) -> bool:
     return (
         live.state.version == state.version
         and list(live.state.ids) == list(state.ids)
-        and np.array_equal(live.stats.counts, state.counts)
+        and np.array_equal(live.counts, state.counts)
     )
 
 

@@ -106,7 +106,7 @@ def scored(
     if draws is not None and model.ranker.policy.noisy:
         drawn = draws.random_raw(len(rows)).reshape(-1)
     ranking = model.ranker.rank_by_prior(
-        prior, live.stats[rows], tie_keys=keys, draw_keys=drawn, lists=lists, shifts=shifts
+        prior, live.stats(rows), tie_keys=keys, draw_keys=drawn, lists=lists, shifts=shifts
     )
     by_relevance = np.lexsort((keys, -ranking.candidates.relevance))
     return ScoredCandidates(rows, ranking, by_relevance)

@@ -22,7 +22,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -60,22 +60,26 @@ DROPPED_AT_ONCE = 1000
 """The most to drop when another is kept: more would delay the request that keeps it."""
 PACKED_AT_ONCE = 100
 """The same for packing."""
-MOST_UNPACKED = 500
-"""Unpacked queries: they take two or three times the memory, and the garbage collector visits a
-dozen objects of each. Unpacking one takes a tenth of the time of a list."""
+MOST_UNPACKED = 2000
+"""Unpacked queries: they take more memory, and the garbage collector visits a dozen objects of
+each. Packing one and unpacking another takes a third of the time of a list."""
 QUERY_BYTES, ITEM_BYTES = 3600, 55
 """What an unpacked query takes, and each of its items, besides its name, features and counts."""
 LARGE, INDEX_BYTES = 1000, 150
 """From this many items on a query keeps the rows of all by name, which takes this much for each."""
 MOST_SHIFTS = 8
 """Contexts whose effects an unpacked query remembers."""
-USUAL_SLOTS = 10
-"""Counts of an unpacked query grow to this many slots with its first list of ten."""
+USUAL_SLOTS, USUAL_BYTES = 10, 2
+"""Counts grow to this many slots with a query's first list of ten, and to this many bytes each."""
 
 _HEAD = struct.Struct("<QQQdIIIBBB")
 _COUNTS: Mapping[int, Any] = {1: np.uint8, 2: np.uint16, 4: COUNT}
-"""Types of packed counts, by their bytes."""
+"""Types of counts, by their bytes."""
+_MOST = {size: int(np.iinfo(kind).max) for size, kind in _COUNTS.items()}
 _Key = TypeVar("_Key", bound=Hashable)
+
+Counts: TypeAlias = npt.NDArray[np.integer[Any]]
+"""Whole numbers of any size."""
 
 
 class LiveQuery:
@@ -85,8 +89,9 @@ class LiveQuery:
 
     Attributes:
         ids: the items' names.
-        state: what the store would load, except the counts, which are in `stats`.
-        stats: what users did with each item.
+        state: what the store would load, except the counts.
+        counts: what users did, shape (items, outcomes, slots), in as few bytes as needed.
+        behaviors: those with an outcome.
         tie_keys: order equal scores, one number per item.
         keys: of the features in the columns of `state.features`: those of query and item, joined
             with shared ones.
@@ -105,14 +110,15 @@ class LiveQuery:
         "_rows",
         "_seed",
         "_shifts",
+        "behaviors",
         "catalog",
+        "counts",
         "earned",
         "explored_first",
         "ids",
         "keys",
         "since",
         "state",
-        "stats",
         "tie_keys",
     )
 
@@ -141,7 +147,9 @@ class LiveQuery:
         self._prior_version = -1
         self._shifts: dict[tuple[int, ...], Floats | None] = {}
         self._rows: dict[str, int] | None = None
-        self.stats = BehaviorStats(stacked([state.counts], behaviors), behaviors)
+        self.behaviors = behaviors
+        checked = BehaviorStats(stacked([state.counts], behaviors), behaviors)
+        self.counts = _compact(checked.counts)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -149,8 +157,8 @@ class LiveQuery:
     @property
     def size(self) -> int:
         """The bytes that it takes, or will take once lists of it are served."""
-        counts = self.stats.counts
-        of_counts = counts.itemsize * counts.shape[1] * max(counts.shape[2], USUAL_SLOTS)
+        _, outcomes, slots = self.counts.shape
+        of_counts = max(self.counts.itemsize, USUAL_BYTES) * outcomes * max(slots, USUAL_SLOTS)
         of_item = ITEM_BYTES + self.state.features.itemsize * self.state.features.shape[1]
         if len(self) >= LARGE:
             of_item += INDEX_BYTES
@@ -158,9 +166,7 @@ class LiveQuery:
 
     def packed(self) -> bytes:
         """Return everything except its name and what can be computed again."""
-        state, counts, (text, ends) = self.state, self.stats.counts, self.ids.parts
-        most = counts.max(initial=0)
-        width = 1 if most < 2**8 else 2 if most < 2**16 else 4
+        state, counts, (text, ends) = self.state, self.counts, self.ids.parts
         arrays = (
             state.entered,
             state.first_shown,
@@ -169,9 +175,9 @@ class LiveQuery:
             self.earned,
             state.active,
             self.explored_first,
-            counts.astype(_COUNTS[width]),
+            counts,
         )
-        shape = len(self), state.features.shape[1], len(text), *counts.shape[1:], width
+        shape = len(self), state.features.shape[1], len(text), *counts.shape[1:], counts.itemsize
         head = _HEAD.pack(state.version, state.epoch, self.catalog, self.since, *shape)
         return b"".join([head, text, ends.tobytes(), *(values.tobytes() for values in arrays)])
 
@@ -203,8 +209,7 @@ class LiveQuery:
         numbers = taken(np.float32, items, features)
         live.tie_keys, live.earned = taken(np.uint32, items), taken(np.float32, items)
         active, live.explored_first = taken(np.bool_, items), taken(np.bool_, items)
-        counts = taken(_COUNTS[width], items, outcomes, slots).astype(COUNT)
-        live.stats = BehaviorStats.trusted(counts, behaviors)
+        live.counts, live.behaviors = taken(_COUNTS[width], items, outcomes, slots), behaviors
         live.state = QueryState(
             query, live.ids, numbers, NO_COUNTS, entered, first_shown, active, version, epoch
         )
@@ -224,11 +229,10 @@ class LiveQuery:
     def catch_up(self, version: int, news: News) -> None:
         """Take the steps of other servers, up to a version."""
         slots = 1 + max((slot for _, _, slot, _ in news.steps), default=0)
-        if slots > self.stats.counts.shape[2]:
-            self.stats = self.stats.widened(slots)
-        counts = self.stats.counts
+        counts = _widened(self.counts, slots).astype(COUNT)
         for place, outcome, slot, amount in news.steps:
             counts[place, outcome, slot] += amount
+        self.counts = _compact(counts)
         for place, time in news.first_shown:
             self.state.first_shown[place] = time
         self.state.version = version
@@ -271,10 +275,14 @@ class LiveQuery:
         """Return the features of the candidates, with missing values filled in."""
         return filled(self.state.features[self.candidates], by_mean=model.fill_by_mean)
 
+    def stats(self, rows: Ints) -> BehaviorStats:
+        """Return what users did with the items in some rows."""
+        return BehaviorStats.trusted(self.counts[rows].astype(COUNT), self.behaviors)
+
     @property
     def lists(self) -> int:
         """How many lists users have seen: as many as had an item at the top."""
-        return int(self.stats.counts[:, SHOWN, 0].sum())
+        return int(self.counts[:, SHOWN, 0].sum())
 
     @property
     def arrivals(self) -> int:
@@ -335,9 +343,9 @@ class LiveQuery:
     def reach(self, epoch: int) -> None:
         """Let counts fade up to an epoch."""
         if epoch > self.state.epoch:
-            counts, keys = self.stats.counts, counting.keys_of(self.state.query, range(len(self)))
-            faded = forgotten(counts, keys, self.state.epoch, epoch)
-            self.stats = BehaviorStats(faded, self.stats.behaviors)
+            keys = counting.keys_of(self.state.query, range(len(self)))
+            counts = self.counts.astype(COUNT)
+            self.counts = _compact(forgotten(counts, keys, self.state.epoch, epoch))
             self.state.epoch = epoch
 
     def add(self, entry: Operation, rows: Sequence[int]) -> None:
@@ -346,10 +354,7 @@ class LiveQuery:
         steps = counting.steps(entry, rows)
         if not steps:
             return
-        counts, slots = self.stats.counts, 1 + steps[-1][2]
-        if slots > counts.shape[2]:
-            self.stats = self.stats.widened(slots)
-            counts = self.stats.counts
+        counts = self.counts = _widened(self.counts, 1 + steps[-1][2])
         for row, outcome, slot, amount in steps:
             if (
                 entry.epoch
@@ -357,7 +362,10 @@ class LiveQuery:
                 and not counting.possible(counts[row, :, slot].tolist(), outcome, amount)
             ):
                 break
-            counts[row, outcome, slot] += amount  # ten of them: a loop is faster than an array
+            count = counts.item(row, outcome, slot) + amount
+            if count > _MOST[counts.itemsize]:
+                counts = self.counts = counts.astype(_COUNTS[2 * counts.itemsize])
+            counts[row, outcome, slot] = count  # ten of them: a loop is faster than an array
         first_shown = self.state.first_shown
         for row in counting.shown(entry, rows):
             if math.isnan(first_shown[row]):
@@ -373,9 +381,8 @@ class LiveQuery:
             self._rows.update(zip(ids, range(len(self), len(self) + count), strict=True))
         self.ids = state.ids = self.ids.extended(ids)
         state.features = np.concatenate([state.features, features])
-        behaviors = self.stats.behaviors
-        none = np.zeros((count, behaviors.outcomes, 1), COUNT)
-        self.stats = BehaviorStats(stacked([self.stats.counts, none], behaviors), behaviors)
+        none = np.zeros((count, self.behaviors.outcomes, 1), COUNT)
+        self.counts = _compact(stacked([self.counts, none], self.behaviors))
         state.entered = np.concatenate([state.entered, np.full(count, time)])
         state.first_shown = np.concatenate([state.first_shown, np.full(count, np.nan)])
         state.active = np.concatenate([state.active, np.ones(count, np.bool_)])
@@ -675,7 +682,7 @@ class Queries:
         return [self._live[name] for name, _ in zip(names, range(most), strict=False)]
 
 
-def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
+def stacked(parts: Sequence[Counts], behaviors: Behaviors) -> SmallInts:
     """Return counts of items in sequence, with an outcome for each behavior."""
     slots = max(part.shape[2] for part in parts)
     counts = np.zeros((sum(map(len, parts)), behaviors.outcomes, slots), COUNT)
@@ -684,6 +691,22 @@ def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
         counts[begin : begin + len(part), : part.shape[1], : part.shape[2]] = part
         begin += len(part)
     return counts
+
+
+def _compact(counts: SmallInts) -> Counts:
+    """Return counts in as few bytes as the largest needs."""
+    most = counts.max(initial=0)
+    size = next(size for size, limit in _MOST.items() if most <= limit)
+    return counts.astype(_COUNTS[size])
+
+
+def _widened(counts: Counts, slots: int) -> Counts:
+    """Return counts with room for so many slots at least."""
+    if slots <= counts.shape[2]:
+        return counts
+    wider = np.zeros((*counts.shape[:2], slots), counts.dtype)
+    wider[:, :, : counts.shape[2]] = counts
+    return wider
 
 
 def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint32]:

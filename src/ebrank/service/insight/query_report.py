@@ -125,7 +125,7 @@ def _states(
 def _withdrawn(live: LiveQuery, model: Model, begin: int, end: int) -> list[api.WithdrawnItem]:
     """Return what is left of the items in some rows that are no candidates any more."""
     state, rows = live.state, begin + np.flatnonzero(~live.state.active[begin:end])
-    stats, curve = live.stats[rows], model.ranker.curve
+    stats, curve = live.stats(rows), model.ranker.curve
     sums, clicks = stats.sums(curve), examined_clicks(stats, curve)
     return [
         api.WithdrawnItem(
