@@ -1,6 +1,6 @@
-"""Where the service keeps everything: `open` finds a store by its URL, `base` says what one is.
+"""Where the service keeps everything: `open` opens a store by its URL, `base` says what one is.
 
-`memory` is the shortest there is, `sqlite` the one that lasts.
+`memory` is the shortest store, `sqlite` the default.
 """
 
 from ebrank.service.store.base import Mode, Store, StoreError, StoreView

@@ -1,4 +1,4 @@
-"""What servers say of themselves, where all who share a store are in one process."""
+"""What servers report about themselves, if all that share a store are in one process."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 LATELY_SECONDS = 60.0
-"""A server that has said nothing for so long is not there any more."""
+"""A server that has been silent for this long is gone."""
 
 
 class Announced(NamedTuple):
     """A server.
 
     Attributes:
-        server: its name, which no other has.
+        server: its unique name.
         seconds: how long ago it announced itself.
-        about: what it said, for other servers to read.
+        about: what it reported, for other servers to read.
     """
 
     server: str
@@ -42,13 +42,13 @@ class Announcements:
         self._heard: dict[str, tuple[float, str]] = {}
 
     def announce(self, server: str, about: str | None) -> None:
-        """Note that a server is there, or that it leaves."""
+        """Record that a server is running, or that it leaves."""
         self._heard.pop(server, None)
         if about is not None:
             self._heard[server] = self._timer(), about
 
     def heard(self) -> list[Announced]:
-        """Return who was there lately, by name."""
+        """Return the servers that announced themselves recently, by name."""
         now = self._timer()
         found = [Announced(name, now - then, about) for name, (then, about) in self._heard.items()]
         return sorted(one for one in found if one.seconds <= LATELY_SECONDS)

@@ -4,16 +4,16 @@ State is additive. A store keeps the items, the log of rankings and events, the 
 to, and the snapshot of what was removed from the log; counters = snapshot + log at any time, to the
 bit, because both are added up in the order of the log.
 
-Methods are awaitable and grouped by what they are about: `items`, `catalog`, `log`, `models`,
-`meta`. Each write is a transaction: it happens as a whole or raises `StoreError`. It survives the
-end of the process when it returns, and a power cut when the next `flush` returns.
+Methods are awaitable and grouped by topic: `items`, `catalog`, `log`, `models`, `meta`. Each write
+is a transaction: it happens as a whole or raises `StoreError`. It survives the end of the process
+when it returns, and a power cut when the next `flush` returns.
 
-Every query has a version, which each write to it advances by one. A server that keeps queries in
-memory compares: the version it remembers plus one means that nobody else has written. So has the
-catalog, which holds what all queries share. No version comes twice, even if a query is deleted and
-given again.
+Every query has a version, which each write to it advances by one. If a write returns the version
+that a server has in memory plus one, nobody else has written. The catalog, which holds what all
+queries share, also has a version. No version occurs twice, even if a query is deleted and added
+again.
 
-Where many servers share a store, one of them is elected for each job that one does for all; a
+If many servers share a store, one of them is elected for each job that one server does for all; a
 store that only one server can open elects that one.
 """
 
@@ -46,21 +46,21 @@ from ebrank.typing import Features
 Mode: TypeAlias = Literal["serve", "read", "browse", "new", "copy"]
 """How a store is opened.
 
-`serve`: to read and write; made if there is none. `read`: as it is at this moment; it must be there
-and is not changed. `browse`: the same, but each call sees a moment of its own: nothing is held for
-long that a server would have to work around. `new`: to write; there must be none, and none appears
-before it is closed. `copy`: the same, but what is written is kept, unseen, if it is discarded: the
-next `copy` to the same place goes on with it.
+`serve`: to read and write; created if it does not exist. `read`: as it is at this moment; it must
+exist and is not changed. `browse`: the same, but each call sees the current state: nothing is held
+for long that a server would have to work around. `new`: to write; it must not exist, and does not
+appear before it is closed. `copy`: the same, but if it is discarded, what was written is kept,
+unseen, and the next `copy` to the same place continues with it.
 """
 
 Remembered: TypeAlias = Callable[[str], int | None]
-"""Says which version of a query a server has in memory now, None if it has none."""
+"""Returns the version of a query that a server has in memory now, None if it has none."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Takes how much is done, and of how much."""
+"""Called with how much is done, and the total."""
 
 SALT = "salt"
-"""The setting that users' names are hashed with. It never leaves a store but in a backup."""
+"""The setting that users' names are hashed with. It leaves a store only in a backup."""
 
 ANOTHER_EPOCH = (
     "the connection to the store was lost, and with it what was not on disk yet. Nothing of this "
@@ -69,19 +69,19 @@ ANOTHER_EPOCH = (
 
 
 class StoreError(EBRankError):
-    """The store cannot do what it was asked: names the file and the remedy. Nothing was changed."""
+    """The store cannot do what was asked: names the file and the remedy. Nothing was changed."""
 
 
 class UnknownQuery(StoreError):
-    """A write to a query that is not there, or not any more: another server may have deleted it."""
+    """A write to a query that does not exist; another server may have deleted it."""
 
 
 class CatalogChanged(StoreError):
-    """Settings that were made of a catalog which another write has changed meanwhile."""
+    """Settings are based on a catalog that another write has changed meanwhile."""
 
 
 def check_catalog(meta: Mapping[str, str] | None, known: int | None, now: int) -> None:
-    """Refuse settings that were made of another version of the catalog."""
+    """Raise if settings are based on another version of the catalog."""
     if meta and known not in (None, now):
         raise CatalogChanged(
             "another server changed the catalog or the features meanwhile. Nothing of this was "
@@ -96,7 +96,7 @@ class ItemsView(Protocol):
     """Queries and their items."""
 
     async def queries(self) -> list[str]:
-        """Return the names of all queries, in the order in which they were first given."""
+        """Return the names of all queries, in the order in which they were added."""
         ...
 
     async def load(self, query: str) -> QueryState | None:
@@ -112,11 +112,11 @@ class CatalogView(Protocol):
     """Features of items that all queries share, by the items' names."""
 
     async def version(self) -> int:
-        """Return how many writes have changed the catalog, or a setting kept with it."""
+        """Return how many writes have changed the catalog, or a setting stored with it."""
         ...
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
-        """Return the rows of those items that were put after a version; None for removed ones.
+        """Return the rows of the items that were put after a version; None for removed ones.
 
         Names that are not in the catalog are left out. The caller owns the arrays.
         """
@@ -135,11 +135,11 @@ class LogView(Protocol):
         ...
 
     def entries(self) -> AsyncIterator[Operation]:
-        """Yield the log in its order, up to what is its end now."""
+        """Yield the log in order, up to its current end."""
         ...
 
     async def length(self) -> int:
-        """Return how many entries the log holds, or a little more: for progress bars."""
+        """Return how many entries the log holds, or slightly more, for progress bars."""
         ...
 
     async def last_time(self) -> float:
@@ -164,7 +164,7 @@ class ModelsView(Protocol):
 
 
 class MetaView(Protocol):
-    """Settings that belong to the data, such as the feature schema, and sums of minutes."""
+    """Settings that belong to the data, such as the feature schema, and sums per minute."""
 
     async def get(self, key: str) -> str | None:
         """Return a setting."""
@@ -175,7 +175,7 @@ class MetaView(Protocol):
         ...
 
     async def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
+        """Return the sums of the minutes since a time, in order."""
         ...
 
 
@@ -247,14 +247,14 @@ class StoredItems(ItemsView, Protocol):
     ) -> int:
         """Add candidates or change their features; return the query's version.
 
-        Withdrawn ones come back, and counters of an item that was there before stay. Settings in
-        `meta` are kept in the same transaction, and make a new version of the catalog: they are
-        refused if that is another than the one `known`. No items change nothing.
+        Withdrawn ones come back, and existing items keep their counters. Settings in `meta` are
+        kept in the same transaction, and make a new version of the catalog: they are rejected if
+        its version is not the one `known`. Without items, nothing changes.
         """
         ...
 
     async def withdraw(self, query: str, item: str, time: float) -> int | None:
-        """Withdraw a candidate; return the query's version, or None if it was no candidate.
+        """Withdraw a candidate; return the query's version, or None if it was not a candidate.
 
         Its history stays.
         """
@@ -263,7 +263,7 @@ class StoredItems(ItemsView, Protocol):
     async def restore(self, state: QueryState, time: float) -> None:
         """Add a query with the history that its counters hold, as if it had been rolled up.
 
-        The store knows no such query yet; `time` is that of the latest entry of this history.
+        The store must not have this query yet; `time` is that of the latest entry of this history.
         """
         ...
 
@@ -285,13 +285,13 @@ class StoredCatalog(CatalogView, Protocol):
     ) -> CatalogCommit:
         """Add items or change their rows, and keep settings in the same transaction.
 
-        The version rises by one if a row is new or other than before, or if settings are given,
-        which are refused if the version is another than the one `known`.
+        The version grows by one if a row is new or changed, or if settings are given, which are
+        rejected if the version is not the one `known`.
         """
         ...
 
     async def remove(self, names: Sequence[str], time: float) -> CatalogCommit:
-        """Remove items; the version rises by one if any of them was there."""
+        """Remove items; the version grows by one if any of them existed."""
         ...
 
     async def tally(self) -> Tally:
@@ -303,7 +303,7 @@ class StoredLog(LogView, Protocol):
     """Rankings and events, to add to."""
 
     def latest(self, lists: int) -> AsyncIterator[Operation]:
-        """Yield the end of the log in its order: from the latest so many lists on."""
+        """Yield the end of the log in order, starting this many lists back."""
         ...
 
     async def write(
@@ -316,18 +316,18 @@ class StoredLog(LogView, Protocol):
         """Log operations and add them to the counters, in order, in one transaction.
 
         An event is a duplicate if its id was seen before for its query, or if an event of its type
-        was counted for the same item of the same ranking. It `shows` its item only if no event
-        before it did, in these operations or earlier. It has an outcome only if that is better than
-        those before it for the same item of the same ranking, whose best it `replaces`, and none of
-        them was negative; a negative one, of -1, replaces the best of them. One that says already
-        what it replaces was logged before, and is logged as it is: what it replaces may have been
-        rolled up. Each query named is advanced by one version.
+        was counted for the same item of the same ranking. It `shows` its item only if no earlier
+        event did, in these operations or before. It has an outcome only if it is better than those
+        before it for the same item of the same ranking, whose best it `replaces`, and none of them
+        was negative; a negative one, -1, replaces the best of them. An event that already says what
+        it replaces was logged before, and is logged as it is: what it replaces may have been rolled
+        up. The version of each query named advances by one.
 
-        Operations may be made of what was remembered in an `epoch` of the store: in another one
-        they are refused. Their hints are of one life of their query: in another one it is unknown.
+        Operations may rely on what was read in an `epoch` of the store: in another one they are
+        rejected. Their hints belong to one life of their query: in another one it is unknown.
 
-        `known` is asked when it is this write's turn. If others have written to a query since that
-        version, a store may return the news; it need not.
+        `known` is called when it is this write's turn. If others have written to a query since that
+        version, a store may return their changes, but need not.
         """
         ...
 
@@ -336,8 +336,8 @@ class StoredLog(LogView, Protocol):
 
         Sums of minutes that began before `minutes_before`, or else `before`, are dropped.
 
-        From then on the store cannot know that such an event was counted: the caller must refuse
-        events of rankings a little younger than `before`, or one in flight may count twice.
+        From then on the store cannot know that such an event was counted: the caller must reject
+        events of rankings slightly younger than `before`, or one in flight may count twice.
         """
         ...
 
@@ -353,19 +353,19 @@ class StoredModels(ModelsView, Protocol):
         instead_of: int | None = None,
         unless: Mapping[str, str] | None = None,
     ) -> bool:
-        """Keep a version and its file; return whether it is the active one from now on.
+        """Keep a version and its file; return whether it is now the active one.
 
-        It is if it is `activated`, unless another version than `instead_of` is active by now, or
-        one of the settings is what `unless` says: then it is kept as not activated.
+        It is if it is `activated`, unless a version other than `instead_of` is active now, or one
+        of the settings has a value in `unless`: then it is kept as not activated.
         """
         ...
 
     async def remove(self, versions: Sequence[int]) -> None:
-        """Forget versions and their files; the active one cannot be forgotten."""
+        """Remove versions and their files; the active one cannot be removed."""
         ...
 
     async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
-        """Make a version the active one; 0 goes back to before any training.
+        """Activate a version; 0 goes back to before any training.
 
         Settings in `meta` are kept in the same transaction.
         """
@@ -380,28 +380,28 @@ class StoredMeta(MetaView, Protocol):
         ...
 
     async def sums(self, since: float, width: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, added up over spans of some seconds.
+        """Return the sums of the minutes since a time, added up over spans of some seconds.
 
-        Spans begin at multiples of their width. Those of which nothing is known are left out.
+        Spans begin at multiples of their width. Empty spans are left out.
         """
         ...
 
     async def add(
         self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
     ) -> dict[str, int]:
-        """Add to the numbers that a setting holds, as JSON, and return what they are now.
+        """Add to the numbers that a setting holds, as JSON, and return the new ones.
 
         The sums of some minutes are added to those kept, in the same transaction.
         """
         ...
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Keep those settings that nobody has kept before; return what each of them is now."""
+        """Keep the settings that are not set yet; return the current value of each."""
         ...
 
 
 class StoredDeletions(DeletionsView, Protocol):
-    """Forgets things for good, and keeps a proof of it. Counters stay snapshot + log."""
+    """Deletes things permanently, and keeps a proof. Counters stay snapshot + log."""
 
     async def query(self, query: str, digest: str, time: float) -> Deletion | None:
         """Delete a query: its items, counters and entries of the log; None if it is unknown."""
@@ -410,15 +410,15 @@ class StoredDeletions(DeletionsView, Protocol):
     async def item(
         self, item: str, stand_in: str, digest: str, time: float
     ) -> tuple[Deletion, list[str]] | None:
-        """Delete an item of all queries and of the catalog; None if it is unknown.
+        """Delete an item from all queries and the catalog; None if it is unknown.
 
-        Its name becomes that of a stand-in, which is withdrawn and has no features: lists and
-        counters of others depend on its place. Also return the queries that had it.
+        A stand-in takes its place, which is withdrawn and has no features: lists and counters of
+        others depend on that place. Also return the queries that had it.
         """
         ...
 
     async def user(self, user: str, digest: str, time: float) -> Deletion:
-        """Take a user, as the log names one, off all lists: they go on to count."""
+        """Remove a user, given as in the log, from all lists, which still count."""
         ...
 
     async def restore(self, deletions: Sequence[Deletion]) -> None:
@@ -426,7 +426,7 @@ class StoredDeletions(DeletionsView, Protocol):
         ...
 
     async def purge(self) -> None:
-        """Rewrite all files, so that they hold nothing of what was deleted any more.
+        """Rewrite all files, so that no trace of deleted data remains.
 
         It takes as long as writing everything, and nobody else can write meanwhile.
         """
@@ -439,7 +439,7 @@ class Store(Protocol):
     Attributes:
         url: where another process finds it (see `open`), None if none can.
         touched: when it was last changed before it was opened, by the clock of its disk or its
-            server; None if nobody can tell.
+            server; None if unknown.
     """
 
     url: str | None
@@ -449,7 +449,7 @@ class Store(Protocol):
     def epoch(self) -> int:
         """How often writes that were not flushed may have been lost since it was opened.
 
-        A database that is started again loses them: what was remembered before may be wrong.
+        A database that restarts loses them: what was read before may be wrong.
         """
         ...
 
@@ -486,36 +486,36 @@ class Store(Protocol):
     async def flush(self) -> None:
         """Return when all earlier writes are on disk; others may write meanwhile.
 
-        After a failed flush a store refuses to write: what the disk holds is unknown.
+        After a failed flush a store refuses to write, because what the disk holds is unknown.
         """
         ...
 
     async def size(self) -> StoreSize | None:
-        """Return how much room it takes; None where there is no disk. Takes no time to speak of."""
+        """Return how much space it takes; None if there is no disk. Takes hardly any time."""
         ...
 
     async def elected(self, job: str) -> bool:
-        """Return whether this server is the one that does a job which one does for all.
+        """Return whether this server is the one that does a job for all.
 
-        It is until it leaves, or loses its connection; then another one is, when it asks.
+        It stays so until it leaves or loses its connection; then the next one that asks is elected.
         """
         ...
 
     async def announce(self, server: str, about: str | None) -> None:
-        """Note that a server is there, and what it says of itself; None when it leaves.
+        """Record that a server is running, and what it reports; None when it leaves.
 
-        Nothing depends on it: a crash of the store may lose it.
+        Nothing depends on it; a crash of the store may lose it.
         """
         ...
 
     async def servers(self) -> list[Announced]:
-        """Return the servers that have announced themselves lately, by name."""
+        """Return the servers that have announced themselves recently, by name."""
         ...
 
     async def faults(self) -> list[Fault]:
         """Return what is wrong below what the methods show: files, tables, references.
 
-        The first few of each kind will do. It takes as long as reading everything.
+        The first few of each kind are enough. It takes as long as reading everything.
         """
         ...
 
@@ -523,10 +523,10 @@ class Store(Protocol):
         """Copy all of it, as it is at one moment, to a new file or into a folder; return the file.
 
         The copy appears when it is complete and on disk. Raises `StoreError` if the store has no
-        files of its own: there are other tools then.
+        files of its own; use other tools then.
         """
         ...
 
     async def close(self, *, discard: bool = False) -> None:
-        """Flush and let go of everything; with `discard`, a store opened as new never appears."""
+        """Flush and release everything; with `discard`, a store opened as new never appears."""
         ...

@@ -1,10 +1,10 @@
 """What a log entry adds to the counts of its items: the only place where that is decided.
 
-It is `BehaviorStats.record`, cut into the moments at which a service learns of its parts: a list is
-shown now, what users do with it arrives later. Whole numbers add up in any order.
+It is `BehaviorStats.record`, split into the moments at which a service learns of its parts: a list
+is shown now, what users do with it arrives later. Whole numbers add up in any order.
 
-Callers know items by their names, their rows or their places; `keys` are what they know those by
-that the entry names, in the order of `items_of`:
+Callers know items by their names, their rows or their places; `keys` are these for the items that
+the entry names, in the order of `items_of`:
 
 >>> entry = EventEntry("e", "r", "shoes", "a", "click", 3, 1, False, time=7.0, received=8.0)
 >>> steps(entry, items_of(entry))
@@ -61,8 +61,8 @@ def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
 def possible(counts: Sequence[int], outcome: int, amount: int) -> bool:
     """Return whether a step can be taken from the counts of an item in its slot, by outcome.
 
-    If not, the impression is forgotten whose outcome it changes; the entry's other steps are left
-    out, too. Where nothing is forgotten, every step is possible.
+    If not, the impression whose outcome it changes is forgotten, and the entry's other steps are
+    left out too. In a store that forgets nothing, every step is possible.
 
     >>> possible([5, 2], outcome=1, amount=1), possible([5, 5], outcome=1, amount=1)
     (True, False)
@@ -77,7 +77,7 @@ class ItemCounts:
 
     Attributes:
         counts: those that are, or once were, above 0.
-        epoch: in which they are.
+        epoch: of the counts.
     """
 
     __slots__ = ("counts", "epoch")
@@ -87,9 +87,9 @@ class ItemCounts:
         self.epoch = epoch
 
     def at(self, epoch: int, query: str, place: int) -> ItemCounts:
-        """Return those of the item at a place of a query as they are in an epoch, if it is later.
+        """Return the counts of the item at a place of a query in a later epoch.
 
-        Otherwise they stay as they are.
+        In an earlier one they stay as they are.
         """
         if epoch <= self.epoch:
             return self
@@ -127,7 +127,7 @@ class Fold:
     def __init__(
         self, begin: Callable[[str, str], ItemCounts], place: Callable[[str, str], int]
     ) -> None:
-        """Take what gives an item's counters before the first entry, and its place in its query."""
+        """Take functions that return an item's counters before the first entry, and its place."""
         self._begin = begin
         self._place = place
         self.items: dict[tuple[str, str], ItemCounts] = {}
@@ -147,11 +147,11 @@ class Fold:
 Placed: TypeAlias = tuple[int, Sequence[int], Operation]
 """An entry with its query's number, and the places of all items it names."""
 Place: TypeAlias = tuple[int, int]
-"""Where an item stands: its query's number, and its place there."""
+"""The place of an item: its query's number, and its place there."""
 
 
 def places_of(entries: Iterable[Placed]) -> dict[tuple[str, str], Place]:
-    """Return where the items stand that entries name, by query and name."""
+    """Return the places of the items that entries name, by query and name."""
     return {
         (entry.query, name): (number, place)
         for number, where, entry in entries
@@ -184,7 +184,7 @@ def changed_counts(
 
 
 def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Return what addresses the draws for items: by their places, since names may be deleted."""
+    """Return the keys of the draws for items: by their places, because names may be deleted."""
     name = query.encode("utf-8", "surrogatepass")
     return item_keys(xxhash.xxh3_64_intdigest(name, KEY_SEED), places)
 
@@ -202,7 +202,7 @@ def items_of(entry: Operation) -> tuple[str, ...]:
 
 
 def shown(entry: Operation, keys: Sequence[T]) -> Sequence[T]:
-    """Return the items that an entry shows: they were shown at its time."""
+    """Return the items that an entry shows, at its time."""
     if isinstance(entry, EventEntry):
         return keys if entry.shows else ()
     if not entry.counted:

@@ -1,7 +1,7 @@
-"""A store that forgets when the process ends: for tests, demos, and as the plain truth.
+"""A store that is lost when the process ends: for tests, demos, and as the reference.
 
-It does what `sqlite` does with dictionaries and lists, so the two are compared step by step. No
-method ever waits, so what one does happens at once.
+It does what `sqlite` does, but with dictionaries and lists, so tests compare the two step by step.
+No method ever waits, so its effect is immediate.
 
 >>> import asyncio
 >>> async def session() -> None:
@@ -105,7 +105,7 @@ class _Query:
     changes: dict[int, News] = field(default_factory=dict)  # that made the latest versions, if all
 
     def advance(self, change: News | None = None) -> int:
-        """Make a version; if it just adds to counts, what it adds is remembered for some time."""
+        """Make a version; if it only adds to counts, what it adds is remembered for some time."""
         self.version += 1
         if change is None:
             self.changes.clear()
@@ -115,7 +115,7 @@ class _Query:
         return self.version
 
     def news(self, known: int | None) -> News | None:
-        """Return what a copy lacks but for the latest write; None if nothing, or too much."""
+        """Return what a copy lacks besides the latest write; None if nothing, or too much."""
         missed = [] if known is None else range(known + 1, self.version)
         if known is None or not missed or not all(one in self.changes for one in missed):
             return None
@@ -146,10 +146,10 @@ class _Kept:
 
 
 class MemoryStore:
-    """Keeps everything in this process, and hands it to nobody else."""
+    """Keeps everything in this process, for this process only."""
 
     def __init__(self, argument: str = "", mode: Mode = "serve") -> None:
-        """Take what `open` gives: nothing but `memory:` means anything, and all modes are one."""
+        """Take what `open` passes: only `memory:` has a meaning, and all modes are the same."""
         self.url: str | None = None
         self.touched: float | None = None
         self.epoch = 0
@@ -173,15 +173,15 @@ class MemoryStore:
         return True
 
     async def announce(self, server: str, about: str | None) -> None:
-        """Note that a server is there, and what it says of itself; None when it leaves."""
+        """Record that a server is running, and what it reports; None when it leaves."""
         self._announcements.announce(server, about)
 
     async def servers(self) -> list[Announced]:
-        """Return the servers that have announced themselves lately."""
+        """Return the servers that have announced themselves recently."""
         return self._announcements.heard()
 
     async def faults(self) -> list[Fault]:
-        """Return nothing: there is nothing below."""
+        """Return nothing: there are no files or tables."""
         return []
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
@@ -189,7 +189,7 @@ class MemoryStore:
         raise StoreError("a store in memory has no files to copy. Export it instead")
 
     async def close(self, *, discard: bool = False) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
 
 class MemoryItems:
@@ -199,7 +199,7 @@ class MemoryItems:
         self._kept = kept
 
     async def queries(self) -> list[str]:
-        """Return the names of all queries, in the order in which they were first given."""
+        """Return the names of all queries, in the order in which they were added."""
         return list(self._kept.queries)
 
     async def find(
@@ -258,7 +258,7 @@ class MemoryItems:
         return kept.advance()
 
     async def withdraw(self, query: str, item: str, time: float) -> int | None:
-        """Withdraw a candidate, its history stays."""
+        """Withdraw a candidate; its history stays."""
         known = self._kept.queries.get(query, _Query())
         there = known.items.get(item)
         if there is None or not there.active:
@@ -303,7 +303,7 @@ class MemoryCatalog:
         return self._kept.catalog_version
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
-        """Return the rows of those items that were put after a version; None for removed ones."""
+        """Return the rows of the items that were put after a version; None for removed ones."""
         found = ((name, self._rows[name]) for name in names if name in self._rows)
         return {
             name: None if row is None else row.copy()
@@ -339,7 +339,7 @@ class MemoryCatalog:
         return self._commit(changed, bool(changed or meta), time)
 
     async def remove(self, names: Sequence[str], time: float) -> CatalogCommit:
-        """Remove items; the version rises by one if any of them was there."""
+        """Remove items; the version grows by one if any of them existed."""
         changed, version = 0, self._kept.catalog_version + 1
         for name in names:
             if self._rows.get(name, (0, None))[1] is not None:
@@ -348,7 +348,7 @@ class MemoryCatalog:
         return self._commit(changed, bool(changed), time)
 
     def forget(self, name: str) -> bool:
-        """Forget an item, and that it was there; return whether it was."""
+        """Delete an item without a trace; return whether it existed."""
         there = self._rows.pop(name, None) is not None
         self._kept.catalog_version += there
         return there
@@ -468,12 +468,12 @@ class MemoryLog:
         return self._rankings.get(ranking_id)
 
     async def entries(self) -> AsyncIterator[Operation]:
-        """Yield the log in its order, as it is now."""
+        """Yield the log in order, as it is now."""
         for entry in tuple(self._entries):
             yield entry
 
     async def latest(self, lists: int) -> AsyncIterator[Operation]:
-        """Yield the end of the log in its order: from the latest so many lists on."""
+        """Yield the end of the log in order, starting this many lists back."""
         entries = tuple(self._entries)
         begins = [at for at, entry in enumerate(entries) if isinstance(entry, RankingEntry)]
         for entry in entries[begins[-lists] if lists <= len(begins) else 0 :]:
@@ -512,7 +512,7 @@ class MemoryLog:
         return rankings, len(gone) - rankings
 
     def rewrite(self, change: Callable[[Operation], Operation]) -> int:
-        """Change entries one by one; return how many are others now."""
+        """Change entries one by one; return how many changed."""
         before, self._entries = self._entries, deque(map(change, self._entries))
         for entry in self._entries:
             if isinstance(entry, RankingEntry):
@@ -564,7 +564,7 @@ def _renamed(entry: Operation, item: str, stand_in: str) -> Operation:
 
 
 class MemoryDeletions:
-    """Forgets things, and keeps a proof of it."""
+    """Deletes things, and keeps a proof."""
 
     def __init__(self, kept: _Kept, catalog: MemoryCatalog, log: MemoryLog) -> None:
         self._kept = kept
@@ -585,7 +585,7 @@ class MemoryDeletions:
     async def item(
         self, item: str, stand_in: str, digest: str, time: float
     ) -> tuple[Deletion, list[str]] | None:
-        """Delete an item of all queries and of the catalog."""
+        """Delete an item from all queries and the catalog."""
         names = [name for name, known in self._kept.queries.items() if item in known.items]
         if not self._catalog.forget(item) and not names:
             return None
@@ -601,7 +601,7 @@ class MemoryDeletions:
         return self._noted(Deletion(time, "item", digest, len(names))), names
 
     async def user(self, user: str, digest: str, time: float) -> Deletion:
-        """Take a user off all lists: they go on to count."""
+        """Remove a user from all lists, which still count."""
         changed = self._log.rewrite(
             lambda entry: (
                 dataclasses.replace(entry, user=None)
@@ -650,7 +650,7 @@ class MemoryModels:
         instead_of: int | None = None,
         unless: Mapping[str, str] | None = None,
     ) -> bool:
-        """Keep a version and its file; return whether it is the active one from now on."""
+        """Keep a version and its file; return whether it is now the active one."""
         if record.version in self._kept.models or record.version < 1:
             raise StoreError(f"there is a model {record.version} already")
         free = instead_of in (None, self._kept.active_model)
@@ -663,14 +663,14 @@ class MemoryModels:
         return live
 
     async def remove(self, versions: Sequence[int]) -> None:
-        """Forget versions and their files; the active one cannot be forgotten."""
+        """Remove versions and their files; the active one cannot be removed."""
         if self._kept.active_model in versions:
             raise StoreError(f"model {self._kept.active_model} is active and cannot be removed")
         for version in versions:
             self._kept.models.pop(version, None)
 
     async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
-        """Make a version the active one; 0 goes back to before any training."""
+        """Activate a version; 0 goes back to before any training."""
         if version and version not in self._kept.models:
             raise StoreError(f"there is no model {version}")
         self._kept.active_model = version
@@ -705,18 +705,18 @@ class MemoryMeta:
     async def add(
         self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
     ) -> dict[str, int]:
-        """Add to the numbers that a setting holds, as JSON, and return what they are now."""
+        """Add to the numbers that a setting holds, as JSON, and return the new ones."""
         sums = added(self._kept.meta.get(key), numbers)
         await self.set({key: json.dumps(sums)}, minutes)
         return sums
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Keep those settings that nobody has kept before; return what each of them is now."""
+        """Keep the settings that are not set yet; return the current value of each."""
         self._kept.meta = {**values, **self._kept.meta}
         return {key: self._kept.meta[key] for key in values}
 
     async def sums(self, since: float, width: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, added up over spans of some seconds."""
+        """Return the sums of the minutes since a time, added up over spans of some seconds."""
         spans: dict[float, Minute] = {}
         for minute in await self.minutes(since):
             start = minute.start // width * width
@@ -726,6 +726,6 @@ class MemoryMeta:
         return list(spans.values())
 
     async def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
+        """Return the sums of the minutes since a time, in order."""
         kept = sorted((start, v) for start, v in self._kept.minutes.items() if start >= since)
         return [Minute(start, dict(values)) for start, values in kept]

@@ -1,8 +1,8 @@
-"""What a store keeps: items, lists that were served, and what users did with them.
+"""What a store keeps: items, served lists, and what users did with them.
 
 These are plain values. The engine makes them, a store keeps them, `replay` adds them up again.
-Nobody changes an entry of the log; it is not `frozen` because that takes three times as long to
-make, and one is made for each list and each event.
+Nobody changes an entry of the log; it is not `frozen` because it would take three times as long to
+make, and there is one for each list and each event.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ebrank.typing import Bools, Features, Floats, SmallInts
 
 Status: TypeAlias = Literal["accepted", "duplicate"]
 LIFE = 2**32
-"""A query that is deleted and given again has another life: its versions go on from another
-multiple of this, so that it has none that it had before."""
+"""A query that is deleted and added again has another life: its versions continue from another
+multiple of this, so that none occurs twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewItem:
     """An item to add or change, with a number for each column of its features.
 
-    NaN stands for a missing feature. A row may end before others do: what follows is missing too.
+    NaN stands for a missing feature. A row may end before others: what follows is missing too.
     """
 
     id: str
@@ -33,23 +33,23 @@ class NewItem:
 
 @dataclass(eq=False, slots=True)
 class QueryState:
-    """All items that ever were candidates of a query, in the order in which they entered.
+    """All items that were ever candidates of a query, in the order in which they entered.
 
     Arrays have one row per item. Counters of withdrawn items stay.
 
     Attributes:
         query: its name.
         ids: the items' names.
-        features: as they were given, float32, NaN where missing, shape (items, columns); there are
-            as many columns as the longest row has.
+        features: as given, float32, NaN where missing, shape (items, columns); as many columns as
+            the longest row has.
         counts: what users did, shape (items, outcomes, slots); see `ebrank.evidence`. There are as
-            many outcomes and slots as the query has needed, two and one at least.
+            many outcomes and slots as the query has needed, at least two and one.
         entered: when each became a candidate, in seconds since 1970.
         first_shown: when each was first shown; NaN if never.
         active: whether it is a candidate now.
         version: how many writes have changed the query, 0 before the first; and its life.
-        epoch: up to which all counts are forgotten: the latest in which something was added that
-            is not forgotten.
+        epoch: up to which all counts have faded: the latest in which something was added that is
+            not forgotten.
     """
 
     query: str
@@ -64,13 +64,13 @@ class QueryState:
 
 
 class Hint(NamedTuple):
-    """What the writer of an entry knows of the items it names, so that the store need not look.
+    """What the writer of an entry knows about its items, so that the store need not look it up.
 
     Attributes:
-        places: where each stands in its query, from 0. An item never moves.
-        unseen: whether each was never shown, as far as is known; another server may know better.
-            Of an entry that shows nothing it may say anything.
-        life: of the query: in another one other items stand at these places.
+        places: of each item in its query, from 0. An item never moves.
+        unseen: whether each was never shown, as far as known; another server may know better.
+            Ignored for an entry that shows nothing.
+        life: of the query; in another life, these places have other items.
     """
 
     places: Sequence[int]
@@ -80,7 +80,7 @@ class Hint(NamedTuple):
 
 @dataclass(slots=True)
 class RankingEntry:
-    """A list that was served, as it is logged before the answer leaves.
+    """A served list, as it is logged before the response is sent.
 
     Attributes:
         id: what feedback cites.
@@ -91,19 +91,19 @@ class RankingEntry:
         counted: whether showing counts at once, or an `impression` event must confirm it.
         explored: for each rank, whether exploration put the item there.
         relevance: R̂ of each item when it was served.
-        cost: expected clicks lost against the order by relevance alone.
+        cost: expected clicks lost compared with the order by relevance alone.
         user: a hash of the user's name, or None.
         would_rank: in shadow mode, the order EBRank would have served.
-        offset: how many ranks stand above its first item: 10 for a second page of ten.
+        offset: how many ranks are above its first item: 10 for a second page of ten.
         continues: the user's first list of this query within the window, for which events of this
             one count; None if this is the first, or nobody's.
-        seen: for each item the rank at which its impression counts already, by an earlier list
+        seen: for each item the rank at which its impression already counts, by an earlier list
             that this one continues; 0 if it counts here. Empty if all count here.
         bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
-        epoch: up to which counters are forgotten before it is added; never less than the entry
-            before, and 0 where nothing is forgotten. See `ebrank.evidence.forgetting`.
-        contexts: numbers of the contexts it was asked for in, rising; see `ebrank.contexts`.
-        hint: what the caller knows of its items; no part of the log.
+        epoch: up to which counters fade before it is added; never less than that of the entry
+            before, and 0 if nothing is forgotten. See `ebrank.evidence.forgetting`.
+        contexts: numbers of the request's contexts, ascending; see `ebrank.contexts`.
+        hint: what the caller knows about its items; not part of the log.
     """
 
     id: str
@@ -130,26 +130,26 @@ class RankingEntry:
 class EventEntry:
     """Something a user did with an item of a list, resolved to the position that was logged.
 
-    It holds all that its counters need, so that it can be replayed when its ranking has expired.
+    It holds everything its counters need, so that it can be replayed after its ranking has expired.
 
     Attributes:
-        event_id: the same event sent twice has the same.
+        event_id: the same for an event sent twice.
         ranking_id: the list it counts for: the one it cites, or the one which that continues.
         rank: from 1, at which its impression counts.
         type: what kind of event it is; with the threshold it reached, if its behavior has one.
         outcome: the behavior that it makes the outcome of its item's impression, counted from 1; 0
             if it is none; -1 if it is negative, which leaves the impression without an outcome. An
             impression keeps its best: a store logs 0 if a better or a negative one came first.
-        replaces: the outcome that it takes the place of, 0 if there was none; the store's to say.
-        shows: whether this event is the item's impression too, which one event of an item of a list
-            is at most: a store takes it back if an earlier one was. It confirms an impression, or
-            is a behavior on an item whose impression nobody has confirmed.
+        replaces: the outcome that it replaces, 0 if there was none; decided by the store.
+        shows: whether this event is also the item's impression, which at most one event of an item
+            in a list can be: a store takes it back if an earlier one was. It confirms an
+            impression, or is a behavior on an item whose impression nobody has confirmed.
         time: when it happened, by the client's clock.
         received: when it arrived; never earlier than the entry before.
         bot: whether a bot did it: then it neither shows anything nor has an outcome.
         value: as the client gave it, if it did.
-        epoch: as that of a ranking.
-        hint: what the caller knows of its item; no part of the log.
+        epoch: as for a ranking.
+        hint: what the caller knows about its item; not part of the log.
     """
 
     event_id: str
@@ -173,9 +173,9 @@ Operation: TypeAlias = RankingEntry | EventEntry
 
 
 class Written(NamedTuple):
-    """What became of an operation: rankings are always accepted.
+    """The outcome of an operation: rankings are always accepted.
 
-    `shows`, `outcome` and `replaces` of an event that was accepted are those of its log entry.
+    `shows`, `outcome` and `replaces` of an accepted event are those of its log entry.
     """
 
     status: Status
@@ -203,13 +203,13 @@ class Commit(NamedTuple):
     """What a write found and did.
 
     Attributes:
-        written: what became of each operation.
+        written: the outcome of each operation.
         versions: of each query it wrote to, after it. A copy of the version before may take the
             same steps; any other copy is out of date.
         model: the version of the prior that was active.
         catalog: the version of the catalog.
-        news: of queries that others had written to since the version that was known: with these,
-            a copy of that version is one of the version before the write.
+        news: about queries that others had written to since the known version: with these, a copy
+            of that version becomes one of the version before the write.
     """
 
     written: list[Written]
@@ -241,8 +241,8 @@ class ModelRecord:
         version: counted from 1; 0 is the prior before any training, α = 1 for all.
         created: when, in seconds since 1970.
         rows: items it was trained on.
-        validation_loss: mean loss per validation row; None where there were none.
-        previous_loss: that of the model active at the time on the same rows.
+        validation_loss: mean loss per validation row; None if there were none.
+        previous_loss: that of the then active model on the same rows.
         activated: whether it went live.
         reason: why it was made, or why it did not go live.
         features: the keys of the features it learned from, in the order of its input.
@@ -273,7 +273,7 @@ class Deletion:
     Attributes:
         time: when, in seconds since 1970.
         kind: an item of all queries, a query, or a user's name.
-        digest: of the name that it had, by the store's salt: whoever knows the name can tell.
+        digest: of its name, salted by the store: anyone who knows the name can verify it.
         queries: how many queries changed.
         rankings: lists that were removed with a query, or lost their user.
         events: events that were removed with a query.
@@ -301,12 +301,12 @@ FaultKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong with what a store holds.
+    """Something wrong with a store.
 
     Attributes:
-        kind: a `file` that is damaged; an `orphan`, which belongs to nothing; a `row` of a table
-            that cannot be; a `query`, the `log`, a `model` or a `setting` that cannot be read; a
-            `counter` that is not what the log adds up to; a `time` that cannot be.
+        kind: a damaged `file`; an `orphan`, which belongs to nothing; an impossible `row` of a
+            table; an unreadable `query`, `log`, `model` or `setting`; a `counter` that is not what
+            the log adds up to; an impossible `time`.
         what: it in words.
     """
 
@@ -315,11 +315,11 @@ class Fault:
 
 
 class StoreSize(NamedTuple):
-    """How much room a store takes.
+    """How much space a store takes.
 
     Attributes:
         used: its bytes.
-        free: bytes that are free where it is; None if nobody can tell.
+        free: free bytes on its disk; None if unknown.
         entries: about how many entries the log holds.
     """
 

@@ -42,7 +42,7 @@ def state_of(
     counted: Iterable[Count],
     version: int,
 ) -> QueryState:
-    """Return the arrays of a query's items, of which it has one at least.
+    """Return the arrays of a query's items, of which there is at least one.
 
     Raises:
         ValueError: if rows, features and counts are not of the same items.
@@ -67,10 +67,10 @@ def state_of(
 
 
 def snapshot_of(state: QueryState, counted: Iterable[Count]) -> QueryState:
-    """Return a query as it was when these were its counts: what follows from them, too.
+    """Return a query as it was when these were its counts, including what follows from them.
 
-    The log is rolled up in its order, so an item was first shown by an entry that was rolled up if
-    any entry that showed it was: then it has a count of impressions, be it 0 by now.
+    The log is rolled up in order, so an item was first shown by a rolled-up entry if any entry that
+    showed it was rolled up: then it has a count of impressions, perhaps 0 now.
     """
     rows = list(counted)
     state.counts, state.epoch = counts_of(rows, state.query, state.ids)
@@ -88,10 +88,10 @@ def item_rows(state: QueryState) -> list[ItemRow]:
 
 
 def counts_of(rows: Iterable[Count], query: str, ids: Sequence[str]) -> tuple[SmallInts, int]:
-    """Return the counts of a query's items, all of the latest epoch there is; and that epoch.
+    """Return the counts of a query's items, all in the latest epoch, and that epoch.
 
     Raises:
-        ValueError: if one is of no item, outcome or slot that there can be.
+        ValueError: if one has an impossible item, outcome or slot.
 
     >>> counts, epoch = counts_of([(1, 0, 2, 7, 0)], "shoes", ["a", "b"])
     >>> counts[1, 0].tolist(), epoch
@@ -116,7 +116,7 @@ def counts_of(rows: Iterable[Count], query: str, ids: Sequence[str]) -> tuple[Sm
     of_items = np.full(items, latest)
     of_items[place] = epochs
     faded = forgotten(counts, keys_of(query, range(items)), of_items, latest)
-    # As many outcomes and slots as are needed, whoever forgot the others.
+    # As many outcomes and slots as needed, whether or not others were forgotten.
     left = np.nonzero(faded)
     needed = [2, 1]
     if len(left[0]):
@@ -125,7 +125,7 @@ def counts_of(rows: Iterable[Count], query: str, ids: Sequence[str]) -> tuple[Sm
 
 
 def reach(state: QueryState, epoch: int) -> None:
-    """Forget what is forgotten of a query's counts by an epoch."""
+    """Let a query's counts fade up to an epoch."""
     if epoch > state.epoch:
         keys = keys_of(state.query, range(len(state.ids)))
         state.counts = forgotten(state.counts, keys, state.epoch, epoch)
@@ -133,9 +133,9 @@ def reach(state: QueryState, epoch: int) -> None:
 
 
 def count_rows(state: QueryState) -> list[Count]:
-    """Return the counts that are not 0: the way back from `counts_of`.
+    """Return the counts that are not 0, the inverse of `counts_of`.
 
-    An item that was shown has a count of impressions, be it 0.
+    An item that was shown has a count of impressions, even if it is 0.
     """
     counts, epoch = state.counts, state.epoch
     keys = np.nonzero(counts)
@@ -156,7 +156,7 @@ def added(held: str | None, numbers: Mapping[str, int]) -> dict[str, int]:
 
 
 def padded(rows: Sequence[Sequence[float] | Features]) -> Features:
-    """Return rows of features below each other, those that end early filled up with NaN.
+    """Return rows of features as a matrix, with short rows filled up with NaN.
 
     >>> padded([(1.0,), (2.0, 3.0)]).tolist()
     [[1.0, nan], [2.0, 3.0]]

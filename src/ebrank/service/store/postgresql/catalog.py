@@ -44,7 +44,7 @@ class PostgresCatalog:
             return int(await connection.fetchval("SELECT catalog FROM state"))
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
-        """Return the rows of those items that were put after a version; None for removed ones."""
+        """Return the rows of the items that were put after a version; None for removed ones."""
         asked = [name.encode() for name in names]
         async with self._database.reader() as connection:
             rows = await connection.fetch(_READ, asked, since)
@@ -83,7 +83,7 @@ class PostgresCatalog:
             return await _commit(connection, version, len(changed), bool(changed or meta), time)
 
     async def remove(self, names: Sequence[str], time: float) -> CatalogCommit:
-        """Remove items; the version rises by one if any of them was there."""
+        """Remove items; the version grows by one if any of them existed."""
         async with self._database.writer() as connection, connection.transaction():
             version = await next_version(connection)
             gone = await connection.fetch(_REMOVE, [name.encode() for name in names], version)

@@ -1,11 +1,11 @@
 """A PostgreSQL database: where it is, its connections, who uses which when, and how writes last.
 
-One connection writes, one caller after the other: what the server remembers follows the order of
-its own writes. It does not wait for the disk (`synchronous_commit = off`); `flush` does, once for
-all who wait. Some others read. A server keeps at most `MOST_CONNECTIONS` open.
+One connection writes, for one caller at a time: the server's memory follows the order of its own
+writes. It does not wait for the disk (`synchronous_commit = off`); `flush` does, once for all
+waiting requests. Some others read. A server keeps at most `MOST_CONNECTIONS` open.
 
-A database that crashes loses what was written and not flushed, and every connection. So each time
-the writing connection is made anew, an *epoch* begins: what was remembered before may be wrong.
+A database that crashes loses writes that were not flushed, and every connection. So each time the
+writing connection is opened again, an *epoch* begins: what was read before may be wrong.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SCHEMA = "ebrank"
 """Where the tables are unless the URL says otherwise."""
 READERS = 4
 MOST_CONNECTIONS = READERS + 3
-"""Those that read, and one each to write, to flush and to be elected."""
+"""Those that read, and one each to write, to flush and for elections."""
 CONNECT_SECONDS, COMMAND_SECONDS = 10.0, 60.0
 MOST_SKEW_SECONDS = 60.0
 """How far the clocks of a server and the database may be apart."""
 
-# Plans are made once, and must do when the tables have grown: never a walk through all of one.
+# Plans are made once, and must still fit when the tables have grown: never scan a whole table.
 _PLANS = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
 _WRITER = f"{_PLANS}; SET synchronous_commit = off"
 # A commit in WAL, which is on disk when it returns; so is all WAL before it.
@@ -60,8 +60,8 @@ class Address:
     'postgresql://ann:secret@db.example/shop?sslmode=require'
 
     Attributes:
-        url: all of it.
-        dsn: what the driver understands.
+        url: the whole address.
+        dsn: the part for the driver.
         schema: where the tables are.
         name: for messages, without the password.
     """
@@ -76,7 +76,7 @@ class Address:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn errors of the driver and the database into ones that name both and the remedy."""
+        """Turn errors of the driver and the database into errors that name both and the remedy."""
         try:
             yield
         except asyncpg.PostgresError as problem:
@@ -123,7 +123,7 @@ def _in_words(problem: asyncpg.PostgresError) -> str:
 
 
 class Connections(Protocol):
-    """What the parts of a store ask for."""
+    """What the parts of a store need."""
 
     address: Address
     epoch: int
@@ -140,7 +140,7 @@ class Connections(Protocol):
 class Session:
     """One connection in one transaction: to see one moment, or to write all or nothing.
 
-    To browse, or for a copy that may be interrupted, every use of it is a transaction of its own.
+    To browse, or for a copy that may be interrupted, every use of it is a separate transaction.
     """
 
     def __init__(self, address: Address, connection: asyncpg.Connection, mode: Mode) -> None:
@@ -153,7 +153,7 @@ class Session:
 
     @classmethod
     async def open(cls, address: Address, mode: Mode) -> Session:
-        """Begin: the store must be there to be read, and must not be there if it is new."""
+        """Begin: a store to read must exist, a new one must not."""
         with address.explained():
             session = cls(address, await address.connected(), mode)
             try:
@@ -180,7 +180,7 @@ class Session:
             raise StoreError(f"{name}: there is no store. Name one that was served.")
 
     async def _begin_copy(self) -> None:
-        """Go on with an unfinished copy, or begin one; each write is a transaction of its own."""
+        """Continue an unfinished copy, or begin one; each write is a separate transaction."""
         connection, place, name = self._connection, self.address.schema, self.address.name
         await connection.execute("SET synchronous_commit = off")
         if not await connection.fetchval(_ELECT, f"{place} copy"):
@@ -200,7 +200,7 @@ class Session:
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
-        """Lend the connection; what fails leaves it as it was."""
+        """Lend the connection; a failure leaves it as it was."""
         with self.address.explained():
             async with self._turn, self._transaction(reads=self._mode == "browse"):
                 yield self._connection
@@ -212,14 +212,14 @@ class Session:
         return self.reader()
 
     async def flush(self) -> None:
-        """Do nothing: all of it is on disk when it is closed."""
+        """Do nothing: everything is on disk when it is closed."""
 
     async def elected(self, job: str) -> bool:
         """Return whether this one does a job: nobody else sees what it writes."""
         return self._mode in ("new", "copy")
 
     async def close(self, *, discard: bool) -> None:
-        """Commit or forget what was written; closing twice is harmless."""
+        """Commit or roll back; closing twice is harmless."""
         if self._connection.is_closed():
             return
         with self.address.explained():
@@ -264,7 +264,7 @@ class Database:
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
-        """Lend a connection, of which there are a few."""
+        """Lend one of a few connections."""
         with self.address.explained():
             async with self._readers:
                 self._check_open()
@@ -281,7 +281,7 @@ class Database:
 
     @asynccontextmanager
     async def writer(self) -> AsyncIterator[asyncpg.Connection]:
-        """Lend the connection that writes, made anew if it was lost."""
+        """Lend the connection that writes, opened again if it was lost."""
         with self.address.explained():
             async with self._turn:
                 self._check_open()
@@ -300,7 +300,7 @@ class Database:
                 epoch = self.epoch
                 if self._flusher is None or self._flusher.is_closed():
                     self._flusher = await self.address.connected()
-                    # A machine that is gone tells nobody: another one may have taken its place.
+                    # A lost machine does not say so: another one may have replaced it.
                     if await _started(self._flusher) != self._started:
                         self._writer.terminate()
                 await self._flusher.execute(_FLUSH)
@@ -311,7 +311,7 @@ class Database:
             )
 
     async def elected(self, job: str) -> bool:
-        """Return whether this server holds the lock of a job, which a lost connection lets go."""
+        """Return whether this server holds the lock of a job, which a lost connection releases."""
         with self.address.explained():
             async with self._electing:
                 self._check_open()
@@ -330,7 +330,7 @@ class Database:
             raise StoreError(f"{self.address.name}: the store is closed")
 
     async def close(self, *, discard: bool) -> None:
-        """Flush and let go of all connections; closing twice is harmless."""
+        """Flush and release all connections; closing twice is harmless."""
         if self._closed:
             return
         try:
@@ -362,13 +362,13 @@ async def made(connection: asyncpg.Connection, address: Address) -> bool:
 
 
 async def _started(connection: asyncpg.Connection) -> datetime:
-    """Return when the server that a connection leads to began."""
+    """Return when the server of a connection started."""
     started: datetime = await connection.fetchval("SELECT pg_postmaster_start_time()")
     return started
 
 
 async def _check_clock(connection: asyncpg.Connection, address: Address) -> None:
-    """Refuse a clock that is far from the database's: the log's times come from all servers."""
+    """Raise if the clock is far from the database's: times in the log come from all servers."""
     theirs = float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
     apart = time.time() - theirs
     if abs(apart) > MOST_SKEW_SECONDS:

@@ -1,7 +1,7 @@
-"""Deletions by SQL, each in one transaction; what was deleted leaves the files with a vacuum.
+"""Deletions by SQL, each in one transaction; a vacuum removes deleted data from the files.
 
-There is no index of the log by query or user, which every list would have to keep up: a deletion
-reads all of the log.
+The log has no index by query or user, which every list would have to update: a deletion reads the
+whole log.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PostgresDeletions:
     async def item(
         self, item: str, stand_in: str, digest: str, time: float
     ) -> tuple[Deletion, list[str]] | None:
-        """Delete an item of all queries and of the catalog."""
+        """Delete an item from all queries and the catalog."""
         name = item.encode()
         async with self._database.reader() as connection, connection.transaction():
             await connection.execute(_READ_ALL)
@@ -99,7 +99,7 @@ class PostgresDeletions:
         return proof, [query.decode() for _, query in places]
 
     async def user(self, user: str, digest: str, time: float) -> Deletion:
-        """Take a user off all lists: they go on to count."""
+        """Remove a user from all lists, which still count."""
         sql = "UPDATE rankings SET user_hash = NULL WHERE user_hash = $1"
         async with self._database.reader() as connection, connection.transaction():
             await connection.execute(_READ_ALL)

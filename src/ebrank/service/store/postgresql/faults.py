@@ -1,7 +1,7 @@
 """What can be wrong with the tables that other parts of the store rely on, found by SQL.
 
-PostgreSQL looks after its files; tables that refer to each other, lists as JSON and numbers as
-bytes are up to us.
+PostgreSQL looks after its files; we must check tables that refer to each other, lists as JSON and
+numbers as bytes.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class PostgresItems:
         self._database = database
 
     async def queries(self) -> list[str]:
-        """Return the names of all queries, in the order in which they were first given."""
+        """Return the names of all queries, in the order in which they were added."""
         sql = "SELECT name FROM queries ORDER BY number"
         async with self._database.reader() as connection:
             return [name.decode() for (name,) in await connection.fetch(sql)]
@@ -111,7 +111,7 @@ class PostgresItems:
                 return int(await connection.fetchval(_PUT, *row))
 
     async def withdraw(self, query: str, item: str, time: float) -> int | None:
-        """Withdraw a candidate, its history stays."""
+        """Withdraw a candidate; its history stays."""
         async with self._database.writer() as connection:
             version: int | None = await connection.fetchval(
                 _WITHDRAW, query.encode(), item.encode(), time

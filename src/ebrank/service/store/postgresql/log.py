@@ -1,8 +1,8 @@
 """The log by SQL: written with its counters by one call, and read back in its order.
 
 Rows name items by their places in their query. Entries of a query are in the order in which they
-were counted: a writer holds its row. Entries of different queries that were written at the
-same time stand in some order.
+were counted: a writer holds its row. Entries of different queries that were written at the same
+time are in any order.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ class PostgresLog:
             return ranking(row, (await _names(connection, [row], []))[row["query"]])
 
     async def entries(self) -> AsyncIterator[Operation]:
-        """Yield the log in its order, up to what is its end now."""
+        """Yield the log in order, up to its current end."""
         async with self._database.reader() as connection:
             end = await connection.fetchval(_END) or 0
         async for entry in self._between(-1, end):
             yield entry
 
     async def latest(self, lists: int) -> AsyncIterator[Operation]:
-        """Yield the end of the log in its order: from the latest so many lists on."""
+        """Yield the end of the log in order, starting this many lists back."""
         async with self._database.reader() as connection:
             end = await connection.fetchval(_END) or 0
             first = await connection.fetchval(_NTH_LAST, lists - 1)
@@ -138,7 +138,7 @@ class PostgresLog:
 
 
 class Given:
-    """What a write gives to the database, and what it makes of the answer."""
+    """What a write sends to the database, and how it reads the response."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class Given:
         return Commit(written, found, model, catalog, self._news(numbers, versions, news))
 
     def _news(self, numbers: Sequence[int], versions: Sequence[int], news: Row) -> dict[str, News]:
-        """Return what others have written to queries, where all of it since the known is known."""
+        """Return what others have written to queries, if all of it since `known` is known."""
         if not news:
             return {}
         missed: dict[int, list[Row]] = {number: [] for number in numbers}
@@ -260,7 +260,7 @@ class Rounds:
 async def _places(
     connection: asyncpg.Connection, operations: Sequence[Operation]
 ) -> list[Sequence[int]]:
-    """Return where the items stand that each operation names; looked up if no hint says it."""
+    """Return the places of the items that each operation names; look them up without a hint."""
     unknown = {
         (entry.query.encode(), name.encode())
         for entry in operations

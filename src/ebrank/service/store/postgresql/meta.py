@@ -59,7 +59,7 @@ class PostgresMeta:
     async def add(
         self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
     ) -> dict[str, int]:
-        """Add to the numbers that a setting holds, as JSON, and return what they are now."""
+        """Add to the numbers that a setting holds, as JSON, and return the new ones."""
         async with self._database.writer() as connection, connection.transaction():
             # Others that add to it wait here, even if there is nothing yet.
             await connection.execute(_SETTLE, [key.encode()], [b"{}"])
@@ -70,7 +70,7 @@ class PostgresMeta:
         return sums
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Keep those settings that nobody has kept before; return what each of them is now."""
+        """Keep the settings that are not set yet; return the current value of each."""
         keys, given = settings_as_arrays(values)
         async with self._database.writer() as connection, connection.transaction():
             await connection.execute(_SETTLE, keys, given)
@@ -78,7 +78,7 @@ class PostgresMeta:
         return {key.decode(): value.decode() for key, value in rows}
 
     async def sums(self, since: float, width: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, added up over spans of some seconds."""
+        """Return the sums of the minutes since a time, added up over spans of some seconds."""
         sql = (
             "SELECT floor(start / $2) * $2 AS span, name, sum(value) FROM minutes "
             "WHERE start >= $1 GROUP BY span, name ORDER BY span, name"
@@ -87,7 +87,7 @@ class PostgresMeta:
             return _grouped(await connection.fetch(sql, since, width))
 
     async def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
+        """Return the sums of the minutes since a time, in order."""
         sql = "SELECT start, name, value FROM minutes WHERE start >= $1 ORDER BY start, name"
         async with self._database.reader() as connection:
             return _grouped(await connection.fetch(sql, since))

@@ -53,7 +53,7 @@ class PostgresModels:
         instead_of: int | None = None,
         unless: Mapping[str, str] | None = None,
     ) -> bool:
-        """Keep a version and its file; return whether it is the active one from now on."""
+        """Keep a version and its file; return whether it is now the active one."""
         async with self._database.writer() as connection, connection.transaction():
             active = await _locked(connection)
             if record.version < 1 or await _document(connection, record.version) is not None:
@@ -79,7 +79,7 @@ class PostgresModels:
         return live
 
     async def remove(self, versions: Sequence[int]) -> None:
-        """Forget versions and their files; the active one cannot be forgotten."""
+        """Remove versions and their files; the active one cannot be removed."""
         async with self._database.writer() as connection, connection.transaction():
             active = await _locked(connection)
             if active in versions:
@@ -88,7 +88,7 @@ class PostgresModels:
             await connection.execute(sql, list(versions))
 
     async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
-        """Make a version the active one; 0 goes back to before any training."""
+        """Activate a version; 0 goes back to before any training."""
         async with self._database.writer() as connection, connection.transaction():
             await _locked(connection)
             await _activate(connection, version)

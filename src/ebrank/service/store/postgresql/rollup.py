@@ -2,8 +2,8 @@
 
 A portion of the log is added up as `counting` says, added to the snapshot, and deleted, in one
 transaction that holds the rows of its queries. After each portion counts = snapshot + log, so a
-roll-up can be interrupted at any point. Whoever writes to one of these queries waits for a portion;
-the pause after it is as long.
+roll-up can be interrupted at any point. Writes to one of these queries wait for a portion; the
+pause after it is as long.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def roll_up(database: Connections, before: float, oldest_minute: float) ->
 
 
 async def _moved(connection: asyncpg.Connection, seqs: list[int], queries: list[int]) -> RolledUp:
-    """Move these entries to the snapshot, as far as nobody else has done it."""
+    """Move these entries to the snapshot, unless another server has."""
     await connection.execute(_LOCK, sorted(set(queries)))
     rankings = await connection.fetch(RANKINGS + _OLD, seqs)
     events = await connection.fetch(EVENTS + _OLD, seqs)
@@ -82,7 +82,7 @@ async def _moved(connection: asyncpg.Connection, seqs: list[int], queries: list[
 
 
 class _ByPlace(dict[int, str]):
-    """Names of items that nobody will see: they tell them apart."""
+    """Names of items that nobody will see, only to tell them apart."""
 
     def __missing__(self, place: int) -> str:
         return str(place)
@@ -94,7 +94,7 @@ def _named(row: Row) -> list[int]:
 
 
 async def _add(connection: asyncpg.Connection, entries: Sequence[Placed]) -> None:
-    """Add entries to the snapshot, where nothing is forgotten."""
+    """Add entries to the snapshot of a store that forgets nothing."""
     counts: dict[tuple[int, int, int, int], int] = {}
     for query, places, entry in entries:
         for place, outcome, slot, amount in steps(entry, places):

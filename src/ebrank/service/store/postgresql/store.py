@@ -33,7 +33,7 @@ _SERVERS = f"SELECT name, {_SILENT}, about FROM servers WHERE {_SILENT} <= $1 OR
 class PostgresStore:
     """A schema of a database, which many servers share; see `Store` for what the methods promise.
 
-    A store that is `new` is written in one transaction, and there is nothing before that ends.
+    A `new` store is written in one transaction, and does not exist before that ends.
     """
 
     def __init__(self, database: Database | Session) -> None:
@@ -68,21 +68,21 @@ class PostgresStore:
         return self._database.epoch
 
     async def size(self) -> StoreSize:
-        """Return the bytes of the database; its server's disk is not to be seen from here."""
+        """Return the bytes of the database; its server's disk is not visible from here."""
         async with self._database.reader() as connection:
             used = await connection.fetchval("SELECT pg_database_size(current_database())")
             entries = await connection.fetchval(_ENTRIES)
         return StoreSize(int(used), None, int(entries))
 
     async def announce(self, server: str, about: str | None) -> None:
-        """Note that a server is there, and what it says of itself; None when it leaves."""
+        """Record that a server is running, and what it reports; None when it leaves."""
         name, said = server.encode(), encoded(about)
         async with self._database.reader() as connection:
             await connection.execute(_LEAVE if said is None else _ANNOUNCE, name, said)
             await connection.execute(_FORGET, LATELY_SECONDS)
 
     async def servers(self) -> list[Announced]:
-        """Return the servers that have announced themselves lately."""
+        """Return the servers that have announced themselves recently."""
         async with self._database.reader() as connection:
             rows = await connection.fetch(_SERVERS, LATELY_SECONDS)
         return [Announced(name.decode(), seconds, about.decode()) for name, seconds, about in rows]
@@ -100,5 +100,5 @@ class PostgresStore:
         )
 
     async def close(self, *, discard: bool = False) -> None:
-        """Flush and let go of everything; closing twice is harmless."""
+        """Flush and release everything; closing twice is harmless."""
         await self._database.close(discard=discard)

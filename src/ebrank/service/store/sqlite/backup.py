@@ -1,6 +1,6 @@
 """A copy of a store at one moment, while it is served.
 
-Its pages are read in one transaction, so it is the store at that moment; the server goes on writing
+Its pages are read in one transaction, so it is the store at that moment; the server keeps writing
 to its WAL meanwhile, which grows until all pages are copied. The copy appears under its name when
 it is complete, checked, and on disk.
 """
@@ -58,7 +58,7 @@ def _copy(source: Path, target: Path, progress: Progress | None) -> None:
 
 
 def _check(source: Path, target: Path) -> None:
-    """Look at every page of a copy; the server can tidy up again meanwhile."""
+    """Check every page of a copy; the server can checkpoint again meanwhile."""
     with closing(sqlite3.connect(target, isolation_level=None)) as copy:
         found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
@@ -67,7 +67,7 @@ def _check(source: Path, target: Path) -> None:
 
 @contextmanager
 def private_copy(source: Path) -> Iterator[Path]:
-    """Yield a copy of a database, which is gone at the end; whoever has it open may go on."""
+    """Yield a copy of a database, which is removed at the end; open connections can go on."""
     folder = source.parent if os.access(source.parent, os.W_OK) else Path(tempfile.gettempdir())
     place = folder / f".{source.name}.{secrets.token_hex(4)}"
     try:

@@ -39,7 +39,7 @@ class SqliteCatalog:
             return _version(connection)
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
-        """Return the rows of those items that were put after a version; None for removed ones."""
+        """Return the rows of the items that were put after a version; None for removed ones."""
         if len(names) <= QUICK_ITEMS:
             with self._database.read() as connection:
                 return _changed(connection, names, since)
@@ -76,7 +76,7 @@ class SqliteCatalog:
             return _commit(connection, changed, bool(changed or meta), time)
 
     async def remove(self, names: Sequence[str], time: float) -> CatalogCommit:
-        """Remove items; the version rises by one if any of them was there."""
+        """Remove items; the version grows by one if any of them existed."""
         with self._database.write() as connection:
             version = _version(connection) + 1
             rows = [(version, name) for name in names]
@@ -105,7 +105,7 @@ def _commit(
 def _changed(
     connection: sqlite3.Connection, names: Sequence[str], since: int
 ) -> dict[str, Features | None]:
-    """Return what changed after a version, by the smaller of two sets: the names or the changes."""
+    """Return what changed after a version, through the smaller set: the names or the changes."""
     if since:
         sql = "SELECT id, numbers FROM catalog WHERE version > ? LIMIT ?"
         changes = connection.execute(sql, (since, len(names) + 1)).fetchall()

@@ -215,7 +215,7 @@ class Database:
         await asyncio.to_thread(rewrite)
 
     async def close(self) -> None:
-        """Flush and let go of everything; closing twice is harmless."""
+        """Flush and release everything; closing twice is harmless."""
         if self._closing.is_set():
             return
         self._closing.set()

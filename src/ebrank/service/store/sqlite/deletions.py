@@ -63,7 +63,7 @@ class SqliteDeletions:
     async def item(
         self, item: str, stand_in: str, digest: str, time: float
     ) -> tuple[Deletion, list[str]] | None:
-        """Delete an item of all queries and of the catalog."""
+        """Delete an item from all queries and the catalog."""
         sql = "SELECT query, place, name FROM items JOIN queries ON number = query WHERE id = ?"
         places = await self._database.read_long(
             lambda connection: connection.execute(sql, (item,)).fetchall()
@@ -90,7 +90,7 @@ class SqliteDeletions:
         return proof, [name for _, _, name in places]
 
     async def user(self, user: str, digest: str, time: float) -> Deletion:
-        """Take a user off all lists: they go on to count."""
+        """Remove a user from all lists, which still count."""
         sql = "UPDATE rankings SET user = NULL WHERE user = ?"
         rankings = await self._in_portions(sql, user)
         with self._erasing() as connection:

@@ -70,7 +70,7 @@ class SqliteItems:
         self._database = database
 
     async def queries(self) -> list[str]:
-        """Return the names of all queries, in the order in which they were first given."""
+        """Return the names of all queries, in the order in which they were added."""
         sql = "SELECT name FROM queries ORDER BY number"
         return await self._database.read_long(
             lambda connection: [name for (name,) in connection.execute(sql)]
@@ -124,7 +124,7 @@ class SqliteItems:
             return _put(connection, query, items, time)
 
     async def withdraw(self, query: str, item: str, time: float) -> int | None:
-        """Withdraw a candidate, its history stays."""
+        """Withdraw a candidate; its history stays."""
         with self._database.write() as connection:
             changed = connection.execute(
                 "UPDATE items SET active = 0 WHERE id = ? AND active = 1 "

@@ -86,14 +86,14 @@ class SqliteLog:
             return find_ranking(connection, ranking_id)
 
     async def entries(self) -> AsyncIterator[Operation]:
-        """Yield the log in its order, up to what is its end now."""
+        """Yield the log in order, up to its current end."""
         with self._database.read() as connection:
             begin, end = rolled_up(connection), last_number(connection)
         async for entry in self._between(begin, end):
             yield entry
 
     async def latest(self, lists: int) -> AsyncIterator[Operation]:
-        """Yield the end of the log in its order: from the latest so many lists on."""
+        """Yield the end of the log in order, starting this many lists back."""
         with self._database.read() as connection:
             end = last_number(connection)
             first = connection.execute(_NTH_LAST, (lists - 1,)).fetchone()

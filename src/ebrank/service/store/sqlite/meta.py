@@ -44,24 +44,24 @@ class SqliteMeta:
     async def add(
         self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
     ) -> dict[str, int]:
-        """Add to the numbers that a setting holds, as JSON, and return what they are now."""
+        """Add to the numbers that a setting holds, as JSON, and return the new ones."""
         sums = added(await self.get(key), numbers)  # nobody else writes meanwhile
         await self.set({key: json.dumps(sums)}, minutes)
         return sums
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Keep those settings that nobody has kept before; return what each of them is now."""
+        """Keep the settings that are not set yet; return the current value of each."""
         with self._database.write() as connection:
             connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
             kept = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         return {key: kept[key] for key in values}
 
     async def sums(self, since: float, width: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, added up over spans of some seconds."""
+        """Return the sums of the minutes since a time, added up over spans of some seconds."""
         return await self._database.read_long(lambda connection: _sums(connection, since, width))
 
     async def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
+        """Return the sums of the minutes since a time, in order."""
         return await self._database.read_long(lambda connection: _minutes(connection, since))
 
 

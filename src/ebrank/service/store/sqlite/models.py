@@ -46,7 +46,7 @@ class SqliteModels:
         instead_of: int | None = None,
         unless: Mapping[str, str] | None = None,
     ) -> bool:
-        """Keep a version and its file; return whether it is the active one from now on."""
+        """Keep a version and its file; return whether it is now the active one."""
         with self._database.write() as connection:
             if record.version < 1 or _document(connection, record.version) is not None:
                 raise StoreError(f"there is a model {record.version} already")
@@ -71,7 +71,7 @@ class SqliteModels:
         return live
 
     async def remove(self, versions: Sequence[int]) -> None:
-        """Forget versions and their files; the active one cannot be forgotten."""
+        """Remove versions and their files; the active one cannot be removed."""
         with self._database.write() as connection:
             active = active_model(connection)
             if active in versions:
@@ -81,7 +81,7 @@ class SqliteModels:
             )
 
     async def activate(self, version: int, *, meta: Mapping[str, str] | None = None) -> None:
-        """Make a version the active one; 0 goes back to before any training."""
+        """Activate a version; 0 goes back to before any training."""
         with self._database.write() as connection:
             _activate(connection, version)
             set_meta(connection, meta or {})

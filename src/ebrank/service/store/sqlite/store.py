@@ -66,11 +66,11 @@ class SqliteStore:
         return True
 
     async def announce(self, server: str, about: str | None) -> None:
-        """Note that a server is there, and what it says of itself; None when it leaves."""
+        """Record that a server is running, and what it reports; None when it leaves."""
         self._announcements.announce(server, about)
 
     async def servers(self) -> list[Announced]:
-        """Return the servers that have announced themselves lately."""
+        """Return the servers that have announced themselves recently."""
         return self._announcements.heard()
 
     async def faults(self) -> list[Fault]:
@@ -82,7 +82,7 @@ class SqliteStore:
         return await asyncio.to_thread(backup, self.database.path, target, progress)
 
     async def close(self, *, discard: bool = False) -> None:
-        """Flush and let go of everything; closing twice is harmless."""
+        """Flush and release everything; closing twice is harmless."""
         await self.database.close()
         building, self._building = self._building, None
         if building is None:
