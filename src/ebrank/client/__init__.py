@@ -5,8 +5,8 @@
         served = client.rank("tea", k=2, user="ann")
         client.click(served, served.items[0].id)
 
-Answers are the structs of `ebrank.service.api`; what goes wrong is a `ServiceError`. `retries` says
-what is sent again when no good answer came.
+Methods return the structs of `ebrank.service.api` and raise `ServiceError`. `retries` says what is
+sent again if a request fails.
 """
 
 from ebrank.extras import import_extra

@@ -35,7 +35,7 @@ class AsyncClient(Connection):
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def put_items(self, query: str, items: calls.Items) -> api.PutItemsResponse:
@@ -49,9 +49,9 @@ class AsyncClient(Connection):
     async def load_catalog(
         self, items: calls.Items | Iterable[tuple[str, calls.Features]]
     ) -> api.BulkResponse:
-        """Add or change any number of items that queries share; the answer names those refused.
+        """Add or change any number of items that queries share; the response names rejected ones.
 
-        Items are a mapping, or pairs of ids and features, which may be made on the way.
+        Items are a mapping, or pairs of ids and features, which may come from a generator.
         """
         return await self.load_catalog_lines(calls.catalog_lines(items))
 
@@ -78,15 +78,15 @@ class AsyncClient(Connection):
         name: Iterable[str] = (),
         dry_run: bool = False,
     ) -> api.FeaturesResponse:
-        """Add, remove and rename features, or say what that would change.
+        """Add, remove and rename features, or return what that would change.
 
         Args:
             add: names of new features of query and item.
             add_shared: names of new features that queries share.
-            remove: names of those to remove.
+            remove: names of features to remove.
             rename: new names by old ones.
-            name: names for features that are known by their positions.
-            dry_run: True changes nothing.
+            name: names for features that have only positions.
+            dry_run: if True, nothing changes.
         """
         return await self._send(
             calls.change_features(add, add_shared, remove, rename, name, dry_run)
@@ -112,18 +112,18 @@ class AsyncClient(Connection):
     ) -> api.RankResponse:
         """Return a list of a query's candidates.
 
-        With a `fallback` the server is asked once, without retries.
+        With a `fallback` the client calls the server once, without retries.
 
         Args:
             query: its name.
             k: how many items.
-            offset: how many ranks stand above the list: 10 for a second page of ten.
+            offset: how many ranks are above the list: 10 for a second page of ten.
             items: only these: ids, or a mapping of ids to features, which are stored first.
             user: whose list it is, so that it stays the same within the window.
-            session: whose request it is, where the server tells bots by their sessions.
-            context: something of the user or the moment, such as `{"device": "mobile"}`.
+            session: whose request it is, if the server recognizes bots by their sessions.
+            context: describes the user or the situation, such as `{"device": "mobile"}`.
             explore: False ranks by relevance alone.
-            explain: True tells how each score came about.
+            explain: True explains each score.
             fallback: ids in your own order, which are returned, `degraded`, if the server cannot
                 be reached, does not know the query, or cannot serve it now.
         """
@@ -137,27 +137,27 @@ class AsyncClient(Connection):
             return calls.own_list(problem, fallback, offset, k)
 
     async def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
-        """Tell what users did; the answer says what became of each event."""
+        """Report what users did; the response has the outcome of each event."""
         return await self._send(calls.feedback(events))
 
     async def click(
         self, served: calls.Served, item: str, *, event_id: str | None = None
     ) -> api.FeedbackResponse:
-        """Tell that a user clicked an item of a list, given as the list or as its `ranking_id`."""
+        """Report a click on an item of a list, given as the list or as its `ranking_id`."""
         events = [calls.event(served, item, "click", event_id)]
         return calls.rejection(served, 1) or await self.feedback(events)
 
     async def impression(self, served: calls.Served, items: Iterable[str]) -> api.FeedbackResponse:
-        """Tell that a user saw some items of a list."""
+        """Report that a user saw some items of a list."""
         events = [calls.event(served, item, "impression") for item in items]
         return calls.rejection(served, len(events)) or await self.feedback(events)
 
     async def query(
         self, query: str, *, cursor: int = 0, limit: int | None = None
     ) -> api.QueryResponse:
-        """Return the state of a query's items, 1,000 or `limit` at most.
+        """Return the state of a query's items, at most 1,000 or `limit`.
 
-        `next_cursor` of the answer is the `cursor` that asks for the next ones.
+        Pass `next_cursor` of the response as `cursor` to get the next ones.
         """
         return await self._send(calls.query(query, cursor, limit))
 
@@ -175,13 +175,13 @@ class AsyncClient(Connection):
             prefix: only names that begin with it.
             contains: only names that contain it.
             cursor: the `next` of the page before.
-            limit: how many at most.
+            limit: the most to return.
         """
         asked = {"prefix": prefix, "contains": contains, "cursor": cursor, "limit": limit}
         return await self._send(calls.queries(**asked))
 
     async def delete(self, kind: api.DeletedKind, name: str) -> api.DeletionOut:
-        """Delete an `item` in all queries, a `query`, or a `user`, for good; return the proof."""
+        """Permanently delete an `item` in all queries, a `query`, or a `user`; return the proof."""
         return await self._send(calls.delete(kind, name))
 
     async def deletions(self) -> api.DeletionsResponse:
@@ -197,7 +197,7 @@ class AsyncClient(Connection):
         return await self._send(calls.models())
 
     async def activate(self, version: int) -> api.ModelsResponse:
-        """Make a version of the prior the active one."""
+        """Activate a version of the prior."""
         return await self._send(calls.activate(version))
 
     async def insights(self, hours: int = 1) -> api.Insights:

@@ -1,4 +1,4 @@
-"""What each method of a client sends and gets; the clients only carry it.
+"""What each method of a client sends and receives; the clients only transport it.
 
 >>> rank("tea", k=3).content
 b'{"query":"tea","k":3}'
@@ -37,7 +37,7 @@ Served: TypeAlias = api.RankResponse | str
 
 @dataclass(frozen=True)
 class Call(Generic[Answer]):
-    """A request, and how its answer is read."""
+    """A request, and how to read its response."""
 
     method: str
     path: str
@@ -52,7 +52,7 @@ class Call(Generic[Answer]):
         return {"content-type": self.media_type}
 
     def result(self, outcome: httpx.Response | Exception, base_url: str) -> Answer:
-        """Return what an answer says; raise `ServiceError` if there is none, or it is no good."""
+        """Return the content of a response; raise `ServiceError` if there is none, or an error."""
         if isinstance(outcome, Exception):
             what = str(outcome) or type(outcome).__name__
             raise ServiceError(f"{base_url} does not answer: {what}", code="unreachable") from None
@@ -88,7 +88,7 @@ def catalog_lines(items: Items | Iterable[tuple[str, Features]]) -> Iterator[byt
 
 
 def load_catalog(lines: Iterable[bytes]) -> Iterator[Call[api.BulkResponse]]:
-    """Yield requests of some thousand lines each, any of which can be sent again."""
+    """Yield requests of some thousand lines each, which can all be sent again."""
     left = iter(lines)
     while some := list(islice(left, LINES_AT_ONCE)):
         content = b"\n".join(line.rstrip(b"\r\n") for line in some)
@@ -102,7 +102,7 @@ def load_catalog(lines: Iterable[bytes]) -> Iterator[Call[api.BulkResponse]]:
 
 
 def together(answers: Sequence[api.BulkResponse]) -> api.BulkResponse:
-    """Return what became of all lines; their numbers are those of the whole."""
+    """Return the outcome of all lines, numbered over all requests."""
     errors = [
         api.LineError(part * LINES_AT_ONCE + error.line, error.reason)
         for part, answer in enumerate(answers)
@@ -139,7 +139,7 @@ def change_features(
     added = [api.NewFeature(name) for name in add]
     added += [api.NewFeature(name, shared=True) for name in add_shared]
     body = api.ChangeFeaturesRequest(list(name), dict(rename or {}), list(remove), added, dry_run)
-    again: Again = "always" if dry_run else "unsent"  # the same change is refused the second time
+    again: Again = "always" if dry_run else "unsent"  # the same change fails the second time
     return Call("PATCH", "/v1/features", api.FeaturesResponse, again, _json(body))
 
 
@@ -150,7 +150,7 @@ def withdraw(query: str, item: str) -> Call[api.WithdrawResponse]:
 
 
 def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (see `Client.rank`)
-    """Ask for a list; what is None is left to the server."""
+    """Ask for a list; the server decides whatever is None."""
     body = {"query": query} | {key: value for key, value in wanted.items() if value is not None}
     if "items" in body:
         body["items"] = _candidates(body["items"])
@@ -160,13 +160,13 @@ def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (
 
 
 FALLS_BACK = (404, 408, 429, 500, 502, 503, 504)
-"""Statuses for which a caller's own order is served; others say that the request is wrong."""
+"""Statuses for which the caller's own order is returned; others mean that the request is wrong."""
 
 
 def own_list(
     problem: ServiceError, fallback: Iterable[str] | None, offset: int | None, k: int | None
 ) -> api.RankResponse:
-    """Return the caller's own order in place of a list that did not come, or raise the problem."""
+    """Return the caller's own order instead of a list that did not come, or raise the problem."""
     if fallback is None or (problem.status is not None and problem.status not in FALLS_BACK):
         raise problem
     order, above = list(fallback), offset or 0
@@ -176,7 +176,7 @@ def own_list(
 
 
 def rejection(served: Served, count: int) -> api.FeedbackResponse | None:
-    """Return what a server says of events about a list that was not logged; None if it was."""
+    """Return a server's response to events about a list that was not logged; None if it was."""
     if served != api.UNCOUNTED and (isinstance(served, str) or not served.degraded):
         return None
     reason = f"{api.UNCOUNTED}: the list was not logged"
@@ -185,7 +185,7 @@ def rejection(served: Served, count: int) -> api.FeedbackResponse | None:
 
 
 def feedback(events: Iterable[Event]) -> Call[api.FeedbackResponse]:
-    """Tell what users did."""
+    """Report what users did."""
     body = api.FeedbackRequest([_event(at, one) for at, one in enumerate(events)])
     for one in body.events:
         for name, number in (("time", one.time), ("value", one.value)):
@@ -231,14 +231,14 @@ def query(name: str, cursor: int = 0, limit: int | None = None) -> Call[api.Quer
 
 
 def queries(**asked: str | int | None) -> Call[api.QueriesResponse]:
-    """List queries; what is None is left to the server."""
+    """List queries; the server decides whatever is None."""
     given = {name: value for name, value in asked.items() if value not in (None, "")}
     end = f"?{urlencode(given)}" if given else ""
     return Call("GET", f"/v1/queries{end}", api.QueriesResponse)
 
 
 def delete(kind: api.DeletedKind, name: str) -> Call[api.DeletionOut]:
-    """Delete one thing for good."""
+    """Permanently delete one thing."""
     body = api.DeletionRequest(kind, name)
     return Call("POST", "/v1/deletions", api.DeletionOut, "unsent", _json(body))
 
@@ -259,7 +259,7 @@ def models() -> Call[api.ModelsResponse]:
 
 
 def activate(version: int) -> Call[api.ModelsResponse]:
-    """Make a version the active one."""
+    """Activate a version."""
     return Call("POST", f"/v1/models/{version}/activate", api.ModelsResponse)
 
 
@@ -292,7 +292,7 @@ class _Refusal(msgspec.Struct):
 
 
 def _part(name: str) -> str:
-    """Return a name as one part of an address; dots alone would mean something else there."""
+    """Return a name as one part of a URL; dots alone would mean something else there."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 

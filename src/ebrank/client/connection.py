@@ -1,4 +1,4 @@
-"""What both clients are made of: an address, a token, a patience."""
+"""What both clients share: an address, a token, a timeout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ebrank.extras import import_extra
 
 
 class Connection:
-    """Where a server is and how it is asked; methods raise `ServiceError`."""
+    """Where a server is and how to call it; methods raise `ServiceError`."""
 
     _transport: ClassVar[str]  # the class of httpx that carries requests
 
@@ -23,13 +23,13 @@ class Connection:
         timeout: float = 5.0,
         retries: Retries | None = None,
     ) -> None:
-        """Connect when first asked.
+        """Connect on the first call.
 
         Args:
             base_url: where the server listens.
             token: a bearer token, if the server needs one.
-            timeout: seconds to wait for an answer.
-            retries: what to do when none comes.
+            timeout: seconds to wait for a response.
+            retries: what to do if none comes.
         """
         if not base_url.startswith(("http://", "https://")):
             raise ParameterError(

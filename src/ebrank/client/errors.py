@@ -9,8 +9,8 @@ class ServiceError(EBRankError):
     """The server refused a request, or could not be reached.
 
     Attributes:
-        status: of the answer; None if none came.
-        code: a short name of the problem; `unreachable` if no answer came.
+        status: of the response; None if none came.
+        code: a short name of the problem; `unreachable` if no response came.
         field: the part of the request at fault, if the server names one.
     """
 

@@ -1,11 +1,11 @@
-"""What is sent again when no good answer came, and after which pause.
+"""What is sent again if a request fails, and after which pause.
 
-Pauses double and are cut short at random, so that clients of a server that comes back do not all
-ask at once. What may be sent again depends on the request:
+Pauses double and are shortened at random, so that clients of a server that comes back do not all
+call at once. What may be sent again depends on the request:
 
-- `always`: reads, items, withdrawals, and feedback, whose events carry an id that is made once.
-- `broken`: a ranking. It is sent again if the connection broke, not if the answer is just slow; at
-  worst a list is logged that nobody saw.
+- `always`: reads, items, withdrawals, and feedback, whose events have an id that is made once.
+- `broken`: a ranking. It is sent again if the connection broke, but not if the response is just
+  slow; at worst a list is logged that nobody saw.
 - `unsent`: what must not happen twice. It is sent again only if the server did not get it.
 """
 
@@ -25,7 +25,7 @@ REFUSED = (429, 503)
 LOST = (502, 504)
 """Statuses of a proxy that does not know what the server did."""
 
-# Pauses are no part of any result: they need no seed, and two clients must not share one.
+# Pauses are not part of any result: they need no seed, and two clients must not share one.
 _jitter = random.Random()
 
 
@@ -34,7 +34,7 @@ class Retries:
     """How often, and after how long.
 
     Attributes:
-        attempts: requests in all; 1 never asks again.
+        attempts: the most requests; 1 never retries.
         first: seconds before the second one.
         longest: the longest pause; if the server asks for more, the error is raised at once.
     """
@@ -50,7 +50,7 @@ class Retries:
 
         Args:
             again: what the request allows.
-            attempt: how many there were.
+            attempt: how many there have been.
             outcome: of the last one.
         """
         if attempt >= self.attempts or not _allowed(again, outcome):
@@ -63,7 +63,7 @@ class Retries:
 
 
 ONCE = Retries(attempts=1)
-"""For who has something else to do."""
+"""For callers with a fallback."""
 
 
 def _allowed(again: Again, outcome: httpx.Response | Exception) -> bool:
@@ -79,6 +79,6 @@ def _allowed(again: Again, outcome: httpx.Response | Exception) -> bool:
 
 
 def _asked_for(outcome: httpx.Response | Exception) -> float:
-    """Return the seconds that an answer asks to wait."""
+    """Return the seconds that a response asks to wait."""
     text = "" if isinstance(outcome, Exception) else outcome.headers.get("retry-after", "")
     return float(text) if text.isdecimal() else 0.0

@@ -1,10 +1,10 @@
-"""Who is let in: callers with a known token of the right scope, at a bearable rate.
+"""Who is admitted: callers with a known token of the right scope, below a maximum rate.
 
-Without tokens everybody is let in, so such a server is bound to a loopback address. It turns away
+Without tokens everybody is admitted, so such a server is bound to a loopback address. It rejects
 pages of other sites, which a browser on the same machine may show.
 
-Only the hash of a token is kept. A token is 256 random bits, so nobody can guess what was hashed
-and one round of SHA-256 is enough. The secret is printed once and never stored:
+Only the hash of a token is kept. A token is 256 random bits, so nobody can guess it and one round
+of SHA-256 is enough. The secret is printed once and never stored:
 
 >>> secret, token = new_token("shop", ["rank", "feedback"])
 >>> guard = Guard([token])
@@ -37,12 +37,12 @@ from ebrank.service.http.routes import Route
 from ebrank.service.settings import Settings, Token
 
 Scope: TypeAlias = MutableMapping[str, Any]
-"""What ASGI says of a request."""
+"""What ASGI says about a request."""
 SCOPES: tuple[config.Scope, ...] = get_args(config.Scope)
 PREFIX = "ebrank_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_CALLERS = 10_000
-"""Buckets kept; the caller not seen for longest is forgotten first."""
+"""Buckets kept; the least recent caller is dropped first."""
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -53,19 +53,19 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request: from which address, with which token, if it is a known one."""
+    """Who sends a request: from which address, with which token, if it is known."""
 
     address: str
     token: Token | None
 
     @property
     def name(self) -> str:
-        """What the log calls it."""
+        """Its name in the log."""
         return self.address if self.token is None else self.token.name
 
 
 class Admission:
-    """Decides on requests by the settings."""
+    """Admits requests as the settings say."""
 
     def __init__(self, settings: Settings) -> None:
         self._guard: Guard | None = None
@@ -73,11 +73,11 @@ class Admission:
         self._limiter = Limiter(settings.limits.requests_per_second, settings.limits.burst)
 
     def use(self, tokens: Sequence[Token]) -> None:
-        """Let in who has one of these from now on; everybody if there are none."""
+        """From now on admit callers with one of these; everybody if there are none."""
         self._guard = Guard(tokens) if tokens else None
 
     def caller(self, scope: Scope) -> Caller:
-        """Return who sends a request, whether or not it is let in."""
+        """Return who sends a request, whether or not it is admitted."""
         client = scope.get("client")
         address = str(client[0]) if client else "unknown"
         if self._guard is None:
@@ -120,10 +120,10 @@ class Admission:
 
 
 def _same_site(scope: Scope) -> None:
-    """Refuse what the page of another site makes a browser send.
+    """Raise if the page of another site made a browser send the request.
 
-    Such a page names itself as the origin. If its own name was made to mean this machine, the
-    browser takes the server for a part of that site, and only `host` gives it away.
+    Such a page names itself as the origin. If its own name resolves to this machine, the browser
+    takes the server for a part of that site, and only `host` gives it away.
     """
     host, origin = header(scope, b"host"), header(scope, b"origin")
     if host is None or not is_loopback(_parts(f"//{host}").hostname or ""):
@@ -143,9 +143,9 @@ def _parts(address: str) -> SplitResult:
 
 
 class Limiter:
-    """How often a caller may ask: a bucket of tokens for each, filled at a steady rate.
+    """How often a caller may call: each has a bucket of tokens, filled at a steady rate.
 
-    A caller may ask `burst` times at once and `rate` times a second in the long run:
+    A caller may call `burst` times at once and `rate` times a second in the long run:
 
     >>> times = iter([0.0, 0.0, 0.0, 0.5])
     >>> limiter = Limiter(rate=2.0, burst=2, clock=lambda: next(times))
@@ -165,7 +165,7 @@ class Limiter:
         self._full_at: LRUCache[str, float] = LRUCache(MOST_CALLERS)
 
     def wait(self, caller: str) -> float:
-        """Count a request; return 0, or the seconds after which to ask again if it is too many."""
+        """Count a request; return 0, or the seconds after which to retry if there are too many."""
         if not self._interval:
             return 0.0  # a rate of zero means no limit
         now = self._clock()
@@ -184,7 +184,7 @@ class Guard:
         self._tokens = [(token.sha256.lower().encode(), token) for token in tokens]
 
     def caller(self, authorization: str | None) -> Token | None:
-        """Return whose token a header holds; None if it holds none that is known."""
+        """Return whose token a header holds; None if it holds no known one."""
         kind, _, secret = (authorization or "").partition(" ")
         if kind.lower() != "bearer":
             return None
@@ -197,12 +197,12 @@ class Guard:
 
 
 def hashed(secret: str) -> str:
-    """Return what is kept of a secret."""
+    """Return the hash of a secret."""
     return sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def new_token(name: str, scopes: Sequence[str]) -> tuple[str, Token]:
-    """Return a new secret and what is kept of it.
+    """Return a new secret and the token to keep.
 
     Raises:
         ParameterError: if the name is not a plain word, or a scope is unknown.

@@ -1,9 +1,9 @@
 """The service over HTTP: an ASGI application around an engine.
 
-A request's route is found (`http.routes`), its caller let in or not (`http.admission`), its body
-read, the engine serves it, and the answer is sent. Whatever goes wrong on the way is a `Problem`
-with a status. A body is read only where the route takes one and the caller was let in, within a
-limit of size and time, and of what all bodies may hold together.
+It finds a request's route (`http.routes`), admits its caller or not (`http.admission`), reads the
+body, lets the engine serve it, and sends the response. Whatever goes wrong is a `Problem` with a
+status. A body is read only if the route takes one and the caller is admitted, within limits of size
+and time, and of the size of all bodies together.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ SAFE = {
     "referrer-policy": "no-referrer",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Headers of every answer; a page may have its own policy."""
+"""Headers of every response; a page may have its own policy."""
 
 LAST_SECONDS = 1.0
 """How long a caller may take to send a body while the server closes."""
 CLOSE = {"connection": "close"}
-"""Of an answer that leaves before its request was read: what follows is not a new request."""
+"""For a response sent before its request was read: what follows is not a new request."""
 
 log = logging.getLogger("ebrank.service")
 
@@ -63,7 +63,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Seen:
-    """What is known of a request, as far as it came."""
+    """What is known about a request so far."""
 
     status = 0
     route = ""
@@ -72,7 +72,7 @@ class Seen:
 
 
 Traced: TypeAlias = Callable[[Scope, Seen], AbstractContextManager[None]]
-"""What is around each request, and may look at what is known of it in the end."""
+"""A context around each request, which can see what is known about it at the end."""
 
 
 class App:
@@ -127,13 +127,13 @@ class App:
         self.metrics.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
 
     def refusal(self, problem: HttpProblem, caller: str) -> Refusal:
-        """Return the answer to bytes that are not a request, and count it."""
+        """Return the response to bytes that are not a request, and count it."""
         self.metrics.answered("", "", problem.status, 0.0, caller)
         answer = _error(problem)
         return answer.status, encoded(answer), answer.content
 
     async def drained(self, seconds: float) -> None:
-        """Return when no request is being served any more, or after so many seconds."""
+        """Return when no request is being served any more, or after this many seconds."""
         self.readiness.started = False
         self._bodies.give_up()
         deadline = time.monotonic() + seconds
@@ -187,11 +187,11 @@ def _error(problem: Problem) -> Page:
 
 
 class Gone(Exception):
-    """The caller has left; there is nobody to answer."""
+    """The caller has left; nobody waits for a response."""
 
 
 class Bodies:
-    """Reads the bodies of requests, within a size and a time, and within what all may hold."""
+    """Reads the bodies of requests, within limits of size and time, and of all together."""
 
     def __init__(self, limits: LimitsSettings) -> None:
         self._limit = limits.body_bytes
@@ -206,8 +206,8 @@ class Bodies:
 
         Raises:
             TooLarge: if it is longer than the limit; the rest is not read.
-            TooSlow: if it is not there in time.
-            Unavailable: if it is not there when the server closes, or others hold too much.
+            TooSlow: if it does not arrive in time.
+            Unavailable: if it has not arrived when the server closes, or others hold too much.
             Gone: if the caller leaves before its end.
         """
         announced = header(scope, b"content-length") or "0"
@@ -226,7 +226,7 @@ class Bodies:
             self._waits.remove(wait)
 
     async def pieces(self, receive: Receive) -> AsyncIterator[bytes]:
-        """Yield a body as it comes; none of it is held, so it may have any length.
+        """Yield a body as it arrives; none of it is held, so it may have any length.
 
         Raises:
             TooSlow: if the next piece does not come in time.
@@ -250,11 +250,11 @@ class Bodies:
             yield message.get("body", b"")
 
     def free(self, count: int) -> None:
-        """Hold so many bytes less."""
+        """Release this many bytes."""
         self._held -= count
 
     def give_up(self) -> None:
-        """Hardly wait for bodies any more: one that never comes would hold up the server."""
+        """Wait only briefly for bodies: one that never comes would hold up the server."""
         self._closing = True
         last = asyncio.get_running_loop().time() + LAST_SECONDS
         for wait in self._waits:
@@ -293,20 +293,20 @@ class Bodies:
 
 
 def page(answer: object) -> Page:
-    """Return an answer as it is sent: structs become JSON."""
+    """Return a response as it is sent: structs become JSON."""
     if isinstance(answer, Page):
         return answer
     return Page(_ENCODER.encode(answer), JSON, headers={"cache-control": "no-store"})
 
 
 async def send_page(send: Send, answer: Page, *, with_body: bool) -> None:
-    """Send an answer; its body is left out for HEAD."""
+    """Send a response; its body is left out for HEAD."""
     await send({"type": "http.response.start", "status": answer.status, "headers": encoded(answer)})
     await send({"type": "http.response.body", "body": answer.content if with_body else b""})
 
 
 def encoded(answer: Page) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer."""
+    """Return the headers of a response."""
     headers: Mapping[str, str] = {
         **SAFE,
         "content-type": answer.media_type,

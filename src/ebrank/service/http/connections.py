@@ -1,11 +1,11 @@
-"""Who is connected: how many, for how long, and who has to go when there are too many.
+"""Open connections: how many, for how long, and which to close when there are too many.
 
-A connection that waits for its caller is of no use to anybody else, so each kind of waiting has a
-time limit. When a new caller comes and there is no room, the connection that has waited longest
-leaves: first those whose last answer was sent, then those without a request, those between two
-requests, those that hold back a body, those that do not take their answer. A request that is being
-served is never cut off. So a caller that floods the server with connections displaces its own, and
-`/healthz` goes on answering.
+A connection that waits for its caller is of no use to others, so each kind of waiting has a time
+limit. When a new caller comes and there is no room, the connection that has waited longest is
+closed: first those whose last response was sent, then those without a request, those between two
+requests, those that hold back a body, those that do not read their response. A request being served
+is never cut off. So a caller that floods the server with connections displaces its own, and
+`/healthz` keeps answering.
 
 Everything happens on the event loop; nothing here needs a lock.
 """
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 Waiting: TypeAlias = Literal["leaving", "head", "next", "body", "answer"]
 """What a connection waits for: that its caller hangs up, sends the head of a request, sends the
-next request, sends a body, takes an answer."""
+next request, sends a body, reads a response."""
 
 LEAVE_SECONDS = 2.0
-"""How long a caller may go on sending what nobody reads, so that it finds the answer."""
+"""How long a caller may keep sending what nobody reads, so that it finds the response."""
 SWEEP_SECONDS = 0.5
 ACCEPTED_AT_ONCE = 16
-"""Connections taken in one go; the requests of others come between."""
+"""Connections accepted at once; other requests are served in between."""
 BACKLOG = 1024
-"""Connections that the system keeps until they are taken."""
+"""Connections that the system queues until they are accepted."""
 OTHER_FILES = 256
 """File descriptors left for everything else."""
 
@@ -80,7 +80,7 @@ class Connections:
         return self._server is None
 
     async def listen(self, listening: socket.socket) -> None:
-        """Take connections from a socket that listens."""
+        """Accept connections from a listening socket."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Connection(self), sock=listening, backlog=ACCEPTED_AT_ONCE
@@ -89,7 +89,7 @@ class Connections:
         self._sweeper = asyncio.create_task(self._sweep())
 
     async def close(self, seconds: float) -> None:
-        """Take no more; let answers leave for so long, then cut off who is still there."""
+        """Accept no more; wait this long for responses to be read, then close the rest."""
         server, self._server = self._server, None
         if server is not None:
             server.close()
@@ -106,7 +106,7 @@ class Connections:
             connection.abort()
 
     def opened(self, connection: Connection) -> None:
-        """Count a connection, for which another may have to leave; or refuse it."""
+        """Count a connection, and close another if there are too many; or refuse it."""
         self._open.add(connection)
         if len(self._open) <= self._most:
             self.waits(connection, "head")
@@ -126,13 +126,13 @@ class Connections:
         self.serves(connection)
 
     def waits(self, connection: Connection, kind: Waiting) -> None:
-        """Note what a connection waits for, from now on."""
+        """Record what a connection waits for from now on."""
         self.serves(connection)
         connection.waiting = kind
         self._waiting[kind][connection] = self._timer()
 
     def serves(self, connection: Connection) -> None:
-        """Note that a connection waits for its caller no more."""
+        """Record that a connection no longer waits for its caller."""
         if connection.waiting is not None:
             self._waiting[connection.waiting].pop(connection, None)
             connection.waiting = None
@@ -157,7 +157,7 @@ class Connections:
 
 
 def _files_for(connections: int) -> int:
-    """Return for how many connections the process may have files, as many as wanted if it can."""
+    """Return how many connections the process may open, up to the number wanted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -60,7 +60,7 @@ def _operations(document: Mapping[str, Any], host: str) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """Return a description as HTML; what stands in backticks is code."""
+    """Return a description as HTML, with text in backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 

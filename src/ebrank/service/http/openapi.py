@@ -1,6 +1,6 @@
-"""The OpenAPI document, made from the table of routes and the very types that requests are read as.
+"""The OpenAPI document, generated from the table of routes and the types that decode requests.
 
-What the decoder refuses, the document forbids: lengths, ranges, unknown fields.
+The document forbids whatever the decoder rejects: lengths, ranges, unknown fields.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def statuses(route: Route) -> list[int]:
-    """Return the statuses of errors that a route may answer with."""
+    """Return the error statuses that a route may return."""
     found = set(route.errors)
     if _VARIABLE.search(route.path) or route.reads is not None or route.takes is not None:
         found |= {400, 422}

@@ -1,4 +1,4 @@
-"""What can be wrong with a request before it reaches the engine, and how an error is answered.
+"""What can be wrong with a request before it reaches the engine, and the form of error responses.
 
 Every error is JSON of one shape, with a code for programs and a sentence for people:
 
@@ -26,7 +26,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ErrorResponse(msgspec.Struct, frozen=True):
-    """The answer to a request that cannot be served."""
+    """The response to a request that cannot be served."""
 
     error: ErrorBody
 
@@ -45,7 +45,7 @@ class HttpProblem(Problem):
 
 
 class BadRequest(HttpProblem):
-    """Not JSON, or an address that is not text."""
+    """Not JSON, or a URL that is not text."""
 
     status = 400
     code = "bad_request"
@@ -59,7 +59,7 @@ class Invalid(HttpProblem):
 
 
 class Unauthorized(HttpProblem):
-    """No token, or one that is not known."""
+    """No token, or an unknown one."""
 
     status = 401
     code = "unauthorized"
@@ -73,21 +73,21 @@ class Forbidden(HttpProblem):
 
 
 class NoSuchPage(HttpProblem):
-    """An address that is not served."""
+    """An unknown URL."""
 
     status = 404
     code = "not_found"
 
 
 class WrongMethod(HttpProblem):
-    """An address that is served for other methods."""
+    """A URL that does not allow this method."""
 
     status = 405
     code = "method_not_allowed"
 
 
 class TooSlow(HttpProblem):
-    """The body did not come."""
+    """The body did not arrive in time."""
 
     status = 408
     code = "timeout"
@@ -101,7 +101,7 @@ class TooLarge(HttpProblem):
 
 
 class TooLargeHead(HttpProblem):
-    """An address and headers of more bytes than anybody needs."""
+    """URL and headers have too many bytes."""
 
     status = 431
     code = "head_too_large"
@@ -129,7 +129,7 @@ class Bug(HttpProblem):
 
 
 def error_response(problem: Problem) -> ErrorResponse:
-    """Return the answer's body."""
+    """Return the body of a response."""
     return ErrorResponse(ErrorBody(problem.code, str(problem), problem.field or UNSET))
 
 
@@ -138,7 +138,7 @@ _FIELD = re.compile(r"(?:unknown|required) field `(.*?)`")
 
 
 def unreadable(problem: msgspec.DecodeError) -> HttpProblem:
-    """Return what to answer to a body that the decoder refused.
+    """Return the problem with a body that the decoder rejected.
 
     >>> from ebrank.service.api import RankRequest
     >>> try:

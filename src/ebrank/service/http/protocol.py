@@ -1,10 +1,10 @@
-"""HTTP/1.1 on a connection: one request after the other, as ASGI.
+"""HTTP/1.1 on a connection: one request at a time, as ASGI.
 
-`httptools` parses. Of a body nothing is read before the application asks for it, but for what came
-along with the head, at most a piece of 64 KiB. What it does not ask for is never read: the answer
-goes out, and the connection closes.
+`httptools` parses. A body is read only when the application asks for it, except what came along
+with the head, at most a piece of 64 KiB. If the application does not ask, the body is never read:
+the response is sent, and the connection closes.
 
-Requests that come before the answer to the last one (pipelining) wait for their turn.
+Requests that come before the last response (pipelining) wait for their turn.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ log = logging.getLogger("ebrank.service")
 
 PIECE = 64 * 1024
 MOST_OVERHEAD = 64 * 1024
-"""Bytes of a request beside its body, and as many again as its body has, for chunks."""
+"""Bytes of a request besides its body, and as many again as its body has, for chunks."""
 MOST_HEADERS = 100
 _BUFFER = memoryview(bytearray(PIECE))  # what was received is parsed before anything else is
 _GONE: Message = {"type": "http.disconnect"}
 
 
 class Exchange:
-    """One request and its answer; `receive` and `send` are those of ASGI.
+    """One request and its response; `receive` and `send` are those of ASGI.
 
     Attributes:
-        scope: what ASGI says of it.
+        scope: what ASGI says about it.
         complete: whether its body has ended.
         keeps: whether the connection can be used again after it.
-        answered: whether its answer has begun.
-        gone: whether its body will not come any more.
+        answered: whether its response has begun.
+        gone: whether the rest of its body will not come.
     """
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Exchange:
         self.wake()
 
     def wake(self) -> None:
-        """Let `receive` look at what there is."""
+        """Wake `receive`."""
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
 
@@ -108,7 +108,7 @@ class Exchange:
         return {"type": "http.request", "body": body, "more_body": not self.complete}
 
     async def send(self, message: Message) -> None:
-        """Send the answer, whose body is one piece."""
+        """Send the response, whose body is one piece."""
         if message["type"] == "http.response.start":
             self._start = message
             return
@@ -127,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
 
     Attributes:
         waiting: what it waits for, if it does; kept by `Connections`.
-        began: whether a part of a request has come that is not served yet.
+        began: whether part of a request has arrived that is not served yet.
     """
 
     __slots__ = (
@@ -178,7 +178,7 @@ class Connection(asyncio.BufferedProtocol):
         self._all.opened(self)
 
     def connection_lost(self, problem: Exception | None) -> None:
-        """Let go of everything; what is being served is finished all the same."""
+        """Release everything; a request being served still finishes."""
         self._all.lost(self)
         self._parser = None
         self._queue.clear()
@@ -188,11 +188,11 @@ class Connection(asyncio.BufferedProtocol):
         self.resume_writing()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where to put what comes."""
+        """Return the buffer for incoming bytes."""
         return _BUFFER
 
     def buffer_updated(self, count: int) -> None:
-        """Parse what has come; stop reading while there is more than is being asked for."""
+        """Parse incoming bytes; stop reading while there is more than the application asks for."""
         if self._deaf:
             return
         if self._parser is None:
@@ -201,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._parser.feed_data(_BUFFER[:count])
         except httptools.HttpParserUpgrade:
-            self._deaf = True  # nothing is upgraded to; its answer is the last one
+            self._deaf = True  # upgrades are not supported; this response is the last one
         except httptools.HttpParserError as problem:
             self._refuse(BadRequest(f"this is not HTTP/1.1: {problem}"))
         if self._fed > MOST_OVERHEAD:
@@ -216,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
             self._pause()
 
     def eof_received(self) -> bool:
-        """Answer what came before the caller stopped sending, then close."""
+        """Answer the requests received before the caller stopped sending, then close."""
         self._eof = self._deaf = True
         unfinished = self._current if not self._queue else self._queue[-1]
         if unfinished is not None and not unfinished.complete:
@@ -225,13 +225,13 @@ class Connection(asyncio.BufferedProtocol):
         return self._current is not None
 
     def pause_writing(self) -> None:
-        """Note that the caller does not take its answer as fast as it is made."""
+        """Record that the caller does not read its response fast enough."""
         if self._drained is None:
             self._drained = asyncio.get_running_loop().create_future()
             self._all.waits(self, "answer")
 
     def resume_writing(self) -> None:
-        """Note that it has taken most of it."""
+        """Record that it has read most of it."""
         drained, self._drained = self._drained, None
         if drained is not None and not drained.done():
             self._all.serves(self)
@@ -247,11 +247,11 @@ class Connection(asyncio.BufferedProtocol):
             self._all.waits(self, "head")
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the address."""
+        """Take a part of the URL."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; those after a body are of no interest."""
+        """Take a header; those after a body are ignored."""
         if self._headers is not None:
             self._headers.append((name.lower(), value))
 
@@ -293,7 +293,7 @@ class Connection(asyncio.BufferedProtocol):
             exchange.arrived(body)
 
     def on_message_complete(self) -> None:
-        """Note the end of a request."""
+        """Record the end of a request."""
         self._fed = 0
         self.began = False
         exchange = self._newest()
@@ -323,7 +323,7 @@ class Connection(asyncio.BufferedProtocol):
             self._served(exchange)
 
     def _served(self, exchange: Exchange) -> None:
-        """Go on after an answer: with the next request, or without the caller."""
+        """Continue after a response: with the next request, or without the caller."""
         self._current = self._task = None
         if self._transport.is_closing():
             return
@@ -342,7 +342,7 @@ class Connection(asyncio.BufferedProtocol):
             self._all.waits(self, "head" if self.began else "next")
 
     def _refuse(self, problem: HttpProblem) -> None:
-        """Read nothing more; what came before is answered, then `_last_words` says why."""
+        """Stop reading; answer earlier requests, then `_last_words` says why."""
         self._deaf, self._problem = True, self._problem or problem
         newest = self._queue[-1] if self._queue else self._current
         if newest is not None and not newest.complete:
@@ -350,7 +350,7 @@ class Connection(asyncio.BufferedProtocol):
             newest.wake()
 
     def _last_words(self) -> None:
-        """Say what is wrong with what came, if anything is, and leave."""
+        """Report what is wrong with the input, if anything, and close."""
         if self._problem is None:
             self.close()
             return
@@ -359,7 +359,7 @@ class Connection(asyncio.BufferedProtocol):
         self._leave()
 
     def too_slow(self, seconds: float) -> None:
-        """Tell a caller that the head of its request did not come in time."""
+        """Tell a caller that the head of its request did not arrive in time."""
         self._refuse(TooSlow(f"the request line and headers were not sent within {seconds:g} s"))
         self._last_words()
 
@@ -374,7 +374,7 @@ class Connection(asyncio.BufferedProtocol):
             self._all.waits(self, "body")
 
     def write(self, status: int, headers: Iterable[Header], body: bytes, *, keeps: bool) -> None:
-        """Write an answer; an end that is expected is announced."""
+        """Write a response; if the connection will close, say so."""
         if self._transport.is_closing():
             return
         self._all.serves(self)
@@ -384,12 +384,12 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.write(b"\r\n".join([*lines, b"", body]))
 
     async def written(self) -> None:
-        """Return when the caller has taken most of its answer, or has left."""
+        """Return when the caller has read most of its response, or has left."""
         if self._drained is not None:
             await self._drained
 
     def close(self) -> None:
-        """Close once what was written is sent."""
+        """Close once everything written is sent."""
         self._deaf = True
         self._all.waits(self, "leaving")  # it may never take it
         self._transport.close()
@@ -401,7 +401,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def _leave(self) -> None:
-        """Stop sending, and let the caller find the answer before it is cut off."""
+        """Stop sending, and let the caller find the response before it is cut off."""
         if self._eof:
             self.close()
             return
@@ -426,7 +426,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def _path(url: bytes) -> bytes:
-    """Return the path of an address, which may name the server too."""
+    """Return the path of a URL, which may also name the server."""
     if url.startswith(b"/"):
         return url.partition(b"?")[0]
     try:
@@ -444,7 +444,7 @@ def _phrase(status: int) -> bytes:
 
 
 def _date() -> bytes:
-    """Return the time as a header has it, made once a second."""
+    """Return the time in the format of headers, made once a second."""
     global _second, _text
     now = int(time.time())
     if now != _second:

@@ -1,12 +1,13 @@
-"""Whether requests can be served, which includes writing to the store; and what is said if not.
+"""Whether requests can be served, which includes writing to the store.
 
-Anybody may ask, so the store is tried once a second at most. A try is not all: a disk that takes a
-small write may refuse a list, and damaged pages only show where they are read. So what became of
-requests counts too. A failure makes the server unready at once; it is ready again when a request
-was served from the store, or after ten seconds without another failure, if the try succeeds.
+Anybody may ask, so the store is tried at most once a second. A try is not enough: a disk that
+accepts a small write may refuse a list, and damaged pages show only when they are read. So the
+outcome of requests counts too. A failure makes the server unready at once; it is ready again when a
+request was served from the store, or after ten seconds without another failure, if the try
+succeeds.
 
-A store that fails does so for every request. The log gets the first failure, then one line every
-ten seconds that says how many others there were, and a line when it works again.
+A failing store fails for every request. The log gets the first failure, then one line every ten
+seconds with the number of failures since, and a line when it works again.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ TRY_SECONDS = 1.0
 ANSWER_SECONDS = 1.5
 """How long a try may take."""
 HEALED_SECONDS = 10.0
-"""After so long without a failure the store may be tried again by requests."""
+"""After this long without a failure, requests may try the store again."""
 LINE_SECONDS = 10.0
-"""Between two lines of the log about a store that goes on failing."""
+"""Between two lines of the log about a store that keeps failing."""
 
 log = logging.getLogger("ebrank.service")
 
 
 class Readiness:
-    """Knows whether the store works, by trying it and by what became of requests.
+    """Knows whether the store works, by trying it and by the outcome of requests.
 
     Attributes:
         started: whether requests are served at all.
-        leaving: whether the server is about to close, and others should be asked.
+        leaving: whether the server is about to close, so that callers should use others.
         troubled: whether a request failed and none has succeeded since.
     """
 
@@ -86,7 +87,7 @@ class Readiness:
         return str(failure)
 
     def failed(self, problem: StoreError) -> None:
-        """Note that the store failed, and say so unless it was said just now."""
+        """Record that the store failed, and log it unless that was just done."""
         now = self._timer()
         if not self.troubled:
             self.troubled, self._first, self._failures = True, now, 0
@@ -101,7 +102,7 @@ class Readiness:
         self._said, self._unsaid = now, 0
 
     def served(self, answer: object) -> None:
-        """Note an answer after others failed; if it took the store, the store works again."""
+        """Record a response after failures; if it used the store, the store works again."""
         if isinstance(answer, api.RankResponse):
             took_it = not answer.degraded
         elif isinstance(answer, api.FeedbackResponse):

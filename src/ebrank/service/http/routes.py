@@ -1,7 +1,7 @@
-"""The endpoints: what one is, which one an address means, and a table of all the engine's.
+"""The endpoints: what one is, which one a URL means, and a table of all the engine's.
 
-Names in an address may hold anything, even a slash, if it is percent-encoded; so an address is cut
-at its slashes first and decoded after.
+Names in a URL may hold anything, even a slash, if it is percent-encoded; so a URL is first split at
+its slashes and then decoded.
 
 >>> async def show(call: Request) -> object: ...
 >>> router = Router([Route("GET", "/v1/queries/{query}", show)])
@@ -36,19 +36,19 @@ PARTS: Mapping[str, Any] = {
     "version": Annotated[int, msgspec.Meta(ge=0, le=2**31)],
     "file": api.Name,
 }
-"""Types of the variable parts of addresses, by name."""
+"""Types of the variable parts of URLs, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that was let in.
+    """An admitted request.
 
     Attributes:
-        engine: which serves it.
-        names: the variable parts of the address, as their types.
+        engine: serves it.
+        names: the variable parts of the URL, in their types.
         data: the body, as the route reads it.
-        options: what follows `?` in the address, as the route declares it.
-        host: the name by which the caller knows the server.
+        options: what follows `?` in the URL, as the route declares it.
+        host: the server's name in the request.
     """
 
     engine: Engine
@@ -60,7 +60,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer that is not JSON of a struct."""
+    """A response that is not JSON of a struct."""
 
     content: bytes
     media_type: str
@@ -70,20 +70,20 @@ class Page:
 
 @dataclass(frozen=True)
 class Route:
-    """An endpoint; the documentation is made from it.
+    """An endpoint; the documentation is generated from it.
 
     Attributes:
         method: of HTTP.
         path: with its variable parts in braces, see `PARTS`.
-        handle: returns the answer: a struct, or a `Page`.
+        handle: returns the response: a struct, or a `Page`.
         scopes: a token with any of these opens it; without any, it is open to everybody.
         reads: the type of the body.
-        gives: the type of the answer.
-        takes: a struct of what may follow `?` in the address.
+        gives: the type of the response.
+        takes: a struct of what may follow `?` in the URL.
         accepts: the media type of the body.
-        streams: whether `handle` gets the body piece by piece, as it comes.
+        streams: whether `handle` gets the body piece by piece, as it arrives.
         read: turns the body into what `handle` gets; by default a value of the type `reads`.
-        errors: statuses it answers with, beyond those every route has.
+        errors: statuses it returns, besides those of every route.
         example: a body to try.
         waits: whether it can only be served once the engine has started.
         hidden: whether the documentation leaves it out.
@@ -106,17 +106,17 @@ class Route:
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The path, cut at its slashes."""
+        """The path, split at its slashes."""
         return tuple(self.path[1:].split("/"))
 
     @cached_property
     def decode(self) -> Callable[[bytes], Any]:
-        """What turns a body into what `handle` gets; raises `msgspec.DecodeError`."""
+        """Turns a body into what `handle` gets; raises `msgspec.DecodeError`."""
         return self.read or msgspec.json.Decoder(self.reads).decode
 
     @property
     def name(self) -> str:
-        """What the documentation calls it."""
+        """Its name in the documentation."""
         return str(getattr(self.handle, "__name__", self.path))
 
     @property
@@ -125,7 +125,7 @@ class Route:
         return " ".join((self.handle.__doc__ or "").split())
 
     def names(self, parts: Sequence[str]) -> dict[str, Any]:
-        """Return the variable parts of an address that matched, decoded.
+        """Return the variable parts of a URL that matched, decoded.
 
         Raises:
             BadRequest: if one is not UTF-8.
@@ -138,7 +138,7 @@ class Route:
         }
 
     def options(self, query_string: bytes) -> Any:  # noqa: ANN401 (as the route declares it)
-        """Return what follows `?` in an address as `handle` gets it.
+        """Return what follows `?` in a URL, as `handle` gets it.
 
         Raises:
             BadRequest: if it is not UTF-8.
@@ -175,19 +175,19 @@ class Route:
 
 
 class Router:
-    """Finds the route of an address."""
+    """Finds the route of a URL."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = list(routes)
         self._fixed = {(one.method, one.path): one for one in self.routes if "{" not in one.path}
 
     def find(self, method: str, raw_path: bytes) -> tuple[Route, tuple[str, ...]]:
-        """Return the route and the parts of the address, as they were sent.
+        """Return the route and the parts of the URL, as they were sent.
 
         Raises:
             NoSuchPage: if there is none.
             WrongMethod: if there is one for other methods.
-            BadRequest: if the address is not UTF-8.
+            BadRequest: if the URL is not UTF-8.
         """
         try:
             path = raw_path.decode()

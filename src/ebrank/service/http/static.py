@@ -1,4 +1,4 @@
-"""The dashboard's files, read once from the package, so that no address can reach another file."""
+"""The dashboard's files, read once from the package, so that no URL can reach another file."""
 
 from __future__ import annotations
 

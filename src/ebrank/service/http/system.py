@@ -24,12 +24,12 @@ def health_routes(readiness: Readiness) -> list[Route]:
     """Return liveness and readiness."""
 
     async def healthz(call: Request) -> Health:
-        """Answer if the process lives. Restart it if it does not answer."""
+        """Respond if the process is alive. Restart it if it does not respond."""
         return Health("ok")
 
     async def readyz(call: Request) -> Health:
-        """Answer if requests can be served: 503 while starting, while closing, and while the
-        store fails. It is tried once a second, and what became of requests counts too.
+        """Say whether requests can be served: 503 while starting, while closing, and while the
+        store fails. It is tried once a second, and the outcome of requests counts too.
         """
         await readiness.check()
         return Health("ready")

@@ -1,9 +1,9 @@
-"""Keeps count of what the dashboard shows, while it happens: totals, and sums over short spans.
+"""Counts what the dashboard shows, as it happens: totals, and sums over short spans.
 
-A span is a minute, or what `insights.bucket_seconds` says. Totals and sums are added to the store's
-every few seconds; a crash loses the last of them. The counters that rank items are never lost: they
-do not pass through here. Response times are counted in classes that grow by a quarter, so that sums
-of spans still give quantiles:
+A span is a minute, or `insights.bucket_seconds`. Totals and sums are added to the store's every few
+seconds; a crash loses the last of them. The counters that rank items are never lost: they do not
+pass through here. Response times are counted in classes that grow by a quarter, so that sums of
+spans still give quantiles:
 
 >>> book = MinuteBook(60.0)
 >>> book.add(61.0, clicks=1)
@@ -38,7 +38,7 @@ _FIRST = 0.05  # milliseconds; anything faster is in the first class
 _CLASSES = 64
 
 _UNWATCHED = {"", "/", "/dashboard/{file}", "/docs", "/healthz", "/metrics", "/v1/insights"}
-"""Routes whose successes nobody wants to see counted: pages, probes, and this page's own calls."""
+"""Routes whose successes are not worth counting: pages, probes, and the dashboard's own calls."""
 
 _EDGES = [_FIRST * _GROWTH**power for power in range(_CLASSES)]
 
@@ -47,7 +47,7 @@ class Activity:
     """Counts lists, events and items.
 
     Attributes:
-        shared: whether there are other servers, of whose counts the store tells.
+        shared: whether there are other servers, whose counts are in the store.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class Activity:
 
     @property
     def totals(self) -> api.Totals:
-        """Since the store was made, by all servers as far as they have saved theirs."""
+        """Since the store was made, by all servers as far as they have saved them."""
         return api.Totals(**{name: self._total(name) for name in api.Totals.__struct_fields__})
 
     @property
     def own(self) -> Counter[str]:
-        """What came through this server since it began, by the names of `api.Totals`."""
+        """What this server has counted since it started, by the names of `api.Totals`."""
         return self._saved + self._saving + self._unsaved
 
     @property
@@ -84,7 +84,7 @@ class Activity:
         return self._totals.get(name, 0) + self._saving[name] + self._unsaved[name]
 
     def items(self, *, items: int, queries: int) -> None:
-        """Count items, and queries, that are new."""
+        """Count new items and queries."""
         self._count(items=items, queries=queries)
 
     def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
@@ -151,7 +151,7 @@ class Activity:
             sums[f"rejected {reason.partition(':')[0]}"] += 1.0
 
     def answered(self, time: float, route: str, status: int) -> None:
-        """Count an answer of a route."""
+        """Count a response of a route."""
         if status < 400 and route in _UNWATCHED:
             return
         sums = self._book.sums(time)
@@ -166,7 +166,7 @@ class Activity:
         self._book.add(time, starts=1)
 
     def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
-        """Compare a list that was served with the one EBRank would have served."""
+        """Compare a served list with the one EBRank would have served."""
         p = self._examination[: len(served.places)]
         slots = max(len(served.places), 1)
         self._book.add(
@@ -189,7 +189,7 @@ class Activity:
         return await self._store.meta.sums(since, width)
 
     async def save(self) -> None:
-        """Hand to the store what is not there yet; what it does not take is kept."""
+        """Save what the store does not have yet; keep what it does not accept."""
         minutes, unsaved = self._book.taken(), self._unsaved
         if not (minutes or unsaved or self.shared):
             return
@@ -252,7 +252,7 @@ class MinuteBook:
 
 
 def quantile(values: Mapping[str, float], share: float) -> float | None:
-    """Return the response time in ms that this share of a minute's answers did not exceed."""
+    """Return the response time in ms that this share of a minute's responses did not exceed."""
     counts = [values.get(f"{_LATENCY}{place}", 0.0) for place in range(_CLASSES)]
     wanted = share * sum(counts)
     if wanted == 0.0:

@@ -1,12 +1,13 @@
-"""A new version of the prior from what a store holds, and whether it is better than the last.
+"""A new version of the prior from a store, and whether it is better than the last.
 
-Queries are split by a hash of their names: some train, the others judge and do nothing else. Where
-there are few queries, items are split instead. A new version is better if its mean loss on the rows
-that judge is not higher than that of the version in use on the same rows. What contexts save counts
-too: all are minus the log of the probability that was given to what users did.
+Queries are split by a hash of their names: some train, the others only judge. If there are few
+queries, items are split instead. A new version is better if its mean loss on the judging rows is
+not higher than that of the version in use on the same rows. What contexts save counts too: all are
+the negative log of the probability of what users did.
 
-Ranking knows the candidates of a query alone, so their ranges and means are what training scales
-and fills by. Withdrawn items teach too, with features moved into the range of the candidates.
+Ranking knows only the candidates of a query, so training scales features by their ranges and fills
+missing values with their means. Withdrawn items teach too, with features moved into the range of
+the candidates.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ class TrainingJob(msgspec.Struct, frozen=True):
 
     def ranker(self, scaling: Scaling | None = None) -> EBRanker:
         """Return a ranker that has learned nothing yet."""
-        # One thread: requests are served beside it, and have the other cores.
+        # One thread: requests need the other cores.
         curve = self.examination.examination()
         return EBRanker(self.policy, examination=curve, scaling=scaling, threads=1)
 
 
 class TrainingResult(msgspec.Struct, frozen=True):
-    """What came of it: the model file, and the keys of its features.
+    """The result: the model file, and the keys of its features.
 
     `document` is None if there was too little to learn from.
     """
@@ -82,10 +83,10 @@ class TrainingResult(msgspec.Struct, frozen=True):
 class TrainingTable:
     """All items of all queries, and the model in use.
 
-    `active` marks candidates, `judges` the rows that judge, `seen` those ever shown. A query
-    without candidates is taken as it was, with all of its items. `document` is the file of the
-    version in use, None before any training, and `learned` the keys of its features. Where contexts
-    are learned, `impressions` holds single ones, and rows of a group are held out together.
+    `active` marks candidates, `judges` the judging rows, `seen` those ever shown. A query without
+    candidates counts with all of its items. `document` is the file of the version in use, None
+    before any training, and `learned` the keys of its features. If contexts are learned,
+    `impressions` holds single ones, and rows of a group are held out together.
     """
 
     keys: Sequence[str]
@@ -106,12 +107,12 @@ class TrainingTable:
         return replace(self, features=features, keys=self.learned or self.keys)
 
     def part(self, scaling: Scaling, rows: Bools) -> tuple[Features, BehaviorStats]:
-        """Return some rows, scaled as ranking would, namely by the candidates of their query."""
+        """Return some rows, scaled as for ranking, by the candidates of their query."""
         features = self._among_candidates() if scaling.kind == "query" else self.features
         return scaling(features, self.pointers)[rows], self.stats[np.flatnonzero(rows)]
 
     def _among_candidates(self) -> Features:
-        """Return the features, those of withdrawn items moved into the range of the candidates."""
+        """Return the features, with withdrawn items moved into the range of the candidates."""
         if self.active.all():
             return self.features
         moved = self.features.copy()
@@ -127,7 +128,7 @@ class TrainingTable:
 
 
 def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
-    """Return a new version of the prior, and what the rows that judge say of it."""
+    """Return a new version of the prior, and how it does on the judging rows."""
     if table is None or table.seen.sum() < job.min_rows:
         count = 0 if table is None else int(table.seen.sum())
         return TrainingResult(count, False, f"{count} items were shown, {job.min_rows} are needed")
@@ -157,7 +158,7 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
 async def gather(
     store: StoreView, job: TrainingJob, log: StoredLog | None = None
 ) -> TrainingTable | None:
-    """Return the items of all queries, None if there is not one; single impressions from a log."""
+    """Return the items of all queries, None if there are none; single impressions from a log."""
     loaded = [await store.items.load(query) for query in await store.items.queries()]
     states = [state for state in loaded if state is not None]
     if not states:
@@ -218,7 +219,7 @@ async def _joined(
 
 
 def _named(state: QueryState) -> Bools:
-    """Return which items are no stand-ins for deleted ones, which have no features to teach by."""
+    """Return which items are not stand-ins for deleted ones, which have no features."""
     named = np.ones(len(state.ids), np.bool_)
     for row in np.flatnonzero(~state.active).tolist():
         named[row] = not state.ids[row].startswith(STAND_IN)
@@ -232,7 +233,7 @@ def _judges(state: QueryState, share: float, *, by_query: bool) -> Bools:
 
 
 def _groups(state: QueryState, *, by_query: bool) -> Ints:
-    """Return numbers that depend on queries' names, or where there are few also on items'."""
+    """Return numbers that depend on queries' names, and on items' if there are few queries."""
     if by_query:
         return np.full(len(state.ids), _hash(state.query) >> 1)
     return np.array([_hash(f"{state.query}\n{item}") >> 1 for item in state.ids], np.int64)
@@ -255,9 +256,9 @@ def _fitted(table: TrainingTable, training: Bools, job: TrainingJob) -> EBRanker
 def _with_contexts(
     ranker: EBRanker, active: EBRanker, table: TrainingTable, training: Bools, job: TrainingJob
 ) -> str:
-    """Learn what contexts change, and say what came of it.
+    """Learn the effect of contexts, and return the outcome in words.
 
-    Once they are in use they stay for as long as they help at all.
+    Once in use, they stay as long as they help at all.
     """
     if table.impressions is None or table.groups is None:
         return ""

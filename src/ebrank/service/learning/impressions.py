@@ -1,4 +1,4 @@
-"""Single impressions of the log, and what came of each: what contexts are learned from."""
+"""Single impressions of the log and their outcomes, from which contexts are learned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ebrank.service.store.records import EventEntry, QueryState, RankingEntry
 from ebrank.typing import Bools, Floats, Ints
 
 LISTS = 50_000
-"""The latest lists of the log are read, no more."""
+"""How many of the latest lists in the log are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,9 @@ class LoggedImpressions:
 
     Attributes:
         rows: the item of each, by its row among all items of all queries.
-        ranks: where it stood, from 1.
+        ranks: its rank, from 1.
         outcomes: what it was worth.
-        lists: in which context it was, by its place in `contexts`.
+        lists: the context of each, by its place in `contexts`.
         contexts: numbers of contexts.
     """
 
@@ -123,7 +123,7 @@ class _Reader:
         return rows
 
     def impressions(self) -> LoggedImpressions:
-        """Return all that was added."""
+        """Return everything added."""
         return LoggedImpressions(
             np.array(self._rows, np.int64),
             np.array(self._ranks, np.int64),

@@ -1,9 +1,9 @@
 """The prior in use: a version, and the library's ranker that holds it.
 
-The file of a model says how to scale features, and which learner and evidence it learned with;
-those are followed. What only shapes the list, its bonus, is the server's own setting, and so is the
-configured examination curve. A model of another family than the settings name cannot be used: the
-server ranks untrained until the next run.
+The file of a model says how to scale features, and which learner and evidence it used; these apply.
+The bonus, which only shapes the list, is the server's own setting, and so is the configured
+examination curve. A model whose family differs from the settings cannot be used: the server ranks
+untrained until the next run.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Model:
 
     Attributes:
         version: 0 before any training, when α is 1 for all.
-        ranker: whose prior it is.
+        ranker: holds the prior.
         fill_by_mean: whether a missing feature becomes its query's mean rather than 0.
-        features: keys of the features that it takes, in their order.
-        unused: why lists are made as before any training all the same; empty if they are not.
+        features: keys of its features, in order.
+        unused: why lists are made as before any training; empty if they are not.
     """
 
     version: int
@@ -54,7 +54,7 @@ class Model:
     def shifts(
         self, features: Features, keys: Sequence[str], contexts: Sequence[int]
     ) -> Floats | None:
-        """Return by how much contexts move the logits of a query's candidates."""
+        """Return how far contexts move the logits of a query's candidates."""
         return self.ranker.shifts(matched(features, keys, self.features), contexts)
 
 
@@ -85,9 +85,9 @@ async def features_of(store: StoreView, version: int) -> tuple[str, ...]:
 
 
 def _served(document: bytes, name: str, untrained: EBRanker) -> tuple[EBRanker, str]:
-    """Return the ranker in a file, with what the server's settings say of lists.
+    """Return the ranker in a file, with the server's settings for lists.
 
-    If the settings do not allow it, the untrained one and why.
+    If the settings do not allow it, return the untrained one and why.
     """
     own = untrained.policy
     learned = model_file.from_bytes(document, name, allow=own_parts(own))
@@ -111,13 +111,13 @@ def _served(document: bytes, name: str, untrained: EBRanker) -> tuple[EBRanker, 
 
 
 def own_parts(policy: Policy) -> list[str]:
-    """Return the parts of a policy that are not the library's: a server's settings allow them."""
+    """Return the user's own parts of a policy, which a server's settings allow."""
     chosen = (policy.choices.family, policy.choices.learner, policy.choices.bonus)
     return [part for part in chosen if ":" in part]
 
 
 def warm_up(model: Model, behaviors: Behaviors) -> None:
-    """Compile, or read from the cache, what a request would otherwise wait for."""
+    """Compile, or load from the cache, what a request would otherwise wait for."""
     ranker = EBRanker(
         model.ranker.policy,
         examination=model.ranker.examination,

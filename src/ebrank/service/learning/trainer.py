@@ -1,6 +1,6 @@
-"""The trainer: a process of its own, which reads a store, fits a prior, prints it, and ends.
+"""The trainer: a separate process that reads a store, fits a prior, prints it, and ends.
 
-It writes nothing, so it may be killed at any moment. The server starts it by `in_process` as
+It writes nothing, so it may be killed at any moment. The server starts it with `in_process` as
 
     python -m ebrank.service.learning.trainer
 
@@ -32,7 +32,7 @@ class TrainerError(EBRankError):
 async def in_process(
     url: str, task: TrainingJob, max_seconds: float | None = None
 ) -> TrainingResult:
-    """Return what a trainer of its own process makes of a store; it is ended if it takes longer."""
+    """Return what a trainer in a separate process learns from a store; stop it if it is slow."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -63,7 +63,7 @@ async def in_process(
 
 
 async def in_thread(store: Store, task: TrainingJob) -> TrainingResult:
-    """Return what is made of a store that no other process can read."""
+    """Return what is learned from a store that no other process can read."""
     return await asyncio.to_thread(fit, await gather(store, task, store.log), task)
 
 
@@ -82,7 +82,7 @@ def main() -> int:
 
 
 async def _gathered(url: str, job: TrainingJob) -> TrainingTable | None:
-    """Read a store and let go of it: what is read keeps the server from tidying up."""
+    """Read a store and close it: an open snapshot keeps the server from checkpointing."""
     async with open(url, "browse") as store:
         return await gather(store, job, store.log)
 

@@ -1,8 +1,8 @@
-"""When the prior is refitted, and what becomes of the result; seen from the server.
+"""When the server refits the prior, and what happens to the result.
 
-A run never blocks a request: it is a process (`trainer`), or a thread where the store is in memory.
-Only the server writes, and it writes a model and that it is the active one in one transaction; so
-at whatever moment a process is killed, there is a version to serve with.
+A run never blocks a request: it is a process (`trainer`), or a thread if the store is in memory.
+Only the server writes, and it stores and activates a model in one transaction; so whenever a
+process is killed, there is a version to serve with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger("ebrank.service")
 
 Run = Callable[[TrainingJob], Awaitable[TrainingResult]]
 Adopt = Callable[[TrainingResult, int], Awaitable[str]]
-"""Takes in what a run made, and the version it was judged against."""
+"""Takes the result of a run, and the version it was judged against."""
 
 
 def job(settings: Settings, active: int) -> TrainingJob:
@@ -43,11 +43,11 @@ def job(settings: Settings, active: int) -> TrainingJob:
 
 
 class Training:
-    """Starts runs: on demand, on a schedule, after so many events; one at a time.
+    """Starts runs: on demand, on a schedule, after a number of events; one at a time.
 
     Attributes:
-        failing_since: when the first run failed after which none went well, None if the last did.
-        on_end: is given the seconds that each run took, and what came of it.
+        failing_since: when the first of the latest failures was, None if the last run succeeded.
+        on_end: called with the seconds that each run took, and its outcome.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Training:
         clock: Callable[[], float],
         timer: Callable[[], float],
     ) -> None:
-        """Take what runs a job, what takes in its result, and how many events were ever accepted.
+        """Take what runs a job, what takes its result, and how many events were ever accepted.
 
-        Runs are dated by the clock, and due by the timer, even if the clock is set back. The first
-        scheduled run is one interval from now.
+        The clock dates runs; the timer decides when they are due, even if the clock is set back.
+        The first scheduled run is one interval from now.
         """
         self._settings = settings
         self._run = run
@@ -98,7 +98,7 @@ class Training:
         return max(settings.after_events, math.ceil(settings.after_growth * self._events_before))
 
     def start(self, active: int) -> bool:
-        """Start a run against the active version, unless one is under way."""
+        """Start a run to beat the active version, unless one is under way."""
         if self.running:
             return False
         self._events_before, self._last = self._count_events(), self._timer()
@@ -135,7 +135,7 @@ class Training:
             await asyncio.wait([self._task])
 
     async def close(self) -> None:
-        """End a run; it has changed nothing yet."""
+        """Stop a run; it has not changed anything yet."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -147,7 +147,7 @@ class Training:
             self.failing_since = None
         except EBRankError as problem:
             self._failed(str(problem))
-        except Exception as problem:  # no more processes, say: the next run may do better
+        except Exception as problem:  # perhaps no more processes: the next run may do better
             log.exception("a training run failed", extra=about("training"))
             self._failed(f"the run failed: {type(problem).__name__}: {problem}")
         finally:

@@ -1,4 +1,4 @@
-"""The versions of the prior: which one ranks, how a new one is taken in, and how to go back."""
+"""The versions of the prior: which one ranks, how to add one, and how to go back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModelVersions:
 
     Attributes:
         model: the one that ranks.
-        pinned: whether it was chosen by hand over a newer one; then only a hand replaces it.
+        pinned: whether a person chose it over a newer one; then only a person replaces it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ModelVersions:
         return versions
 
     def found(self, version: int) -> None:
-        """Note the version that a write found active: another server may have changed it."""
+        """Record the version that a write found active: another server may have changed it."""
         self._found = version
 
     async def current(self) -> Model:
@@ -66,7 +66,7 @@ class ModelVersions:
         return self.model
 
     async def _follow(self) -> None:
-        """Take over what the store says."""
+        """Take over the state of the store."""
         active = await self._store.models.active()
         if active != self.model.version:
             self.model = await models.load(self._store, active, self._settings)
@@ -94,7 +94,7 @@ class ModelVersions:
         ]
 
     async def prior(self, training: api.TrainingOut, failing_since: float | None) -> api.PriorOut:
-        """Return whether lists are made with what was learned last, and if not, why."""
+        """Return whether lists use what was learned last, and if not, why."""
         if self.model.unused:
             return api.PriorOut("unused", self.model.unused, self._since)
         if failing_since is not None:
@@ -108,9 +108,9 @@ class ModelVersions:
         return api.PriorOut("live", records[-1].reason if records else "", self._since)
 
     async def activate(self, version: int) -> None:
-        """Make a version the active one; on disk after the next flush.
+        """Activate a version; on disk after the next flush.
 
-        Going back has a reason that no validation loss knows, so the version is pinned.
+        Going back has a reason that no validation loss shows, so the version is pinned.
         """
         if version and await self._store.models.document(version) is None:
             raise NotFound(f"there is no model {version}", "version")
@@ -127,18 +127,18 @@ class ModelVersions:
             self.pinned = False
 
     async def fitted(self, job: TrainingJob) -> TrainingResult:
-        """Return the result of a job: from a process, where another one can read the store."""
+        """Return the result of a job: from a process, if it can read the store."""
         url = self._store.url
         if url is None:
             return await in_thread(self._store, job)
         return await in_process(url, job, self._settings.training.max_seconds)
 
     async def adopt(self, fitted: TrainingResult, against: int) -> str:
-        """Keep a new version, go live with it if it is better, and say what became of it.
+        """Keep a new version, go live with it if it is better, and return the outcome.
 
-        It is on disk after the next flush: until then a power cut brings back the last one.
-        It does not go live if the version it was judged against has been replaced or pinned: that
-        would undo a decision made meanwhile.
+        It is on disk after the next flush: until then a power cut brings back the last one. It does
+        not go live if the version it was judged against has been replaced or pinned: that would
+        undo a decision made meanwhile.
         """
         if fitted.document is None:
             return f"no new version: {fitted.reason}"
@@ -176,7 +176,7 @@ class ModelVersions:
         self._since = self._now()
 
     async def _prune(self) -> None:
-        """Forget old versions, but not the active one and the last that went live before it."""
+        """Remove old versions, but keep the active one and the last one live before it."""
         records, active = await self._store.models.all(), self.model.version
         before = [one.version for one in records if one.activated and one.version < active]
         staying = {active, *before[-1:]}

@@ -1,8 +1,8 @@
-"""`ebrank check`: all that can be found wrong with a store, whatever is wrong with it.
+"""`ebrank check`: everything wrong with a store, however damaged it is.
 
-A part that cannot be read is a fault, and the next part is looked at. What nobody can find is a
-number that was changed to another that could be there, such as a feature: restore a backup if you
-know of such damage.
+An unreadable part is a fault, and the check goes on with the next part. No check can find a value
+that changed to another plausible value, such as a feature: restore a backup if you know of such
+damage.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
@@ -39,9 +39,9 @@ async def check(
     """Return the first faults of each kind.
 
     Args:
-        store: to look at.
+        store: to check.
         now: what the clock says; a log that is ahead of it is a fault.
-        own_parts: parts of policies that are not the library's and that models may have.
+        own_parts: the user's own parts of policies that models may have.
         progress: called with how much of the log was read.
     """
     found = _Faults()
@@ -68,7 +68,7 @@ class _Faults:
         self.all.append(Fault(kind, what))
 
     async def tried(self, kind: FaultKind, work: Awaitable[T]) -> T | None:
-        """Return what work gives, None if it fails, which is a fault."""
+        """Return the result of work, None if it fails, which is a fault."""
         try:
             return await work
         except EBRankError as problem:

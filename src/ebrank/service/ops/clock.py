@@ -1,9 +1,9 @@
-"""Whether the machine's clock can be right: held against the store before anything is dated by it.
+"""Whether the machine's clock can be right: compared with the store before it dates anything.
 
-A log's times never go back. One start with a clock years ahead would date the log in the future: it
-would stand still for years, and nothing would be rolled up meanwhile. So a server does not start if
-its clock is far behind the log, or so far ahead of the log and of the store's files that the store
-must have been idle for longer than `store.max_idle_seconds`.
+Times in the log never go back. One start with a clock years ahead would date the log in the future:
+it would stand still for years, and nothing would be rolled up meanwhile. So a server does not start
+if its clock is far behind the log, or so far ahead of the log and of the store's files that the
+store must have been idle for longer than `store.max_idle_seconds`.
 
 >>> check(now=1_800_000_000.0, last=1_700_000_000.0, touched=None, most_idle=0.0)
 >>> check(now=1_800_000_000.0, last=1_700_000_000.0, touched=None, most_idle=86400.0)
@@ -19,7 +19,7 @@ from ebrank.errors import EBRankError
 
 DAY = 86400.0
 MOST_BEHIND_SECONDS = DAY
-"""A clock that is behind the log by less is served with: times stand still until it catches up."""
+"""If a clock is behind the log by less, the server starts; times stand still until then."""
 
 
 class ClockError(EBRankError):
@@ -27,7 +27,7 @@ class ClockError(EBRankError):
 
 
 def check(now: float, last: float, touched: float | None, most_idle: float) -> None:
-    """Refuse to date a log by a clock that cannot be right.
+    """Raise if the clock cannot be right.
 
     Args:
         now: what the clock says.

@@ -33,7 +33,7 @@ from ebrank.settings import SettingsError
 
 PREFIX = "EBRANK_SERVE_"
 OFF = "off"
-"""What a setting is that may have no value."""
+"""The type of a setting that may have no value."""
 
 Tables = Mapping[str, Mapping[str, object]]
 
@@ -116,7 +116,7 @@ def table() -> str:
 
 
 def _toml_text(value: object) -> str:
-    """Return a default as it would be written in the file; what is off has no value."""
+    """Return a default as in the file; a setting that is off has no value."""
     if value is None:
         return OFF
     if isinstance(value, bool):
@@ -170,7 +170,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _checked(tables: Mapping[str, Any], origin: str) -> dict[str, dict[str, object]]:
-    """Return the values as their types, if every key is known and every value fits."""
+    """Return the values in their types; raise if a key is unknown or a value does not fit."""
     known = {(one.section, one.key): one for one in declarations()}
     checked: dict[str, dict[str, object]] = {}
     for section, table in tables.items():
@@ -230,7 +230,7 @@ def _tokens(table: object, origin: str) -> tuple[Token, ...]:
                 raise msgspec.ValidationError("a token has sha256 and scopes")
             tokens.append(msgspec.convert({"name": name, **value}, Token))
         except msgspec.ValidationError as problem:
-            # The value is not repeated: it may be the secret itself, written in the wrong place.
+            # Do not repeat the value: it may be the secret itself, in the wrong place.
             raise SettingsError(f"{origin}: tokens.{name}: {problem}. {remedy}") from None
     return tuple(tokens)
 

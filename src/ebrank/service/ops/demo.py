@@ -1,8 +1,8 @@
 """`ebrank serve --demo`: the embedded dataset, simulated users, and items that keep arriving.
 
-The users are a process of their own and know the service as anyone does, by its HTTP address. They
-click as the lab's users do. An item's stars are its true relevance: users act on it, you see it in
-the name, and the ranker, for whom names mean nothing, has to find it out.
+The users are a separate process that knows only the service's HTTP address. They click as the lab's
+users do. An item's stars are its true relevance: users act on it, you see it in the name, and the
+ranker, which ignores names, has to find it out.
 
 >>> world = DemoWorld(ebrank.load("mq2007-like", scale=0.003), seed=1)
 >>> query = world.asks(session=0)
@@ -44,9 +44,9 @@ SESSIONS_BEFORE_TRAINING = 1000  # then the first prior is fitted; later ones co
 
 
 def demo_settings(given: Settings, folder: str) -> Settings:
-    """Return settings under which something happens within a minute, with the store in a folder.
+    """Return settings with which something happens within a minute, with the store in a folder.
 
-    Where to listen and how to store is as given; everything else is the demo's.
+    The address and the store's settings are as given; everything else is the demo's.
     """
     own = Settings()
     return replace(
@@ -88,14 +88,14 @@ class Item:
 
     @property
     def name(self) -> str:
-        """What the service knows it by."""
+        """Its name in the service."""
         again = f"#{self.edition}" if self.edition > 1 else ""
         return " ".join(filter(None, (f"item {self.number}", "★" * self.stars, again)))
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """An item that enters a query, and the one that was there longest, which leaves."""
+    """An item that enters a query, and the oldest one, which leaves."""
 
     query: str
     enters: Item
@@ -140,7 +140,7 @@ class DemoWorld:
         return key
 
     def candidates(self, query: str) -> list[Item]:
-        """Return the items of a query now, those that are there longest first."""
+        """Return the current items of a query, oldest first."""
         return list(self._present[query])
 
     def arrival(self, number: int) -> Arrival:
@@ -158,7 +158,7 @@ class DemoWorld:
         return self.queries[below(self._at(QUERIES, session), len(self.queries))]
 
     def clicks(self, session: int, query: str, names: Sequence[str]) -> list[str]:
-        """Return what this user clicks in a list: what is examined and found relevant."""
+        """Return what this user clicks in a list: items examined and found relevant."""
         rows = [self._known[query, name].row for name in names]
         minds = [uniform(self._at(USERS, session, row)) for row in rows]
         p = self._examination(np.arange(1, len(names) + 1)).tolist()
@@ -182,7 +182,7 @@ def fill(client: Client, world: DemoWorld) -> None:
 
 
 def step(client: Client, world: DemoWorld, first: int) -> None:
-    """Let some users search and click, then whatever is due at their number happen."""
+    """Let some users search and click, then do whatever is due at their number."""
     events: list[EventIn] = []
     for session in range(first, first + SESSIONS_PER_STEP):
         query = world.asks(session)
@@ -199,7 +199,7 @@ def step(client: Client, world: DemoWorld, first: int) -> None:
 
 
 def visit(address: str) -> None:
-    """Be the users of a service until it is gone; after the first ones, a hundred a second."""
+    """Act as the users of a service until it is gone; after the first ones, a hundred a second."""
     world = DemoWorld(ebrank.load("mq2007-like", scale=SCALE), SEED)
     pause = SESSIONS_PER_STEP / SESSIONS_PER_SECOND
     with Client(address) as client:

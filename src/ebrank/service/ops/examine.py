@@ -1,4 +1,4 @@
-"""How far down users look, learned from all that a store holds."""
+"""How far down users look, learned from a store."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ebrank.service.store.memory import MemoryStore
 
 @dataclass(frozen=True)
 class ExaminedRank:
-    """What the log says of a rank, or of a few ranks that are counted together.
+    """What the log says about a rank, or about a few ranks that are counted together.
 
     Attributes:
         first, last: the ranks.
         probability: that a user looks at them, given that users look at the first.
         error: its standard error.
         configured: what the settings say.
-        support: impressions there of items that were shown elsewhere, too.
-        learned: whether the log can tell; else the configured value stands.
+        support: impressions there of items that were also shown elsewhere.
+        learned: whether the log reveals it; otherwise the configured value applies.
     """
 
     first: int
@@ -44,7 +44,7 @@ class ExaminedRank:
 
 
 async def examined(store: StoreView, settings: Settings) -> list[ExaminedRank]:
-    """Return what a store tells of each rank that it has impressions of."""
+    """Return what a store reveals about each rank with impressions."""
     task = job(settings, active=0)
     table = await gather(store, task)
     if table is None or not table.seen.any():
@@ -73,7 +73,7 @@ async def examined(store: StoreView, settings: Settings) -> list[ExaminedRank]:
 async def examined_evidence(
     path: str, features: str | None, settings: Settings
 ) -> list[ExaminedRank]:
-    """Return what a file of evidence tells; without features, all items of a query are alike.
+    """Return what a file of evidence reveals; without features, all items of a query are alike.
 
     The behaviors are those that were counted.
     """

@@ -1,7 +1,7 @@
-"""Tokens that change while the server serves: the file is read again when it changes, or on SIGHUP.
+"""Tokens that change while the server runs: the file is read again when it changes, or on SIGHUP.
 
-Only tokens are taken over. A file that cannot be used changes nothing, and the log says why; other
-settings that differ take effect at the next start, and the log names them.
+Only tokens are taken over. An invalid file changes nothing, and the log says why; other settings
+that differ take effect at the next start, and the log names them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ log = logging.getLogger("ebrank.service")
 
 
 class Reloading:
-    """Follows the file that settings were read from.
+    """Watches the settings file.
 
     Args:
-        file: whose changes are noticed.
+        file: the file to watch.
         read: returns the settings as they are now, or raises an `EBRankError`.
     """
 
@@ -40,9 +40,9 @@ class Reloading:
         self._asked.set()
 
     async def follow(self, admission: Admission, settings: Settings) -> None:
-        """Give the tokens of the file to a server that began with some settings, until cancelled.
+        """Pass the tokens of the file to a server that started with some settings, until cancelled.
 
-        Whatever was changed before this is called counts as a change.
+        Changes before this call count too.
         """
         seen, said = None, settings
         while True:
@@ -58,7 +58,7 @@ class Reloading:
                 continue
 
     def _use(self, admission: Admission, known: Settings) -> Settings:
-        """Take over the tokens, say what changed, and return the settings that were read."""
+        """Take over the tokens, log what changed, and return the settings that were read."""
         try:
             read = self._read()
         except EBRankError as problem:

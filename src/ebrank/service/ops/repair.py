@@ -1,12 +1,12 @@
-"""`ebrank repair`: a store made anew of what another one holds, and set right where it is wrong.
+"""`ebrank repair`: a new store made from another one, with its faults corrected.
 
-- Times after now become now, in the log and everywhere else: a clock was wrong once.
-- Where times of the log go back, they stand still instead.
+- Future times become the current time, in the log and everywhere else: a clock was wrong once.
+- Where times in the log go back, they stand still instead.
 - Counters are added up again from the snapshot and the log.
-- A query that cannot be read is left out, with its entries of the log, and so is a model.
-- If the log cannot be read, counters are taken as they are, and a new log begins.
+- Unreadable queries are left out, with their entries in the log, and so are unreadable models.
+- If the log is unreadable, counters stay as they are, and a new log begins.
 
-The new store is built beside the old one and takes its place in one step; the old one is kept.
+The new store is built beside the old one and replaces it in one step; the old one is kept.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ DATES = {"first_item"}
 
 @dataclass
 class Repair:
-    """What is wrong and can be set right.
+    """What is wrong and can be corrected.
 
     Attributes:
         now: what the clock says.
         entries: of the log.
-        late_entries: entries that are dated after now.
+        late_entries: entries dated in the future.
         last: the latest of their times.
-        early_entries: entries that are dated before the one before them.
-        late_times: other times after now: of items, models and minutes.
+        early_entries: entries dated before the previous one.
+        late_times: other future times: of items, models and minutes.
         wrong_counters: counters that are not what snapshot and log add up to.
-        lost_queries: queries that cannot be read.
-        lost_entries: entries of such queries, or of items that are not there.
-        lost_models: models that cannot be read.
+        lost_queries: unreadable queries.
+        lost_entries: entries of such queries, or of missing items.
+        lost_models: unreadable models.
         lost_catalog: why the catalog could not be read to its end; empty if it could.
-        faults: of the files and tables themselves, which are made anew.
+        faults: of the files and tables themselves, which are made again.
         unread: why the log could not be read; empty if it could.
         kept: where the old store is; None before it was replaced.
     """
@@ -81,7 +81,7 @@ class Repair:
 
     @property
     def needed(self) -> bool:
-        """Whether anything is to be set right."""
+        """Whether anything must be corrected."""
         return bool(
             self.late_entries
             or self.early_entries
@@ -151,10 +151,10 @@ async def survey(path: str, progress: Progress | None = None) -> Repair:
 
 
 async def repair(path: str, progress: Progress | None = None) -> Repair:
-    """Set a store right, and return what was done; nothing is changed if nothing is wrong.
+    """Repair a store, and return what was done; nothing changes if nothing is wrong.
 
     Raises:
-        StoreError: if it is in use, is no folder, or cannot be read at all.
+        StoreError: if it is in use, is not a folder, or cannot be read at all.
     """
     database = database_of(expanded(path))
     if not expanded(path).is_dir():
@@ -171,7 +171,7 @@ async def repair(path: str, progress: Progress | None = None) -> Repair:
 
 
 async def _rebuilt(path: str, place: Path, progress: Progress | None) -> tuple[Repair, Path | None]:
-    """Return what is wrong, and the folder of a store in which it is right, if that is needed."""
+    """Return what is wrong, and the folder of a corrected store, if needed."""
     async with open(path, "read") as store:
         view = Mended(store, clock.time())
         report = await view.survey(None)
@@ -186,10 +186,10 @@ async def _rebuilt(path: str, place: Path, progress: Progress | None) -> tuple[R
 
 
 class Mended:
-    """A store as it should be: a view of one that is wrong.
+    """A corrected view of a faulty store.
 
     Attributes:
-        epoch: of now, after which nothing can be forgotten yet; known once all was looked at.
+        epoch: the current one, after which nothing can be forgotten yet; known after the survey.
     """
 
     def __init__(self, store: Store, now: float) -> None:
@@ -219,7 +219,7 @@ class Mended:
         return known is not None and known.issuperset(items_of(entry))
 
     async def survey(self, progress: Progress | None) -> Repair:
-        """Look at everything, and return what is wrong."""
+        """Read everything, and return what is wrong."""
         report = self.report
         report.faults = [fault.what for fault in await self._store.faults()]
         for query in await self._store.items.queries():
@@ -320,7 +320,7 @@ class MendedCatalog:
 
 
 class MendedLog:
-    """Entries of such queries, none after now."""
+    """Entries of such queries, none in the future."""
 
     def __init__(self, store: StoreView, mended: Mended) -> None:
         self._store = store
@@ -335,7 +335,7 @@ class MendedLog:
             self._mended.report.unread = str(problem)
 
     async def entries(self) -> AsyncIterator[Operation]:
-        """Yield what can be kept of the log, in its order."""
+        """Yield the entries of the log that can be kept, in order."""
         if self._mended.report.unread:
             return
         time, before, epoch = self._mended.time, 0.0, 0
@@ -410,6 +410,6 @@ class MendedMeta:
         return settings
 
     async def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
+        """Return the sums of the minutes since a time, in order."""
         minutes: Sequence[Minute] = await self._store.meta.minutes(since)
         return [minute for minute in minutes if not self._mended.late(minute.start)]

@@ -1,7 +1,7 @@
 """Proof that nothing was lost and nothing counted twice: add the log up again, and compare.
 
-Counters = snapshot + log, to the bit. So counters can be checked wherever both are: in a store that
-is serving, a backup, or an export from last year.
+Counters = snapshot + log, to the bit. So counters can be checked wherever both are: in a store in
+use, a backup, or an export from last year.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
@@ -27,7 +27,7 @@ from ebrank.service.store.records import EventEntry, Operation, QueryState
 from ebrank.service.store.rows import count_rows
 
 MOST_DIFFERENCES = 10
-"""How many are reported; all are counted."""
+"""How many differences are reported; all are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ReplayReport:
 
 
 class _Rebuilt:
-    """The counts of a query as they grow, and where its items stand in them."""
+    """The counts of a query as they grow, and the places of its items in them."""
 
     def __init__(self, state: QueryState) -> None:
         self.places = {name: place for place, name in enumerate(state.ids)}
@@ -134,7 +134,7 @@ def _begin(query: str, snapshot: QueryState | None) -> _Rebuilt:
 
 
 def _known_state(query: str, state: QueryState | None) -> QueryState:
-    """Return the state of a query that is listed, and so must be there."""
+    """Return the state of a listed query, which must exist."""
     if state is None:
         raise StoreError(
             f"query {query!r} is listed and cannot be found: the store is damaged. "

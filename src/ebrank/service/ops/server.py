@@ -1,10 +1,10 @@
 """One process: the store, the engine and the web server around them.
 
 The server listens before the engine has started, so that `/healthz` answers at once and `/readyz`
-says when the rest does. On SIGTERM or Ctrl-C it is not ready any more, which it gives a load
-balancer some time to notice; then it takes nothing new, finishes what it is doing, flushes and
-leaves. Callers that never send the rest of a request, or never take its answer, are not
-waited for. A second signal ends it at once. On SIGHUP it reads its tokens again.
+says when the rest is ready. On SIGTERM or Ctrl-C it is no longer ready, and gives a load balancer
+some time to notice; then it accepts nothing new, finishes what it is doing, flushes and ends. It
+does not wait for callers that never send the rest of a request, or never read its response. A
+second signal ends it at once. On SIGHUP it reads its tokens again.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ebrank.service.store import open
 GRACE_SECONDS = 5.0
 """How long requests under way may take when the server closes."""
 LEAVE_SECONDS = 2.0
-"""How long callers may then take their answers."""
+"""How long callers may then take to read their responses."""
 
 SWITCH_SECONDS = 1e-3
-"""How long a thread may keep Python's lock while the loop wants it."""
+"""How long a thread may hold Python's lock while the loop wants it."""
 
 Companion = Callable[[str], Awaitable[None]]
-"""What runs beside the server while it serves, given its address; cancelled when it closes."""
+"""Runs alongside the server, given its address; cancelled when it closes."""
 
 
 class ServerError(EBRankError):
@@ -46,7 +46,7 @@ class ServerError(EBRankError):
 
 
 def check(settings: Settings) -> None:
-    """Refuse settings that would open the service to the network without tokens."""
+    """Raise if settings would open the service to the network without tokens."""
     if not settings.tokens and not is_loopback(settings.server.host):
         raise ServerError(
             f"server.host {settings.server.host} can be reached from elsewhere and there are no "
@@ -57,7 +57,7 @@ def check(settings: Settings) -> None:
 
 
 def reachable(host: str) -> str:
-    """Return an address by which this machine reaches a server that listens on `host`.
+    """Return an address at which this machine reaches a server that listens on `host`.
 
     >>> reachable("0.0.0.0"), reachable("::"), reachable("192.0.2.7")
     ('127.0.0.1', '::1', '192.0.2.7')
@@ -66,9 +66,9 @@ def reachable(host: str) -> str:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; 0 takes a free port.
+    """Return a listening socket; 0 picks a free port.
 
-    It is not shared: a second server on the same port is refused, and so is this one if it is the
+    It is not shared: a second server on the same port fails, and so does this one if it is the
     second.
     """
     try:
@@ -101,8 +101,8 @@ def run(
     Args:
         settings: of the service.
         announce: called with the address once the service is ready.
-        companion: runs beside the server while it serves.
-        reloading: makes what takes over changes of the tokens.
+        companion: runs alongside the server.
+        reloading: takes over changes of the tokens.
     """
     check(settings)
     spans = tracing.exporting() if settings.server.traces else None
@@ -162,11 +162,11 @@ async def _serve(
 
 
 def _settle() -> None:
-    """Keep the loop from waiting for what else the interpreter does.
+    """Keep the interpreter from delaying the loop.
 
-    The garbage collector stops everything while it looks at all objects: a tenth of a second, if
-    what is there for good, modules and compiled code, is among them. And a thread that computes
-    keeps Python's lock from the loop for 5 ms at a time, unless told otherwise.
+    The garbage collector stops everything while it visits all objects: for a tenth of a second, if
+    permanent ones, modules and compiled code, are among them. And by default a thread that computes
+    keeps Python's lock from the loop for 5 ms at a time.
     """
     gc.collect()
     gc.freeze()

@@ -1,11 +1,11 @@
 """OpenTelemetry spans: one for each request, store write, flush and training run.
 
 A request with a W3C `traceparent` continues that trace. Writes are children of the request that
-made them; a flush, which many requests share, is a child of the one that asked first. Names of
-queries, items and users are in no span.
+made them; a flush, which many requests share, is a child of the one that asked first. No span
+contains names of queries, items or users.
 
-Where spans go, and how many are kept, is up to OpenTelemetry's own variables, such as
-OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_TRACES_SAMPLER.
+OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_TRACES_SAMPLER, say
+where spans go and how many are kept.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Spans:
         return cast(Store, _TracedStore(store, self._tracer))
 
     def close(self) -> None:
-        """Send what was not sent yet, as far as that is quick."""
+        """Send the remaining spans, if that is quick."""
         self._provider.force_flush(FLUSH_MILLISECONDS)
         self._provider.shutdown()
 

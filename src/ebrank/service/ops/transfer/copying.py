@@ -1,4 +1,4 @@
-"""`ebrank store copy`: a store of another kind, equal to the bit; it goes on where it stopped."""
+"""`ebrank store copy`: a store of another kind, equal to the bit; it continues if interrupted."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Copied(NamedTuple):
 
 
 async def copy_store(source: str, target: str, progress: Progress | None = None) -> Copied:
-    """Make a new store of all that another holds, salt included, and compare the two.
+    """Make a new store from another, salt included, and compare the two.
 
-    The store appears when both are equal. If it is interrupted, the next call goes on.
+    The store appears when both are equal. If it is interrupted, the next call continues.
 
     Raises:
         StoreError: if there is something at its place, or the copy is not equal.

@@ -1,4 +1,4 @@
-"""`ebrank import evidence.parquet`: a store that begins with what logs say.
+"""`ebrank import evidence.parquet`: a store that starts with evidence from logs.
 
 The counts become the snapshot of a store without a log, as if all events had been rolled up.
 """
@@ -32,17 +32,17 @@ async def import_evidence(
     progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
 ) -> None:
-    """Make a new store of evidence.
+    """Make a new store from evidence.
 
-    With features its items are candidates. Without, they are withdrawn, and come back with all that
-    is known of them when they are put with features.
+    With features its items are candidates. Without, they are withdrawn, and come back with their
+    history when they are put with features.
 
     Args:
-        evidence: what `read_evidence` gives.
-        url: where the store will be; there must be none.
+        evidence: what `read_evidence` returns.
+        url: where the store will be; it must not exist.
         normalize: whether spellings of a query are one, as with `store.normalize_queries`.
         progress: called with how many queries are done.
-        clock: dates what the log did not.
+        clock: dates what the log does not.
     """
     if normalize:
         evidence = evidence.renamed(normalized)

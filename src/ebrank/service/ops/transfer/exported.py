@@ -1,4 +1,4 @@
-"""An export, read: the same questions as to a store, answered from Parquet files."""
+"""An export as a store: the same methods, reading from Parquet files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Exported:
     """A folder that `export` wrote: a store that is only read.
 
     Raises:
-        DataError: if it is none, is not complete, or is of a newer version.
+        DataError: if it is not an export, is not complete, or is of a newer version.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -70,7 +70,7 @@ class ExportedItems:
         self._snapshot = _Groups(files["snapshot"], folder / "snapshot.parquet")
 
     async def queries(self) -> list[str]:
-        """Return the names of all queries, in the order in which they were first given."""
+        """Return the names of all queries, in the order in which they were added."""
         return list(self._items.places)
 
     async def load(self, query: str) -> QueryState | None:
@@ -147,7 +147,7 @@ class ExportedLog:
         return None
 
     async def entries(self) -> AsyncIterator[Operation]:
-        """Yield the log in its order."""
+        """Yield the log in order."""
         rankings = map(tables.ranking_of, _rows(self._files["rankings"]))
         events = map(tables.event_of, _rows(self._files["events"]))
         merged: Iterator[tuple[int, Operation]]
@@ -222,7 +222,7 @@ class ExportedMeta:
         return dict(self._manifest["settings"])
 
     async def minutes(self, since: float) -> list[Minute]:
-        """Return what is known of the minutes since a time, in order."""
+        """Return the sums of the minutes since a time, in order."""
         return [
             Minute(start, {row["name"]: row["value"] for row in rows})
             for start, rows in itertools.groupby(_rows(self._file), lambda row: float(row["start"]))

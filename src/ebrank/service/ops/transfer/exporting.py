@@ -3,7 +3,7 @@
 The manifest is written last, so a folder without one is an export that did not finish.
 
 An export holds hashes of users' names but not the store's salt, without which nobody can tell whose
-they are, not even by trying all names. Its owner alone may read it.
+they are, not even by trying all names. Only its owner can read it.
 """
 
 from __future__ import annotations

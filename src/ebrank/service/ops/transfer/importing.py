@@ -1,4 +1,4 @@
-"""`ebrank import`: a store made of an export, whole or not at all."""
+"""`ebrank import`: a store made from an export, whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ENTRIES_AT_ONCE = 1000
 
 
 async def import_store(exported: Exported, url: str, progress: Progress | None = None) -> None:
-    """Make a new store of an export, and check that its counters are those exported.
+    """Make a new store from an export, and check that its counters are those exported.
 
     Raises:
-        StoreError: if there is something at its place.
+        StoreError: if something exists in its place.
         DataError: if the export contradicts itself.
     """
     async with open(url, "new") as store:
@@ -26,9 +26,9 @@ async def import_store(exported: Exported, url: str, progress: Progress | None =
 
 
 async def fill(store: Store, exported: StoreView, progress: Progress | None = None) -> None:
-    """Put all that an export, or another store, holds into a store.
+    """Put everything in an export, or in another store, into a store.
 
-    It is empty, or holds what an earlier call had put there when it was interrupted.
+    It is empty, or holds what an earlier, interrupted call put there.
     """
     last_time, there = await exported.log.last_time(), set(await store.items.queries())
     for query in await exported.items.queries():
@@ -55,7 +55,7 @@ async def fill(store: Store, exported: StoreView, progress: Progress | None = No
 
 
 async def _fill_log(store: Store, exported: StoreView, progress: Progress | None) -> None:
-    """Put the entries of a log behind those that are there, which are its first."""
+    """Append the entries of a log after its first ones, which are already there."""
     there, total, done = await store.log.length(), await exported.log.length(), 0
     entries: list[Operation] = []
     async for entry in exported.log.entries():

@@ -1,7 +1,7 @@
 """The tables of an export: their columns, and how entries become rows and entries again.
 
 Times are seconds since 1970. `position` is the place in the log, which rankings and events share;
-`query` in `items` and `snapshot` stands in the order in which queries were first given.
+`query` in `items` and `snapshot` is in the order in which queries were added.
 """
 
 from __future__ import annotations
