@@ -25,7 +25,7 @@ from ebrank.errors import DataError
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
-    from ebrank.experiments.ranker_by_fold import AnyRanker
+    from ebrank.experiments.framework.ranker_by_fold import AnyRanker
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.parallel import TrialPool
@@ -229,7 +229,7 @@ def read_rankers(texts: Sequence[str], options: Mapping[str, Any]) -> list[AnyRa
     With --fold all, a parameter may have a value for each fold: `ebrank:epsilon=20/5`.
     """
     from ebrank.data.locate import folds_of
-    from ebrank.experiments import ranker_by_fold
+    from ebrank.experiments.framework import ranker_by_fold
     from ebrank.rankers import registry
 
     if options["fold"] != ALL_FOLDS:

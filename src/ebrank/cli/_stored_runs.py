@@ -78,7 +78,7 @@ class Conditions:
 
     def is_another_fold_of(self, other: Conditions) -> bool:
         """Return whether two are different folds of one dataset, by their names and numbers."""
-        from ebrank.experiments.folds import set_name
+        from ebrank.experiments.framework.folds import set_name
 
         known = self.fold is not None and other.fold is not None and self.fold != other.fold
         return known and set_name(self.dataset) == set_name(other.dataset)
@@ -208,7 +208,7 @@ class StoredFolds:
 
     def rankers(self) -> dict[Identity, ComparedRanker]:
         """Return each ranker once, its results pooled over folds, in the order of the runs."""
-        from ebrank.experiments.folds import pooled
+        from ebrank.experiments.framework.folds import pooled
 
         by_fold = [
             {entry.identity: entry for run in reversed(own) for entry in run.rankers}
@@ -259,7 +259,7 @@ def check_folds(first: Conditions, second: Conditions) -> None:
 
 def check_disjoint_runs(folds: Sequence[StoredRun]) -> None:
     """Raise if a query is a test query of two folders' folds."""
-    from ebrank.experiments.folds import check_disjoint
+    from ebrank.experiments.framework.folds import check_disjoint
 
     check_disjoint(
         {run.conditions.where: run.test_queries for run in folds}, "Leave one of them out."

@@ -41,7 +41,7 @@ from ebrank.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
     from ebrank.experiments.comparison import Comparison
-    from ebrank.experiments.ranker_by_fold import AnyRanker
+    from ebrank.experiments.framework.ranker_by_fold import AnyRanker
     from ebrank.simulation.result import Result
 
 PICTURE = "compare"
@@ -158,7 +158,7 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
 
 def stamp_of(ranker: AnyRanker) -> str:
     """Return a hash of a ranker's code."""
-    from ebrank.experiments.ranker_by_fold import RankerByFold
+    from ebrank.experiments.framework.ranker_by_fold import RankerByFold
     from ebrank.provenance import stamp
 
     return stamp(*ranker.rankers) if isinstance(ranker, RankerByFold) else stamp(ranker)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
     from ebrank.experiments.assembly import DatasetPart
     from ebrank.experiments.document import DatasetRecord, Document
-    from ebrank.experiments.folds import Fold
+    from ebrank.experiments.framework.folds import Fold
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.parallel import TrialPool
@@ -208,7 +208,7 @@ class Source:
     @property
     def folder_name(self) -> str:
         """What its folder is called; all folds share that of a single one, and its trials."""
-        from ebrank.experiments.folds import set_name
+        from ebrank.experiments.framework.folds import set_name
 
         return set_name(self.dataset.name) if self.folds else self.name
 
@@ -247,7 +247,7 @@ def load_one(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> So
 def load_folds(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
     """Return all folds of a dataset: each was read and fits the plan, the first is kept."""
     from ebrank.data.locate import folds_of
-    from ebrank.experiments.folds import Fold, check_disjoint, pooled_name, set_name
+    from ebrank.experiments.framework.folds import Fold, check_disjoint, pooled_name, set_name
 
     read: list[Source] = []
     folds: list[Fold] = []

@@ -30,8 +30,8 @@ from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
 
 if TYPE_CHECKING:
+    from ebrank.experiments.framework.ranker_by_fold import AnyRanker
     from ebrank.experiments.query_files import QueryRow
-    from ebrank.experiments.ranker_by_fold import AnyRanker
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
     from ebrank.simulation.storage import Store
@@ -139,8 +139,8 @@ class FinishedFolds:
 
     def run(self, plan: SimulationPlan) -> None:
         """Run the rankers on the next fold, or on a dataset without folds."""
+        from ebrank.experiments.framework.ranker_by_fold import in_fold
         from ebrank.experiments.query_files import query_rows, write_trec
-        from ebrank.experiments.ranker_by_fold import in_fold
 
         place = len(self._by_fold)
         own = [in_fold(ranker, place) for ranker in self.rankers]
@@ -157,7 +157,7 @@ class FinishedFolds:
 
     def results(self) -> list[Result]:
         """Return the results of each ranker, over all folds if there are several."""
-        from ebrank.experiments.folds import check_disjoint, pooled
+        from ebrank.experiments.framework.folds import check_disjoint, pooled
 
         if len(self._by_fold) == 1:
             return self._by_fold[0]

@@ -171,7 +171,7 @@ def as_one(documents: Sequence[dict[str, Any]], tunings: Sequence[Tuning]) -> di
 
 def best_text(tunings: Sequence[Tuning]) -> str:
     """Return the ranker with what was chosen, in each fold if that is not the same."""
-    from ebrank.experiments.ranker_by_fold import RankerByFold, by_fold
+    from ebrank.experiments.framework.ranker_by_fold import RankerByFold, by_fold
 
     ranker = by_fold([tuning.best.ranker for tuning in tunings])
     return str(ranker) if isinstance(ranker, RankerByFold) else tunings[0].best.text

@@ -19,10 +19,10 @@ from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, TUNING, 
 from ebrank.experiments.framework.experiment import Results, Run, Setup
 from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
 from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
+from ebrank.experiments.framework.ranker_by_fold import AnyRanker
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.experiments.ledger import build
 from ebrank.experiments.ledger.references import reference_for, stands_in_for
-from ebrank.experiments.ranker_by_fold import AnyRanker
 from ebrank.provenance import fingerprint, versions
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result

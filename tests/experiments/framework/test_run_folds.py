@@ -12,18 +12,18 @@ import ebrank
 from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments import assembly, catalog
 from ebrank.experiments.exhibits.extras import epsilon
-from ebrank.experiments.folds import Fold, pooled
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import EBRANK
+from ebrank.experiments.framework.folds import Fold, pooled
 from ebrank.experiments.framework.measures import MEASURES, behavior_ratios
 from ebrank.experiments.framework.outcome import Table
+from ebrank.experiments.framework.ranker_by_fold import RankerByFold, by_fold
 from ebrank.experiments.framework.runner import (
     FinishedDataset,
     ReproductionPlan,
     run_folds,
     run_plan,
 )
-from ebrank.experiments.ranker_by_fold import RankerByFold, by_fold
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 

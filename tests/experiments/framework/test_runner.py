@@ -13,6 +13,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.evaluation.significance import query_differences
 from ebrank.experiments import catalog
 from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.ranker_by_fold import in_fold
 from ebrank.experiments.framework.runner import (
     FinishedDataset,
     ReproductionPlan,
@@ -20,7 +21,6 @@ from ebrank.experiments.framework.runner import (
     run_plan,
     slimmed,
 )
-from ebrank.experiments.ranker_by_fold import in_fold
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.parallel import Interrupted

@@ -14,8 +14,8 @@ import ebrank
 from ebrank.cli.reproduce import command
 from ebrank.data.dataset import Origin
 from ebrank.evaluation.metrics import exploitation_ratio
-from ebrank.experiments.folds import Fold
 from ebrank.experiments.framework.experiment import Results, Run, Setup, TuningRecord
+from ebrank.experiments.framework.folds import Fold
 from ebrank.experiments.framework.outcome import Finding, from_plain, to_plain
 from ebrank.experiments.ledger import build, references
 from ebrank.experiments.ledger.build import AND_ALL, ledger, missing

@@ -6,12 +6,12 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Origin
-from ebrank.experiments.folds import Fold
 from ebrank.experiments.framework.experiment import Setup
+from ebrank.experiments.framework.folds import Fold
+from ebrank.experiments.framework.ranker_by_fold import RankerByFold
 from ebrank.experiments.ledger import differences as known
 from ebrank.experiments.ledger import references
 from ebrank.experiments.ledger.references import Reference
-from ebrank.experiments.ranker_by_fold import RankerByFold
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 

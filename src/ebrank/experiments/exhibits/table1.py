@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ebrank.experiments.folds import Fold
 from ebrank.experiments.framework.experiment import Experiment, Results, Setup
+from ebrank.experiments.framework.folds import Fold
 from ebrank.experiments.framework.outcome import Cell, Column, Outcome, Row, Table
 
 

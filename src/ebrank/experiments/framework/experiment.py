@@ -19,11 +19,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ebrank.data.dataset import Dataset
-from ebrank.experiments import ranker_by_fold
-from ebrank.experiments.folds import Fold, pooled_name
+from ebrank.experiments.framework import ranker_by_fold
 from ebrank.experiments.framework.entrants import TUNING
+from ebrank.experiments.framework.folds import Fold, pooled_name
 from ebrank.experiments.framework.outcome import Outcome
-from ebrank.experiments.ranker_by_fold import AnyRanker, by_fold
+from ebrank.experiments.framework.ranker_by_fold import AnyRanker, by_fold
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result

@@ -15,7 +15,6 @@ from typing import TypeAlias
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.experiments.folds import Fold, pooled
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.experiment import (
     Experiment,
@@ -27,8 +26,9 @@ from ebrank.experiments.framework.experiment import (
     pooled_setup,
     world_of,
 )
+from ebrank.experiments.framework.folds import Fold, pooled
 from ebrank.experiments.framework.outcome import Outcome
-from ebrank.experiments.ranker_by_fold import in_fold
+from ebrank.experiments.framework.ranker_by_fold import in_fold
 from ebrank.provenance import fingerprint
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import parallel

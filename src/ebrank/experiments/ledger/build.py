@@ -15,6 +15,7 @@ from ebrank.experiments.framework.entrants import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.framework.experiment import Results, Run, Setup
 from ebrank.experiments.framework.measures import PUBLISHED, behavior_ratios
 from ebrank.experiments.framework.outcome import Finding
+from ebrank.experiments.framework.ranker_by_fold import AnyRanker
 from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.differences import general_differences, ranker_differences
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
@@ -25,7 +26,6 @@ from ebrank.experiments.ledger.references import (
     stands_in_for,
 )
 from ebrank.experiments.ledger.variants import variants
-from ebrank.experiments.ranker_by_fold import AnyRanker
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import spread

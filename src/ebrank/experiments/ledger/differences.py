@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from ebrank.experiments.folds import in_words
 from ebrank.experiments.framework.experiment import Setup
+from ebrank.experiments.framework.folds import in_words
+from ebrank.experiments.framework.ranker_by_fold import AnyRanker
 from ebrank.experiments.ledger.references import (
     RELEASED_CODE,
     RELEASED_SESSIONS,
     Reference,
     stands_in_for,
 )
-from ebrank.experiments.ranker_by_fold import AnyRanker
 from ebrank.parameters import typed
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ebrank.experiments.document import DatasetRecord, Document
-from ebrank.experiments.folds import in_words
+from ebrank.experiments.framework.folds import in_words
 from ebrank.experiments.framework.outcome import Figure, Table
 from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels

@@ -24,8 +24,8 @@ from ebrank.experiments.framework.outcome import (
     Series,
     Table,
 )
+from ebrank.experiments.framework.ranker_by_fold import in_fold
 from ebrank.experiments.framework.tuning import EPSILON, grid_of
-from ebrank.experiments.ranker_by_fold import in_fold
 from ebrank.parameters import typed
 from ebrank.simulation.result import Result
 

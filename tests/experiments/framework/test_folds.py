@@ -9,7 +9,7 @@ import pytest
 
 from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.significance import compare, fisher_randomization, query_differences
-from ebrank.experiments.folds import check_disjoint, pooled
+from ebrank.experiments.framework.folds import check_disjoint, pooled
 from ebrank.experiments.framework.measures import MEASURES, Measure, behavior_ratios
 from ebrank.simulation.result import Result
 from tests.experiments.made import QUERIES, result
