@@ -29,7 +29,7 @@ LANES = 24
 LOG2_E = 1.4426950408889634
 LOWEST_EXPONENT = -700.0
 ROUNDER = 1.5 * 2.0**52
-"""What is added to a number to round it: the sum has no bits for a fraction."""
+"""Adding this to a number rounds it: the sum has no bits for a fraction."""
 
 Lanes: TypeAlias = Any
 """As many numbers: an array, or in compiled code vectors."""

@@ -71,7 +71,7 @@ def test_import_without_features_says_what_follows(folder: Path) -> None:
     [
         (("aggregate", "log.csv", "--out", "e.parquet"), "no column '"),
         ((*ARGUMENTS, "--memory", "much"), "'much' is not a size"),
-        (("aggregate", "none.csv", "--out", "e.parquet"), "there is no such file"),
+        (("aggregate", "none.csv", "--out", "e.parquet"), "file not found"),
         ((*ARGUMENTS, "--behavior", "click=2"), "must be at most 1"),
         ((*ARGUMENTS, "--impressions", "served"), "need the lists"),
         (("import", "log.csv", "store", "--features", "items.csv"), "work only with evidence"),

@@ -82,7 +82,7 @@ def test_features_of_query_and_item_name_candidates_that_nobody_saw(
 
 def test_items_without_features_are_refused_or_dropped(file: Path, tmp_path: Path) -> None:
     table = features(tmp_path, "item,x\na,1\n")
-    with pytest.raises(DataError, match=r"items\.csv: no features of item 'b', nor of 2 others"):
+    with pytest.raises(DataError, match=r"items\.csv: no features for item 'b' and 2 others"):
         read_evidence(file, features=table)
     left = read_evidence(file, features=table, missing="drop")
     assert (left.queries, left.items) == (["Tee", "tea"], ["a", "a"])
@@ -109,7 +109,7 @@ def test_queries_that_become_one_are_added_up(file: Path, tmp_path: Path) -> Non
     [
         ("query,x\ntea,1\n", "no column 'item'"),
         ("item,query\na,tea\n", "no features: all columns are names"),
-        ("item,x\na,cheap\n", "column 'x' is of type string, and features are numbers"),
+        ("item,x\na,cheap\n", "column 'x' has the type string, but features are numbers"),
         ("item,x\na,1\na,2\n", "item 'a' has two rows of features"),
         ("item,x\na,1\n,2\n", "column 'item' is empty in row 2"),
         ("item,x\na,inf\n", "column 'x' is infinite in row 1"),
@@ -134,5 +134,5 @@ def test_files_that_are_no_evidence(file: Path, tmp_path: Path) -> None:
         at, kept = table.schema.get_field_index(column), table.schema.field(column)
         changed = table.set_column(at, kept, pa.array(values, pa.int64()))
         pq.write_table(changed, tmp_path / "wrong.parquet")
-        with pytest.raises(DataError, match=r"row 2 is a count of something unknown|would exceed"):
+        with pytest.raises(DataError, match=r"row 2 counts something unknown|would exceed"):
             read_evidence(tmp_path / "wrong.parquet")

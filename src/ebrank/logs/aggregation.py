@@ -44,7 +44,7 @@ from ebrank.paths import expanded
 
 Paths: TypeAlias = Iterable[str | os.PathLike[str]]
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Takes how much of a step is done, of how much, and what the step is."""
+"""Called with how much of a step is done, the total, and the step's name."""
 
 MEMORY = 4 * 10**9
 _STEPS = 1000
@@ -54,17 +54,17 @@ _TRIES = 20
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a log.
+    """The outcome of an aggregation.
 
     Attributes:
         events: rows that were read.
         impressions: how many counted.
         outcomes: how many of them led to each behavior, by name.
         rows: of evidence that were written.
-        ignored: events of types that count nothing; the most frequent types.
-        bad: events left out because a field is missing or wrong, by field; only with `skip_bad`.
-        unlisted: items of lists that no file of lists has.
-        unplaced: items of lists with a behavior, but no impression and no rank.
+        ignored: events of types that do not count; the most frequent types.
+        bad: events left out because a field is missing or invalid, by field; only with `skip_bad`.
+        unlisted: items with events that are in no list.
+        unplaced: items with a behavior but no impression or rank.
         seconds: how long it took.
     """
 
@@ -97,25 +97,25 @@ def aggregate(
     master: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Count what a log says of each query and item, and write it to a new Parquet file.
+    """Count what a log says about each query and item, and write it to a new Parquet file.
 
     Args:
         log: files and folders of events.
         out: the file to write.
-        lists: files with a row for each list that was served: its query and, maybe, its items.
+        lists: files with a row for each served list: its query and, optionally, its items.
         fields: which columns hold what.
         behaviors: types of events that count.
         impression: the type of event that is an impression.
         impressions: whether an item counts as shown when its list was served, as `lists` say, or
             when an event confirms it: an impression, or a behavior.
-        first_rank: how the log calls the first rank, 0 or 1.
-        skip_bad: leave out events that lack a field, or have a wrong one, and count them.
-        engine: who computes.
+        first_rank: the log's number of the first rank, 0 or 1.
+        skip_bad: leave out events with a missing or invalid field, and count them.
+        engine: runs the SQL.
         memory: bytes the engine may take before it spills.
         threads: cores to use, all by default.
         spill: folder for what does not fit into memory; by default one beside `out`.
         master: the cluster, for Spark.
-        progress: called with how far it is.
+        progress: called with the progress.
 
     Raises:
         DataError: if a file cannot be read, lacks a column, or has a bad row: names the place.
@@ -125,7 +125,7 @@ def aggregate(
     check_whole("threads", threads, at_least=1, optional=True)
     target, fields = expanded(out), fields or FieldMap()
     if target.exists():
-        raise ParameterError(f"{target}: there is something already. Name a new file.")
+        raise ParameterError(f"{target}: already exists. Name a new file.")
     listed = find(lists)
     counting = sql.Counting(behaviors, impression, impressions, bool(listed), first_rank)
     inputs = _Inputs(
@@ -207,7 +207,7 @@ class _Job:
         target: Path,
         began: float,
     ) -> Report:
-        """Count, write the evidence, and return what became of the log."""
+        """Count, write the evidence, and return the report."""
         counting = self._inputs.counting
         with self._readable():
             self._engine.table("counted", sql.counted(counting), self._step("counting"))
@@ -238,7 +238,7 @@ class _Job:
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Say in which line a file cannot be read, if that is what an engine stumbled over."""
+        """If an engine failed because a file is unreadable, raise an error that names the line."""
         try:
             yield
         except EngineError as problem:
@@ -252,7 +252,7 @@ class _Job:
         path = locate.path_of(file)
         found = locate.bad_row(of, path, counting, lists=in_lists)
         return found or DataError(
-            f"a row has no {field}, or a wrong one",
+            f"in a row, {field} is missing or invalid",
             path=path,
             remedy=f"{locate.REMEDIES[field]}. --skip-bad leaves such rows out.",
         )
@@ -263,9 +263,10 @@ class _Job:
         first, wanted = self._inputs.events[0], ", ".join(self._inputs.counting.types)
         there = ", ".join(repr(kind) for kind, *_ in types[:_MOST_TYPES]) or "none"
         return DataError(
-            f"no event counts: wanted are the types {wanted}; there are {there}",
+            f"no event counts: the types that count are {wanted}, but the log has {there}",
             path=first.files[0],
-            remedy="Name yours by --impression and --behavior, or another column by --map type=.",
+            remedy="Name yours with --impression and --behavior, or another column with --map "
+            "type=COLUMN.",
         )
 
 
@@ -295,9 +296,9 @@ def _engine(
 
 @contextmanager
 def _folder(target: Path, spill: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Yield a folder of our own for what does not fit into memory, and remove it."""
+    """Yield a temporary folder for what does not fit into memory."""
     if not target.parent.is_dir():
-        raise ParameterError(f"{target}: there is no folder {target.parent}. Make it first.")
+        raise ParameterError(f"{target}: folder not found: {target.parent}. Create it first.")
     parent = target.parent if spill is None else expanded(spill)
     make_private_folder(parent)
     folder = Path(tempfile.mkdtemp(prefix=".ebrank-spill-", dir=parent))

@@ -22,9 +22,9 @@ def lab_dataset(
 
     Args:
         evidence: with features, none of which is missing.
-        relevance: of each row, from 0 to 1, as a fitted ranker holds it to be. A row gets the label
-            whose users click nearest to that often.
-        name: what to call the dataset.
+        relevance: of each row, from 0 to 1, as a fitted ranker estimates it. A row gets the label
+            with the closest click probability.
+        name: of the dataset.
         max_label: the largest label.
     """
     values, features = np.asarray(relevance, np.float64), evidence.features

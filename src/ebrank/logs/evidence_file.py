@@ -1,7 +1,7 @@
 """Evidence as a Parquet file: how often each item was shown and what came of it, by slot.
 
-The same rows give the same bytes, whichever engine made them: they are in order, and cut into
-groups of the same length.
+The same rows give the same bytes, no matter which engine made them: they are in order, and split
+into groups of the same length.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COLUMNS = ("query", "item", "outcome", "slot", "count", "first")
 
 @dataclass(frozen=True)
 class About:
-    """What a file of evidence says of itself: what was counted, and the latest time of the log."""
+    """The metadata of a file of evidence: what was counted, and the latest time of the log."""
 
     behaviors: Behaviors
     impressions: str = "confirmed"
@@ -60,7 +60,7 @@ def schema(about: About | None = None) -> Any:  # noqa: ANN401 (pyarrow has no t
 def write(path: Path, about: About, tables: Iterable[Any]) -> int:
     """Write tables of rows, which are in order, to a new file; return how many rows there are.
 
-    It appears when it is complete. Its owner alone may read it.
+    It appears when it is complete. Only its owner can read it.
     """
     pa = arrow()
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -90,7 +90,7 @@ def is_evidence(path: str | os.PathLike[str]) -> bool:
 
 
 def read_table(path: Path) -> tuple[About, Any]:
-    """Return what a file says of itself, and its rows as an Arrow table."""
+    """Return a file's metadata, and its rows as an Arrow table."""
     with parquet_file(path) as file:
         metadata = file.schema_arrow.metadata or {}
         about = _about(path, metadata.get(b"ebrank"))
@@ -103,10 +103,10 @@ def _about(path: Path, text: bytes | None) -> About:
     try:
         document = json.loads(text or b"")
         if document["format"] != FORMAT:
-            raise _foreign(path, "it says that it is something else")
+            raise _foreign(path, "its metadata says something else")
         if document["version"] != VERSION:
             raise DataError(
-                f"evidence of version {document['version']}, this ebrank knows {VERSION}",
+                f"evidence of version {document['version']}; this ebrank reads {VERSION}",
                 path=path,
                 remedy="Upgrade ebrank.",
             )

@@ -31,7 +31,7 @@ class FieldMap:
     """Columns by field, of events and of lists; a dot leads into a nested column.
 
     Attributes:
-        named: the fields that the caller mapped, as `query` or `lists.query`: these must be there.
+        named: the fields that the caller mapped, as `query` or `lists.query`; these must exist.
     """
 
     events: MappingProxyType[str, str] = field(
@@ -56,13 +56,13 @@ class FieldMap:
         known = LIST_FIELDS if of_lists else EVENT_FIELDS
         key = name.removeprefix(_LISTS)
         if not equals or not column:
-            raise ParameterError(f"{text!r} maps nothing: write query=search_term, say")
+            raise ParameterError(f"{text!r} maps nothing; write it as in query=search_term")
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
             kind = "lists" if of_lists else "events"
             raise ParameterError(
-                f"{kind} have no field {key!r}, but {', '.join(known)}.{hint} "
+                f"{kind} have no field {key!r}, only {', '.join(known)}.{hint} "
                 "Write FIELD=COLUMN, or lists.FIELD=COLUMN for a file of lists"
             )
         changed = MappingProxyType({**(self.lists if of_lists else self.events), key: column})

@@ -1,7 +1,7 @@
-"""The files of a log: which there are, of which format, and where in them our columns are.
+"""The files of a log: which there are, their formats, and where our columns are in them.
 
-Files that look alike are read together. Nothing is guessed from values: CSV and JSON are text, and
-a Parquet file says what its columns are.
+Files with the same columns are read together. Nothing is guessed from values: CSV and JSON are
+text, and a Parquet file declares its columns.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Column:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return ".".join(self.path)
 
 
@@ -105,12 +105,12 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
                 if file.is_file() and not _hidden(file.relative_to(path))
             )
             if not inside:
-                raise DataError("an empty folder", path=path, remedy="Name the files of the log.")
+                raise DataError("empty folder", path=path, remedy="Name the files of the log.")
             found += inside
         elif path.is_file():
             found.append(path)
         else:
-            raise DataError("there is no such file", path=path, remedy="Name the files of the log.")
+            raise DataError("file not found", path=path, remedy="Name the files of the log.")
     for path in found:
         if set(str(path)) & set("*?[]{}"):
             raise DataError(
@@ -131,7 +131,7 @@ def format_of(path: Path) -> Format:
         if name.endswith(suffix) or (name.endswith(f"{suffix}.gz") and format != "parquet"):
             return format
     raise DataError(
-        "a file of an unknown format",
+        "unknown file format",
         path=path,
         remedy=f"Name it {', '.join('*' + suffix for suffix in FORMATS)}; text may be gzipped.",
     )
@@ -140,9 +140,9 @@ def format_of(path: Path) -> Format:
 def sources(
     files: Sequence[Path], wanted: Mapping[str, str], required: Iterable[str]
 ) -> list[Source]:
-    """Return the files in groups that look alike, with the columns of the wanted fields.
+    """Return the files in groups with the same columns, with the columns of the wanted fields.
 
-    A required column must be in one of the files at least; in others it is empty.
+    A required column must be in at least one of the files; in others it is empty.
 
     Raises:
         DataError: naming the file, and the column that is not there or holds something else.
@@ -188,7 +188,7 @@ def _absent(file: Path, name: str, column: str) -> DataError:
     return DataError(
         f"no column {column!r}; there are {there or 'none'}",
         path=file,
-        remedy=f"Say which it is: --map {name}=COLUMN.",
+        remedy=f"Name it with --map {name}=COLUMN.",
     )
 
 
@@ -204,7 +204,7 @@ def _names(file: Path, format: Format) -> Sequence[str]:
 
 
 def text_of(file: Path) -> io.TextIOBase:
-    """Open a text file, gzipped or not; bytes that are no UTF-8 raise when they are read."""
+    """Open a text file, gzipped or not; bytes that are not UTF-8 raise when they are read."""
     if file.name.lower().endswith(".gz"):
         return gzip.open(file, "rt", encoding="utf-8", newline="")
     return file.open(encoding="utf-8", newline="")
@@ -230,10 +230,10 @@ def _header(file: Path, format: Format) -> tuple[str, ...]:
     for name in names:
         if not name or names.count(name) > 1:
             raise DataError(
-                f"column {name!r} stands twice in the header" if name else "a column has no name",
+                f"column {name!r} is twice in the header" if name else "a column has no name",
                 path=file,
                 line=1,
-                remedy="Give each column a name of its own.",
+                remedy="Give each column a unique name.",
             )
     return tuple(names)
 
@@ -255,7 +255,7 @@ def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 row = json.loads(line)
             except ValueError as problem:
                 raise DataError(
-                    f"not JSON: {problem}", path=file, line=number, remedy="Mend or remove it."
+                    f"not JSON: {problem}", path=file, line=number, remedy="Fix or remove the line."
                 ) from None
             if not isinstance(row, dict):
                 raise DataError(
@@ -329,7 +329,7 @@ def _parquet_column(file: Path, schema: Any, name: str, column: str) -> Column: 
     held = _kind(kind)
     if held not in _ALLOWED.get(name, ("text", "whole")):
         raise DataError(
-            f"column {column!r} is of type {kind}, which is no {name}",
+            f"column {column!r} has the type {kind}, which does not fit {name}",
             path=file,
             remedy=_REMEDIES.get(name, "Write names as texts, or as whole numbers."),
         )

@@ -1,4 +1,4 @@
-"""Where the first bad row is: engines count such rows, people want the file and the line.
+"""Where the first bad row is: engines count such rows, but people want the file and the line.
 
 Files are read again, row by row, only once it is known that one of them has a bad row.
 """
@@ -30,7 +30,7 @@ REMEDIES = {
 
 
 def path_of(file: str) -> Path:
-    """Return the path that an engine calls a file by.
+    """Return the path of a file as an engine names it.
 
     >>> path_of("file:///logs/a%20b.csv").as_posix()
     '/logs/a b.csv'
@@ -54,7 +54,7 @@ def bad_row(
 
 
 def unreadable(sources: Sequence[Source]) -> DataError | None:
-    """Return where the first file that is not what its name says stops making sense."""
+    """Return where the first file that is not of its format stops being readable."""
     for source in sources:
         for path in source.files:
             try:
@@ -72,7 +72,7 @@ def _told(path: Path, source: Source, place: int, name: str, value: object) -> D
     if source.format == "parquet":
         problem = f"row {place}: {problem}"
     line = None if source.format == "parquet" else place
-    remedy = f"{REMEDIES[name]}. Mend it, or leave such rows out with --skip-bad."
+    remedy = f"{REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
     return DataError(problem, path=path, line=line, remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""Evidence in memory: rows of items with what users did, and their features beside them.
+"""Evidence in memory: rows of items with what users did, and their features.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -45,7 +45,7 @@ NAMES = ("query", "item")
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Items of queries laid end to end, in the order of their names.
+    """Items of all queries in sequence, in the order of their names.
 
     Attributes:
         queries: their names.
@@ -73,7 +73,7 @@ class Evidence:
         return len(self.items)
 
     def scaled(self, kind: Literal["query", "global", "none"] = "query") -> Features:
-        """Return the features as `EBRanker.fit` wants them; `query` scales within each query."""
+        """Return the features for `EBRanker.fit`; `query` scales within each query."""
         if self.features is None:
             raise DataError("no features were given", remedy="Read them with features=FILE.")
         return Scaling.learn(kind, self.features)(self.features, self.pointers)
@@ -83,7 +83,7 @@ class Evidence:
         return [(query, item) for query, rows in self.rows() for item in self.items[rows]]
 
     def renamed(self, name: Callable[[str], str]) -> Evidence:
-        """Return it with other names of queries; those that become one are added up."""
+        """Return it with other names of queries; queries with the same name are added up."""
         names = {query: name(query) for query in self.queries}
         if all(old == new for old, new in names.items()):
             return self
@@ -101,14 +101,14 @@ def read_evidence(
     features: str | os.PathLike[str] | None = None,
     missing: Literal["refuse", "drop", "nan"] = "refuse",
 ) -> Evidence:
-    """Return what `aggregate` wrote, with a table of features beside it.
+    """Return what `aggregate` wrote, with features from a table.
 
     Args:
         path: a file of evidence.
         features: a Parquet, CSV or NDJSON file with a row for each item, or each query and item:
-            columns `item` and maybe `query`, all others numbers. With `query`, it also says which
-            items are candidates that nobody has seen.
-        missing: what becomes of items that the table lacks.
+            columns `item` and optionally `query`, all others numbers. With `query`, it can also
+            name candidates that nobody has seen.
+        missing: what to do with items that the table lacks.
 
     Raises:
         DataError: naming the file and the item, column or row.
@@ -138,7 +138,7 @@ def _arrays(path: Path, about: About, table: Any) -> Evidence:  # noqa: ANN401 (
     owners = query_codes[starts]
     pointers = np.flatnonzero(_changes(owners))
     if len(np.unique(owners)) != len(pointers):
-        raise DataError("rows of a query do not stand together", path=path)
+        raise DataError("the rows of a query are not together", path=path)
     return Evidence(
         queries=[queries[code] for code in owners[pointers].tolist()],
         pointers=np.append(pointers, len(starts)).astype(np.int64),
@@ -175,7 +175,7 @@ def _check_rows(path: Path, behaviors: Behaviors, outcome: Ints, slot: Ints, cou
     wrong |= count < 1
     if wrong.any():
         raise DataError(
-            f"row {int(np.flatnonzero(wrong)[0]) + 1} is a count of something unknown",
+            f"row {int(np.flatnonzero(wrong)[0]) + 1} counts something unknown",
             path=path,
             remedy="Make it again with `ebrank aggregate`.",
         )
@@ -203,8 +203,8 @@ def _with_features(
     lacking = np.flatnonzero(found < 0)
     if len(lacking) and missing == "refuse":
         raise DataError(
-            f"no features of {_called(wanted[lacking[0]])}, nor of {len(lacking) - 1:,} others "
-            f"that {path} has",
+            f"no features for {_called(wanted[lacking[0]])} and {len(lacking) - 1:,} others in "
+            f"{path}",
             path=file,
             remedy="Add them, or read with missing='drop'.",
         )
@@ -225,7 +225,7 @@ def _feature_table(file: Path) -> tuple[tuple[str, ...], list[str | tuple[str, s
         raise DataError(
             f"no column 'item'; there are {', '.join(table.column_names)}",
             path=file,
-            remedy="Name the column of items so.",
+            remedy="Rename the column of items to 'item'.",
         )
     names = tuple(name for name in table.column_names if name not in NAMES)
     if not names:
@@ -265,7 +265,7 @@ def _numbers(file: Path, table: Any, name: str) -> Features:  # noqa: ANN401
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise DataError(
-            f"column {name!r} is of type {kind}, and features are numbers",
+            f"column {name!r} has the type {kind}, but features are numbers",
             path=file,
             remedy="Leave it out, or make it a number.",
         )

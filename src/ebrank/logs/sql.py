@@ -1,12 +1,12 @@
 """The SQL that turns events into evidence: one text, which DuckDB and Spark run unchanged.
 
-An engine offers each source as a view, `events_0`, `lists_0` and so on, with a column for each
-field; what they hold differs from file to file. `events` gives all of them one form and says what
-is wrong with a row, `counted` adds up, `evidence` puts it in order.
+An engine provides each source as a view, `events_0`, `lists_0` and so on, with a column for each
+field; their types differ from file to file. `events` gives all of them one form and says what is
+wrong with a row, `counted` adds up, `evidence` sorts.
 
-An impression is an item of a list. It counts once, in the slot of its rank, with one outcome: the
+An impression is an item in a list. It counts once, in the slot of its rank, with one outcome: the
 most valuable behavior, or none after a negative one. Counts are whole numbers and times minima, so
-no result depends on order.
+no result depends on the order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ebrank.logs.files import Column, Source
 Impressions: TypeAlias = Literal["served", "confirmed"]
 
 UNLISTED, UNPLACED = -2, -1
-"""Slots of what does not count: no list has the item; nothing says at which rank it stood."""
+"""Slots of what does not count: no list has the item; its rank is unknown."""
 
 _MICROSECONDS = 1e6
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
@@ -50,7 +50,7 @@ class Counting:
     first_rank: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what the SQL could not say."""
+        """Raise if the SQL cannot express it."""
         for name in self.types:
             if "'" in name or "\\" in name or not name:
                 raise ParameterError(f"{name!r} cannot be a type of event: no quotes, no backslash")
@@ -58,7 +58,7 @@ class Counting:
             raise ParameterError(f"{self.impression!r} is either an impression or a behavior")
         if self.served and not self.lists:
             raise ParameterError(
-                "impressions that count when served need the lists: name their files by --lists"
+                "impressions that count when served need the lists: name their files with --lists"
             )
 
     @property
@@ -82,7 +82,7 @@ class Counting:
         return any(one.type == kind and one.at_least is not None for one in self.behaviors.all)
 
     def outcome(self, kind: str, value: float | None = None) -> int | None:
-        """Return what an event is: an outcome, 0 for an impression; None if it counts nothing."""
+        """Return what an event is: an outcome, 0 for an impression; None if it does not count."""
         if kind == self.impression:
             return SHOWN
         name = self.behaviors.of_event(kind, value)
@@ -95,7 +95,7 @@ class Counting:
 def events(sources: Sequence[Source], counting: Counting) -> str:
     """Return the text of the view `events`: typed columns, an outcome, and what is wrong.
 
-    `problem` names the field that a row which would count lacks or spoils.
+    `problem` names the missing or invalid field of a row that would count.
     """
     parts = " UNION ALL ".join(
         _typed(f"events_{number}", source.columns, counting)
@@ -125,7 +125,7 @@ def events(sources: Sequence[Source], counting: Counting) -> str:
 
 
 def _outcome(counting: Counting) -> str:
-    """Return the outcome that an event is, the most valuable first; NULL if it counts nothing."""
+    """Return the outcome of an event, the most valuable first; NULL if it does not count."""
     cases = [f"WHEN type = '{counting.impression}' THEN {SHOWN}"]
     cases += [f"WHEN type = '{kind}' THEN {NEGATIVE}" for kind in counting.behaviors.negative]
     for behavior in reversed(counting.behaviors.all):

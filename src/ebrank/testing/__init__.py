@@ -1,6 +1,6 @@
-"""Checks that every plugin should pass: the very ones that ebrank's own parts are tested with.
+"""Checks that every plugin should pass: the same that ebrank's own parts pass.
 
-Each raises `AssertionError`, which says what is wrong, and needs no test framework:
+Each raises an `AssertionError` that says what is wrong, and needs no test framework:
 
 >>> from ebrank.rankers import registry
 >>> from ebrank.testing import check_ranker
@@ -30,7 +30,7 @@ __all__ = ["check_policy", "check_ranker", "check_store", "check_users"]
 
 
 def __getattr__(name: str) -> object:
-    """Import a check on first use: those of the service need other packages than the lab's."""
+    """Import a check on first use: those of the service need more packages than the lab's."""
     if name not in _HOMES:
         raise AttributeError(f"module 'ebrank.testing' has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Datasets of a hundred rows, for checks that run a whole simulation in a blink."""
+"""Datasets of a hundred rows, for checks that run a whole simulation in no time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tiny(
 ) -> Dataset:
     """Return a dataset with one query of each size: the first feature tells the label, noisily.
 
-    BM25 scores are coarse, so that they tie. Splits take turns, or lie end to end.
+    BM25 scores are coarse, so that there are ties. Splits alternate, or are contiguous.
     """
     rng = np.random.default_rng(seed)
     rows, queries = sum(sizes), len(sizes)

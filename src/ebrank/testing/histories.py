@@ -13,11 +13,11 @@ from ebrank.service.store.records import EventEntry, NewItem, Operation, QuerySt
 from ebrank.service.store.rows import count_rows
 
 BEHAVIORS = {"click": 1, "purchase": 2, "hide": NEGATIVE, "return": NEGATIVE}
-"""Outcomes by name; anything else counts nothing."""
+"""Outcomes by name; anything else does not count."""
 
 
 def new_items(*names: str, width: int = 2) -> list[NewItem]:
-    """Return items whose features tell them apart."""
+    """Return items with different features."""
     return [NewItem(name, (float(ord(name[0])),) * width) for name in names]
 
 
@@ -69,7 +69,7 @@ def first_shown(state: QueryState | None) -> dict[str, float | None]:
 
 
 def bits(state: QueryState | None) -> dict[str, Any]:
-    """Return all of a state but its version as values that compare exactly, NaN included."""
+    """Return a state without its version as values that compare exactly, NaN included."""
     if state is None:
         return {}
     found = {field.name: getattr(state, field.name) for field in fields(QueryState)}
@@ -91,7 +91,7 @@ async def catalog(store: StoreView) -> dict[str, list[float | None]]:
 
 
 async def contents(store: StoreView) -> dict[str, Any]:
-    """Return all that a store holds, to compare stores."""
+    """Return everything in a store, to compare stores."""
     queries = await store.items.queries()
     return {
         "current": [bits(await store.items.load(query)) for query in queries],

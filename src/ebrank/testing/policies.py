@@ -28,11 +28,11 @@ ITEMS = 400
 
 
 def check_policy(policy: Policy) -> None:
-    """Try a policy on made-up behavior and raise where it breaks a promise.
+    """Try a policy on made-up behavior, and raise if it breaks a promise.
 
-    Its text and its pickle give it back. Scores are finite for every state an item may come to, and
-    the simulator, `EBRanker` and a ranker read from a file give the same ones, to the bit; plain
-    Python gives them but for the last digits. Relevance is the prior's until users speak, and then
+    Its text and its pickle restore it. Scores are finite for every state an item may reach, and the
+    simulator, `EBRanker` and a ranker read from a file give the same ones, to the bit; plain Python
+    gives the same except for the last digits. Relevance is the prior's until users act, and then
     moves as they do. Fitting explains behavior better than not fitting, and the slope of its loss
     is right.
     """
@@ -51,7 +51,7 @@ def check_policy(policy: Policy) -> None:
 
 
 def check_text(policy: Policy) -> None:
-    """Text and pickle give the policy back."""
+    """Text and pickle restore the policy."""
     again = policies.parse(str(policy))
     assert again == policy, f"{policy} reads back as {again}"
     assert pickle.loads(pickle.dumps(policy)) == policy, f"{policy} changes when pickled"
@@ -118,7 +118,7 @@ def _plain_scores(bound: Score, prior: ItemPrior, behavior: BehaviorStats, own: 
 
 
 def check_relevance(policy: Policy) -> None:
-    """The estimate is the prior's mean before users speak, and then lies where they pull it."""
+    """The estimate is the prior's mean before users act, and then moves where they pull it."""
     prior, behavior, _ = _random_state(policy)
     sums, bounds = behavior.sums(CURVE), policy.scores(None, behavior.valuation(CURVE))
     mean, estimate = (
@@ -200,7 +200,7 @@ def simulated_scores(
 
 
 def check_loss_slope(policy: Policy) -> None:
-    """The slope of the loss is what finite differences say."""
+    """The slope of the loss agrees with finite differences."""
     features, behavior = made_up()
     rows = policy.rows(features, behavior, CURVE, 1)
     scores = np.random.default_rng(5).normal(size=len(features))
@@ -229,7 +229,7 @@ def check_fit(policy: Policy) -> None:
 
 
 def check_model_file(policy: Policy) -> None:
-    """A model file gives the fitted ranker back: the same scores to the bit."""
+    """A model file restores the fitted ranker: the same scores to the bit."""
     features, behavior = made_up()
     ranker = EBRanker(policy, examination=CURVE).fit(features, behavior)
     own = [value for value in policy.values().values() if isinstance(value, str) and ":" in value]

@@ -1,4 +1,4 @@
-"""What every ranker must do, whatever it ranks by."""
+"""What every ranker must do."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
 def check_ranker(
     ranker: Ranker, dataset: Dataset | None = None, *, learns_from_test: bool = False
 ) -> None:
-    """Run a ranker on small datasets and raise where it breaks a promise.
+    """Run a ranker on small datasets, and raise if it breaks a promise.
 
-    Its text and its pickle give it back; its figures are finite and in range; they are a pure
-    function of dataset, config and seed, whatever the number of threads; trials do not depend on
-    each other; it learns nothing from test labels and changes nothing in the dataset.
+    Its text and its pickle restore it; its figures are finite and in range; they are a pure
+    function of dataset, config and seed, for any number of threads; trials do not depend on each
+    other; it learns nothing from test labels and changes nothing in the dataset.
 
     Args:
         ranker: the ranker, with its parameters.
-        dataset: what it is tried on, if it cannot rank just anything.
-        learns_from_test: whether it may learn from sessions of test queries. What is measured on
-            them then means something else.
+        dataset: what to try it on, if it cannot rank every dataset.
+        learns_from_test: whether it may learn from sessions of test queries. Figures on them then
+            mean something else.
     """
     data = tiny() if dataset is None else dataset
     checks: list[Callable[[Ranker, Dataset], None]] = [
@@ -55,7 +55,7 @@ def check_ranker(
 
 
 def check_declaration(ranker: Ranker, data: Dataset) -> None:
-    """Text and pickle give the ranker back, and each parameter says what it is."""
+    """Text and pickle restore the ranker, and each parameter has a help text."""
     again = registry.parse(str(ranker))
     assert again == ranker, f"{ranker} reads back as {again!r}"
     assert hash(again) == hash(ranker), f"{ranker} and its copy have different hashes"
@@ -90,9 +90,9 @@ def check_trials_are_apart(ranker: Ranker, data: Dataset) -> None:
 
 
 def check_test_labels_are_secret(ranker: Ranker, data: Dataset) -> None:
-    """Other labels of test queries, hence other clicks there, leave what it learned as it was.
+    """Other labels of test queries, hence other clicks there, do not change what it learned.
 
-    Compared are, at every update, its weights, the parameters of its formulas, and the two numbers
+    At every update, this compares its weights, the parameters of its formulas, and the two numbers
     of each item of the other queries.
     """
     on_test = np.repeat(data.query_splits == 2, data.candidates)
@@ -130,7 +130,7 @@ def check_dataset_is_only_read(ranker: Ranker, data: Dataset) -> None:
 
 
 def check_odd_experiments(ranker: Ranker, data: Dataset) -> None:
-    """Long and short lists, one update or many, users who look at the first rank alone."""
+    """Long and short lists, one update or many, users who look only at the first rank."""
     for config in (
         SimulationConfig(updates=1, sessions=60, warmup_sessions=0),
         SimulationConfig(updates=20, sessions=60, list_length=1, cutoffs=(1,)),
@@ -141,7 +141,7 @@ def check_odd_experiments(ranker: Ranker, data: Dataset) -> None:
 
 
 def check_ranges(result: TrialResult, config: SimulationConfig) -> None:
-    """Every figure is finite, and within what it can be."""
+    """Every figure is finite and in its range."""
     for field in fields(TrialResult):
         value = getattr(result, field.name)
         assert value is None or np.all(np.isfinite(value)), f"{field.name} is not finite"
@@ -154,7 +154,7 @@ def check_ranges(result: TrialResult, config: SimulationConfig) -> None:
 
 
 def differences(first: TrialResult, second: TrialResult) -> list[str]:
-    """Return the names of the measures that are not the same bit for bit, run time aside."""
+    """Return the names of the measures that are not the same to the bit, except run times."""
     names = [field.name for field in fields(TrialResult) if "seconds" not in field.name]
     return [name for name in names if not _equal(getattr(first, name), getattr(second, name))]
 

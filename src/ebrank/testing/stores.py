@@ -5,7 +5,7 @@
 
     check_store(lambda name: store.open(f"mypackage.mystore:MyStore:{folder}/{name}"))
 
-`MemoryStore` is the plain truth that others are compared with. `check_one` runs one of `CHECKS`.
+`MemoryStore` is the reference that others are compared with. `check_one` runs one of `CHECKS`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from ebrank.testing.histories import (
 )
 
 Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Store]]
-"""Opens the store of a name, which is a plain word; an empty one the first time."""
+"""Opens the store with a name, which is a plain word; an empty one the first time."""
 
 
 class Stores:
@@ -72,7 +72,7 @@ class Stores:
         return self.named(f"new{next(self._numbers)}")
 
     def named(self, name: str) -> AbstractAsyncContextManager[Store]:
-        """Open the store of a name again, or for the first time."""
+        """Open the store with a name again, or for the first time."""
         return self._open(f"{self._prefix}-{name}")
 
 
@@ -82,10 +82,10 @@ CHECKS: dict[str, Check] = {}
 
 
 def check_store(open: Open, *, keeps: bool = True) -> None:
-    """Raise an `AssertionError` unless stores do all that is promised; takes some seconds.
+    """Raise an `AssertionError` unless stores keep their promises; takes a few seconds.
 
     Args:
-        open: opens the store of a name.
+        open: opens the store with a name.
         keeps: whether a store that is closed and opened again holds what it held.
     """
     for name in CHECKS:

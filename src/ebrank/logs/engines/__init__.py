@@ -1,4 +1,4 @@
-"""Who runs the SQL: DuckDB in this process, or Spark."""
+"""The engines that run the SQL: DuckDB in this process, or Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ebrank.logs.files import Source
 
 EngineName: TypeAlias = Literal["duckdb", "spark"]
 Progress: TypeAlias = Callable[[float], None]
-"""Takes the share of a statement that is done."""
+"""Called with the share of a statement that is done."""
 ROWS_AT_ONCE = 65_536
 
 
@@ -23,9 +23,9 @@ class Engine(Protocol):
     """Runs SQL over files, in bounded memory, with a folder for what does not fit."""
 
     def offer(self, view: str, source: Source) -> None:
-        """Make files a view with a column for each field, and `file`, their path.
+        """Make a view of files, with a column for each field, and `file`, their path.
 
-        A field that is not there is NULL. Of `items` each is a row, with `item` and its `rank`.
+        A missing field is NULL. Each of `items` is a row, with `item` and its `rank`.
         """
         ...
 
@@ -38,22 +38,22 @@ class Engine(Protocol):
         ...
 
     def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that gives few."""
+        """Return the rows of a query with few rows."""
         ...
 
     def batches(self, text: str, progress: Progress) -> Iterator[Any]:
-        """Yield the rows of a query as Arrow tables, in its order."""
+        """Yield the rows of a query as Arrow tables, in order."""
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         ...
 
 
 def start(
     name: EngineName, *, memory: int, threads: int | None, spill: Path, master: str | None = None
 ) -> Engine:
-    """Return an engine that takes about so many bytes of memory, and spills to a folder."""
+    """Return an engine that takes about this many bytes of memory, and spills to a folder."""
     if name == "duckdb":
         from ebrank.logs.engines.duckdb import DuckDB
 

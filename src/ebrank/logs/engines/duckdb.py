@@ -40,7 +40,7 @@ class DuckDB:
             self._run(statement)
 
     def offer(self, view: str, source: Source) -> None:
-        """Make files a view with a column for each field."""
+        """Make a view of files, with a column for each field."""
         columns = ", ".join(
             _items(column) if name == "items" else f"{_value(column)} AS {name}"
             for name, column in source.columns.items()
@@ -58,12 +58,12 @@ class DuckDB:
         self._watched(lambda: self._run(f"CREATE TEMP TABLE {name} AS {text}"), progress)
 
     def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that gives few."""
+        """Return the rows of a query with few rows."""
         found: list[tuple[Any, ...]] = self._watched(lambda: self._run(text).fetchall(), progress)
         return found
 
     def batches(self, text: str, progress: Progress) -> Iterator[Any]:
-        """Yield the rows of a query as Arrow tables, in its order."""
+        """Yield the rows of a query as Arrow tables, in order."""
         arrow = import_extra("pyarrow", extra="logs", purpose="to write Parquet files")
         with self._told():
             relation = self._connection.sql(text)
@@ -72,7 +72,7 @@ class DuckDB:
                 yield arrow.Table.from_batches([batch])
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         self._connection.close()
 
     def _run(self, statement: str) -> Any:  # noqa: ANN401 (DuckDB's relation)
@@ -91,7 +91,7 @@ class DuckDB:
             raise EngineError(in_words(problem)) from problem
 
     def _watched(self, work: Callable[[], T], progress: Progress) -> T:
-        """Return what work gives; meanwhile a thread tells how much of it is done."""
+        """Return the result of work; meanwhile a thread reports how much of it is done."""
         done = threading.Event()
 
         def watch() -> None:

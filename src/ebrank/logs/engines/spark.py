@@ -73,7 +73,7 @@ class Spark:
         self._rows, self._views = 0, set[str]()
 
     def offer(self, view: str, source: Source) -> None:
-        """Make files a view with a column for each field."""
+        """Make a view of files, with a column for each field."""
         self._rows += sum(_rows(file, source.format) for file in source.files)
         with _told():
             parts = max(self._session.sparkContext.defaultParallelism, self._rows // PART_ROWS)
@@ -125,12 +125,12 @@ class Spark:
             self._call(name, self._session.read.parquet(folder))
 
     def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that gives few."""
+        """Return the rows of a query with few rows."""
         found = self._watched(lambda: self._session.sql(text).collect(), progress)
         return [tuple(row) for row in found]
 
     def batches(self, text: str, progress: Progress) -> Iterator[Any]:
-        """Yield the rows of a query as Arrow tables, in its order."""
+        """Yield the rows of a query as Arrow tables, in order."""
         folder = self._spill / "batches"
         self._watched(lambda: self._session.sql(text).write.parquet(str(folder)), progress)
         arrow = import_extra("pyarrow", extra="spark", purpose="to write Parquet files")
@@ -163,7 +163,7 @@ class Spark:
         self._views.add(name)
 
     def _watched(self, work: Callable[[], T], progress: Progress) -> T:
-        """Return what work gives; meanwhile a thread tells how many of its tasks are done."""
+        """Return the result of work; meanwhile a thread reports how many of its tasks are done."""
         done = threading.Event()
         with _told():
             tracker = self._session.sparkContext.statusTracker()

@@ -19,7 +19,7 @@ from ebrank.errors import EBRankError
 
 DAY = 86400.0
 MOST_BEHIND_SECONDS = DAY
-"""If a clock is behind the log by less, the server starts; times stand still until then."""
+"""A clock less far behind the log is fine: times stand still until it catches up."""
 
 
 class ClockError(EBRankError):

@@ -1,12 +1,12 @@
 """A database of SQLite: its connections, who uses which when, and how writes get to the disk.
 
 A `Database` belongs to the server. One connection writes and another reads, both in the caller's
-thread, which is the event loop's: a write of a list takes 80 µs there, and hundreds of milliseconds
-in a thread that competes with a busy loop for Python's lock. What takes long is read over a third
-connection in a thread. A `Snapshot` belongs to another process, which only reads.
+thread, which is the event loop's: writing a list takes 80 µs there, and hundreds of milliseconds in
+a thread that competes with a busy loop for Python's lock. Long reads use a third connection in a
+thread. A `Snapshot` belongs to another process, which only reads.
 
 A commit appends pages to `log.db-wal`, the write-ahead log; a checkpoint copies them into `log.db`.
-SQLite would flush inside a commit and checkpoint after one, and the next writer would have to wait
+SQLite would flush inside a commit and checkpoint after it, and the next writer would have to wait
 for both. Here commits are NORMAL (no flush), and neither stops a writer (see `Wal`).
 """
 
@@ -34,7 +34,7 @@ BRAKE_PAGES = 65_536
 """Without other checkpoints, the writer makes one when the WAL has this many pages (256 MB)."""
 INTERVAL_SECONDS = 1.0
 LIMIT_PAGES = 16_384
-"""64 MB: copied at the end of a long rush, read again after a crash, and kept of the file."""
+"""64 MB: copied at the end of a long rush, read again after a crash, and kept on disk."""
 PAGE_BYTES = 4096
 
 _DAMAGED = (
@@ -43,7 +43,7 @@ _DAMAGED = (
     "backup (see docs/store.md).",
 )
 _SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
-"""What is raised by whatever makes values of damaged rows."""
+"""What decoding damaged rows may raise."""
 _REMEDIES = (
     ("SQLITE_FULL", "the disk is full", "Free some space; nothing of this was stored."),
     ("SQLITE_READONLY", "the disk or folder is read-only", "Make it writable for this user."),
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 class Connections(Protocol):
-    """What the parts of a store ask for."""
+    """What the parts of a store need."""
 
     path: Path
 
@@ -86,10 +86,10 @@ class Snapshot:
     """A database that is only read; everything happens in the caller's thread.
 
     Args:
-        path: what it is called.
+        path: its name.
         copy: the file to read, if it is another one.
-        lasting: whether all reads see the moment when it was opened; else each sees its own. While
-            one lasts, a server's write-ahead log cannot be used from its start again.
+        lasting: whether all reads see the moment when it was opened; otherwise each sees the
+            current state. While one lasts, a server's write-ahead log cannot start over.
     """
 
     def __init__(self, path: Path, copy: Path | None = None, *, lasting: bool = True) -> None:
@@ -129,13 +129,13 @@ class Snapshot:
         """Do nothing: nothing was written."""
 
     async def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._closed = True
         self._connection.close()
 
 
 class Database:
-    """The database of a server; opening reads nothing but its version, however long the log is."""
+    """The database of a server; opening reads only its version, however long the log is."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -144,7 +144,7 @@ class Database:
         self._closing = threading.Event()
         with ExitStack() as opened, explained(path):
             opened.callback(Lock(path.parent).close)
-            # Closed last: whoever closes a file of a database lets go of all locks on it.
+            # Closed last: closing any file of a database releases all locks on it.
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             opened.callback(os.close, file)
             self._writer = self._connected(opened)
@@ -202,7 +202,7 @@ class Database:
         await asyncio.get_running_loop().run_in_executor(self._flusher, self._wal.flush)
 
     async def rewrite(self) -> None:
-        """Write the whole database anew, without what lies in its free space, and empty the WAL."""
+        """Rewrite the whole database, without its free space, and empty the WAL."""
 
         def rewrite() -> None:
             with explained(self.path), self._writing:
@@ -259,9 +259,9 @@ class Wal:
 
     - `flush` calls fdatasync on the WAL from any thread. Pages are either in it, and on disk then,
       or were moved by a checkpoint, which flushes both files before the WAL is reused.
-    - A thread checkpoints every second. A WAL that is written to all the time would never be used
-      from its start again, so beyond a limit the thread holds writers off until the last pages are
-      copied. It flushes the database before that: else writers would wait for it.
+    - A thread checkpoints every second. A WAL that is written to all the time would never start
+      over, so beyond a limit the thread holds off writers until the last pages are copied. It
+      flushes the database before that: otherwise writers would wait for it.
 
     Args:
         path: the database.
@@ -315,7 +315,7 @@ class Wal:
             try:
                 self.checkpoint()
             except (sqlite3.Error, StoreError):
-                continue  # a full disk, say: writers get the error; here the next second may do
+                continue  # perhaps a full disk: writers get the error; try again in a second
 
     def close(self) -> None:
         """Stop."""
@@ -327,9 +327,9 @@ class Wal:
 
 @contextmanager
 def explained(path: Path, *, reading: bool = False) -> Iterator[None]:
-    """Turn errors of SQLite into ones that name the file and the remedy.
+    """Turn errors of SQLite into errors that name the file and the remedy.
 
-    Where rows are read, what cannot be made of them is damage too: a store writes nothing like it.
+    Rows that cannot be decoded are damage too: a store never writes them.
     """
     try:
         yield
@@ -350,7 +350,7 @@ def _in_words(problem: sqlite3.Error) -> str:
     for prefix, what, remedy in _REMEDIES:
         if name.startswith(prefix):
             return f"{what} ({problem}). {remedy}"
-    if "decode" in str(problem):  # a text that is none
+    if "decode" in str(problem):  # a text that is not valid
         return f"{_DAMAGED[0]} ({problem}). {_DAMAGED[1]}"
     return f"{problem} ({name or type(problem).__name__})."
 

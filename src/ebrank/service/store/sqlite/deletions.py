@@ -1,7 +1,7 @@
-"""Deletions by SQL: what is gone is overwritten, and the log is searched a portion at a time.
+"""Deletions by SQL: deleted data is overwritten, and the log is searched a portion at a time.
 
-There is no index of the log by query or user, which every list would have to keep up. So a query is
-gone at once, and its entries of the log, which nobody finds without it, follow in portions.
+The log has no index by query or user, which every list would have to update. So a query is gone at
+once, and its entries in the log, which nobody finds without it, follow in portions.
 """
 
 from __future__ import annotations

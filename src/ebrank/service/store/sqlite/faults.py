@@ -1,7 +1,7 @@
 """What can be wrong with a database that other parts of the store rely on, found by SQL.
 
-SQLite looks after pages and indexes (`integrity_check`); tables that refer to each other, lists as
-JSON and numbers as blobs are up to us.
+SQLite looks after pages and indexes (`integrity_check`); we must check tables that refer to each
+other, lists as JSON and numbers as blobs.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A portion of the log is summed up by SQL, into a temporary table, and added to t
 entries are deleted, in one transaction. After each portion counts = snapshot + log, so a roll-up
 can be interrupted at any point.
 
-Whoever else writes waits for a portion. So it is small, smaller where it takes long, and after each
-comes a pause of many times its length: a long backlog takes longer, and requests hardly notice.
+Other writes wait for a portion. So it is small, smaller if it takes long, and after each comes a
+pause of many times its length: a long backlog takes longer, but requests hardly notice.
 """
 
 from __future__ import annotations
