@@ -284,7 +284,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.usefixtures("cache")
-def test_lambdas_and_closures_have_machine_code_of_their_own(folder: Folder) -> None:
+def test_lambdas_and_closures_have_their_own_machine_code(folder: Folder) -> None:
     folder.write({"helper": HELPER, "script": FORMULAS})
     mine: Any = folder.load("script")
     assert agree(mine.UP, mine.DOWN, mine.SMALL, mine.LARGE) == [2.0, -2.0, 4.0, 6.0]
@@ -295,7 +295,9 @@ def test_lambdas_and_closures_have_machine_code_of_their_own(folder: Folder) -> 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cache")
-def test_so_they_have_in_other_processes(folder: Folder) -> None:
+def test_lambdas_and_closures_have_their_own_machine_code_in_other_processes(
+    folder: Folder,
+) -> None:
     folder.write({"helper": HELPER, "script": FORMULAS})
     assert run(folder, "script", "UP,SMALL") == [1, 0, 2, 0]
     assert run(folder, "script", "DOWN,LARGE,UP,SMALL") == [-1, 0, 3, 0, 1, 1, 2, 1]

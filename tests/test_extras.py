@@ -6,16 +6,16 @@ from ebrank.errors import MissingExtraError
 from ebrank.extras import import_extra
 
 
-def test_what_is_installed_is_returned() -> None:
+def test_an_installed_module_is_returned() -> None:
     assert import_extra("json.decoder", extra="report", purpose="to read").JSONDecoder
 
 
-def test_what_is_absent_is_told_with_the_command_that_installs_it() -> None:
+def test_the_error_names_the_command_that_installs_a_missing_module() -> None:
     with pytest.raises(MissingExtraError, match=r"needed to draw .*pip install 'ebrank\[report\]'"):
         import_extra("no_such_library.pyplot", extra="report", purpose="to draw")
 
 
-def test_what_is_broken_is_not_called_absent(
+def test_a_broken_module_is_not_reported_as_missing(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path_factory.mktemp("broken")

@@ -57,7 +57,7 @@ def test_none_and_no_rows_change_nothing() -> None:
         ("global", ("0",), (1.0,)),
     ],
 )
-def test_what_is_no_scaling_is_refused(arguments: tuple[object, ...]) -> None:
+def test_invalid_scalings_are_rejected(arguments: tuple[object, ...]) -> None:
     with pytest.raises(ParameterError):
         Scaling(*arguments)  # type: ignore[arg-type]
 

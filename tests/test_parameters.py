@@ -185,14 +185,14 @@ def test_numbers_are_typed_the_short_way() -> None:
 
 
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(2), np.int8(3)])
-def test_what_is_a_number(value: object) -> None:
+def test_numbers(value: object) -> None:
     assert is_number(value)
     check_number("x", value, above=0)
     check_number("x", value, at_least=0.5)
 
 
 @pytest.mark.parametrize("value", [True, "1", None, float("nan"), float("inf"), 10**400, 1j, [1]])
-def test_what_is_no_number(value: object) -> None:
+def test_values_that_are_not_numbers(value: object) -> None:
     assert not is_number(value)
     with pytest.raises(ParameterError, match="x must be a number above 0"):
         check_number("x", value, above=0)

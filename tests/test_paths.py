@@ -22,7 +22,7 @@ def test_an_unknown_home_folder_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, "", 3, b"sets"])
-def test_what_is_no_path_is_refused(wrong: Any) -> None:  # noqa: ANN401
+def test_invalid_paths_are_rejected(wrong: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError, match="is not a path"):
         expanded(wrong)
 

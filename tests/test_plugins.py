@@ -63,7 +63,7 @@ def test_a_class_of_ones_own_also_within_another() -> None:
         ("sys:Missing", "no 'Missing' in sys; it has no bonus at all"),
     ],
 )
-def test_what_is_wrong_with_a_path_is_named(path: str, problem: str) -> None:
+def test_errors_name_what_is_wrong_with_a_path(path: str, problem: str) -> None:
     with pytest.raises(ParameterError, match=problem):
         load_class(path, Bonus)
 

@@ -169,7 +169,7 @@ def test_a_part_that_is_replaced_takes_its_parameters_with_it() -> None:
     assert policy.with_parameters(bonus="marginal_certainty").bonus == MarginalCertainty()
 
 
-def test_what_is_compiled_is_not_pickled() -> None:
+def test_compiled_functions_are_not_pickled() -> None:
     policy = parse("ebrank:epsilon=3")
     prior, stats = some_items()
     before = scores(unfitted(policy).score, prior, stats, Examination())

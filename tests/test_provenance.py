@@ -120,7 +120,7 @@ def user(folder: Folder) -> ModuleType:
     return folder.load("user")
 
 
-def test_what_is_imported_again_is_the_same(folder: Folder, user: ModuleType) -> None:
+def test_a_module_imported_again_has_the_same_stamp(folder: Folder, user: ModuleType) -> None:
     before = values(user)
     assert changed(before, values(folder.load("user"))) == set()
     assert len(set(before.values())) == len(EVERYTHING)
@@ -412,7 +412,7 @@ def test_a_file_that_cannot_be_parsed_counts_as_it_is(folder: Folder) -> None:
     assert files(folder.load("mine").Mine()) == {"mine", "broken"}
 
 
-def test_what_is_typed_in_or_opaque_never_has_the_same_stamp_twice() -> None:
+def test_code_typed_in_or_opaque_never_has_the_same_stamp_twice() -> None:
     names: dict[str, Any] = {"__name__": "typed_in"}
     exec(ranker_text(), names)
     ranker: Ranker = names["Mine"]()

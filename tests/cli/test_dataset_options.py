@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_is_assumed_is_said_and_can_be_changed(verb: str, folder: Path) -> None:
+def test_assumptions_are_reported_and_can_be_changed(verb: str, folder: Path) -> None:
     done = run(*VERBS[verb], folder)
     assert done.exit_code == 0, done.output
     assert done.stderr.count(NOTE) == 1

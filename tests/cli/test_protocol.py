@@ -86,7 +86,7 @@ def test_a_measured_curve() -> None:
         ("--gamma 1", "--gamma"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(typed: str, problem: str) -> None:
+def test_errors_take_one_line(typed: str, problem: str) -> None:
     done = ebrank("simulate", "--ranker", "bm25", *TINY, *typed.split())
     assert done.exit_code == 2
     assert problem in done.stderr

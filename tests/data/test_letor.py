@@ -113,7 +113,7 @@ def test_a_bad_file_is_named(file: Path, data: bytes, line: int, problem: str) -
     assert problem in error.problem
 
 
-def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone\.txt: cannot be read: No such file"):
         read(tmp_path / "gone.txt")
 

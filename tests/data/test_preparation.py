@@ -156,7 +156,7 @@ def test_the_source_is_left_as_it_was() -> None:
     ).filter(lambda queries: any(n >= MIN_CANDIDATES and s == "train" for n, s in queries)),
     st.integers(0, 99),
 )
-def test_what_is_kept_keeps_its_labels_scores_and_order(
+def test_remaining_rows_keep_their_labels_scores_and_order(
     queries: list[tuple[int, str]], seed: int
 ) -> None:
     raw = dataset_of([n for n, _ in queries], [s for _, s in queries], seed=seed)

@@ -100,7 +100,7 @@ def test_it_runs_in_the_lab() -> None:
         ({"max_label": 2}, "labels[4] is 3 (query 'mug'), but max_label is 2"),
     ],
 )
-def test_what_is_wrong_is_named(change: dict[str, Any], problem: str) -> None:
+def test_errors_name_what_is_wrong(change: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError) as caught:
         from_table(TABLE, **WHERE | change)
     assert problem in str(caught.value)

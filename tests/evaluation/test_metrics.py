@@ -91,7 +91,7 @@ def test_a_model_of_nothing_exploits_nothing() -> None:
 
 
 @pytest.mark.parametrize("weights", [[np.nan, 1.0], [[1.0, 2.0]]])
-def test_what_is_no_model_is_refused(weights: list[float]) -> None:
+def test_invalid_weights_are_rejected(weights: list[float]) -> None:
     with pytest.raises(ParameterError, match="finite"):
         exploitation_ratio(weights)
 

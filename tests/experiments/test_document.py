@@ -24,7 +24,7 @@ def document(plan: ReproductionPlan, finished: FinishedDataset) -> Document:
     return assembly.document("ebrank reproduce", plan, [part])
 
 
-def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> None:
+def test_documents_are_read_back_as_written(document: Document, tmp_path: Path) -> None:
     path = write_document(document, tmp_path)
     assert read_document(tmp_path) == document
     plain = json.loads(path.read_text())
@@ -43,7 +43,7 @@ def test_what_is_written_is_read_back(document: Document, tmp_path: Path) -> Non
         ('{"kind": "ebrank reproduce", "format": 3, "seed": "x"}', "not a Document"),
     ],
 )
-def test_what_is_none_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
+def test_other_files_are_rejected(tmp_path: Path, content: str | None, message: str) -> None:
     if content is not None:
         (tmp_path / RESULTS).write_text(content)
     with pytest.raises(DataError, match=message) as caught:

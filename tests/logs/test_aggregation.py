@@ -299,7 +299,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("engine", "module", "extra"), [("duckdb", "duckdb", "logs"), ("spark", "pyspark.sql", "spark")]
 )
-def test_what_is_not_installed(
+def test_missing_packages_are_named(
     counted: Counted,
     monkeypatch: pytest.MonkeyPatch,
     engine: engines.EngineName,

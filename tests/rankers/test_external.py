@@ -220,7 +220,7 @@ def test_a_package_gives_its_ranker_a_name(write: Write) -> None:
         ("mine = no_such:Mine", "mine", "no module is called 'no_such'"),
     ],
 )
-def test_what_is_wrong_with_a_package_is_told(
+def test_errors_say_what_is_wrong_with_a_package(
     write: Write, entry: str, text: str, said: str
 ) -> None:
     package(write, "mypackage", entry)

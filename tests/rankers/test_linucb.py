@@ -50,7 +50,7 @@ def test_scores_are_those_of_algorithm_1(
         serve(trial, seed)
 
 
-def test_what_is_seen_is_explored_less(make_trial: MakeTrial, serve: Serve) -> None:
+def test_items_already_seen_are_explored_less(make_trial: MakeTrial, serve: Serve) -> None:
     trial = make_trial(5)
     learner = registry.parse("linucb").learner(trial)
     before = learner.update().b

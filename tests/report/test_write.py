@@ -61,7 +61,7 @@ def test_the_page_holds_every_file_but_png(tmp_path: Path) -> None:
     assert outside == [], "a page sent alone has no links to files that are not there"
 
 
-def test_what_is_no_longer_part_of_it_goes_and_what_is_not_ours_stays(tmp_path: Path) -> None:
+def test_files_no_longer_in_the_report_are_removed_and_foreign_files_stay(tmp_path: Path) -> None:
     write_report(small("time", "old"), None, tmp_path)
     for name in ("notes.txt", "figures/mine.png", "tables/mine.csv", "results.json"):
         (tmp_path / name).write_text("mine")

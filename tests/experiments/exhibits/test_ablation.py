@@ -49,7 +49,7 @@ def test_without_exploration_to_lose_it_is_compared_with_itself() -> None:
     assert ablation.table({entrant_of(EBRANK): parts}).caption.endswith("compared with itself.")
 
 
-def test_what_is_run_lacks_what_it_says(finished: FinishedDataset) -> None:
+def test_each_run_lacks_the_part_it_names(finished: FinishedDataset) -> None:
     chosen = finished.setup.chosen[EBRANK, finished.setup.config]
     rankers = [run.ranker for run in ablation.runs(finished.setup)][:4]
     assert rankers[0] == chosen

@@ -41,12 +41,12 @@ def test_keys_differ_and_name_rankers_in_the_setting_they_stand_under() -> None:
 
 
 @pytest.mark.parametrize("one", ENTRANTS, ids=lambda one: one.key)
-def test_who_is_tuned_is_who_has_a_grid_of_epsilon(one: Entrant) -> None:
+def test_entrants_with_a_grid_of_epsilon_are_tuned(one: Entrant) -> None:
     grids = {p.name: p.grid for p in registry.parse(one.key).parameters()}
     assert one.tuned == bool(grids.get("epsilon"))
 
 
-def test_who_is_tuned_beyond_the_paper_is_who_has_a_grid() -> None:
+def test_entrants_beyond_the_paper_with_a_grid_are_tuned() -> None:
     for key, parameter in TUNING.items():
         grids = {p.name: p.grid for p in registry.parse(key).parameters()}
         assert grids[parameter]

@@ -22,7 +22,7 @@ def test_differences_say_their_direction(value: float, digits: int) -> None:
     assert number(value, digits, signed=True) == sign + number(abs(value), digits)
 
 
-def test_what_is_no_number_is_a_dash() -> None:
+def test_a_missing_number_is_a_dash() -> None:
     assert {number(value, 3) for value in (None, float("nan"), float("-inf"))} == {"–"}
 
 

@@ -14,7 +14,7 @@ FIGURE = Figure("f", "Over time", "", (over_time(),))
 @pytest.mark.parametrize(
     "value", [PERFORMANCE, FIGURE, Finding("x", "it holds", "confirmed", "by 3")]
 )
-def test_what_is_written_is_read_back(value: object) -> None:
+def test_values_are_read_back_as_written(value: object) -> None:
     assert from_plain(type(value), json.loads(json.dumps(to_plain(value)))) == value
 
 
@@ -36,7 +36,7 @@ def test_what_is_written_is_read_back(value: object) -> None:
         ({"rows": [{"cells": [{"value": True}]}]}, r"Expected `float \| null`, got `bool`"),
     ],
 )
-def test_what_is_no_table_is_refused(change: dict[str, object], message: str) -> None:
+def test_invalid_tables_are_rejected(change: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         from_plain(Table, to_plain(PERFORMANCE) | change)
 

@@ -52,7 +52,7 @@ def test_every_run_is_made_once_and_is_a_simulation(dataset: Dataset, tmp_path: 
         np.testing.assert_array_equal(finished.results[run].warm_ndcg, alone.warm_ndcg)
 
 
-def test_what_is_given_is_not_tuned(dataset: Dataset, tmp_path: Path) -> None:
+def test_given_rankers_are_not_tuned(dataset: Dataset, tmp_path: Path) -> None:
     setup = run_plan(SOME, dataset, tmp_path).setup
     assert [record.seed for record in setup.tuning] == [None] * 3
     assert {key: setup.chosen[key, setup.config] for key in GIVEN} == GIVEN
@@ -79,7 +79,7 @@ def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path:
 
 
 @pytest.mark.slow
-def test_what_is_found_finished_is_no_progress(dataset: Dataset, tmp_path: Path) -> None:
+def test_stored_trials_do_not_count_as_progress(dataset: Dataset, tmp_path: Path) -> None:
     def watched(trials: int, folder: str) -> list[tuple[str, int, int]]:
         calls: list[tuple[str, int, int]] = []
         plan = ReproductionPlan(catalog.selected("table3,entering"), SHORT, 3, trials, GIVEN)

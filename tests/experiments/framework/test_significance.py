@@ -43,7 +43,7 @@ def test_ahead_of_all_only_if_of_the_nearest_too() -> None:
     assert found.effect.low < 0 < found.effect.value < found.effect.high
 
 
-def test_who_is_behind_is_not_ahead_however_sure_that_is() -> None:
+def test_a_ranker_that_is_surely_behind_is_not_ahead() -> None:
     found = lead(LOW, {"high": HIGH}, CUM)
     assert found.p_value < 0.05
     assert not found.significant

@@ -28,7 +28,7 @@ def test_a_given_ranker_takes_the_place_of_the_entrant_it_is() -> None:
 
 
 @pytest.mark.parametrize("text", ["bm25", "ebrank:epsilon=3,beta=2", "ebrank", "prior"])
-def test_what_takes_no_place_is_refused_with_those_there_are(text: str) -> None:
+def test_rankers_that_cannot_be_given_are_rejected_with_a_list(text: str) -> None:
     with pytest.raises(ParameterError) as caught:
         tuning.read_given([text])
     assert str(caught.value) == (
@@ -56,7 +56,7 @@ def test_each_entrant_is_tuned_once_for_each_eta(dataset: Dataset) -> None:
     }
 
 
-def test_what_is_run_in_another_world_is_tuned_there(dataset: Dataset) -> None:
+def test_runs_in_another_world_are_tuned_there(dataset: Dataset) -> None:
     setup = Setup(dataset, SimulationConfig())
     needs = tuning.needs(catalog.selected("beyond"), setup)
     assert {key for key, _ in needs} == set(TUNING), "auto has nothing to tune"
@@ -90,7 +90,7 @@ def test_the_choice_is_that_of_tuning_under_its_own_eta_and_seed(
     assert record.value == best.value == registry.parse(record.ranker).epsilon  # type: ignore[attr-defined]
 
 
-def test_what_is_given_is_recorded_as_such() -> None:
+def test_given_rankers_are_recorded_as_such() -> None:
     given = tuning.read_given(["ebrank:estimator=exposure,epsilon=30"])
     ranker, record = tuning.take_given(("ebrank:estimator=exposure", SHORT), given, SHORT)
     assert (record.value, record.seed, record.grid) == (30.0, None, ())

@@ -68,9 +68,7 @@ def of_all(setup: Setup) -> list[str]:
         ),
     ],
 )
-def test_what_is_known_ranker_differences(
-    stand_in: Setup, ranker: str, expected: list[str]
-) -> None:
+def test_known_differences_of_rankers(stand_in: Setup, ranker: str, expected: list[str]) -> None:
     assert of_ranker(stand_in, ranker, ranker) == expected
     assert of_ranker(of(stand_in, Origin("MQ2007", fold=1)), ranker, ranker) == expected
 
@@ -87,7 +85,7 @@ def test_pooled_folds_are_a_difference(stand_in: Setup) -> None:
     assert own[0] == "ε = 5/20 here, not stated there"
 
 
-def test_what_is_known_of_the_data(stand_in: Setup) -> None:
+def test_known_differences_of_the_data(stand_in: Setup) -> None:
     assert of_all(stand_in) == [
         "synthetic data with 0.01 of its queries in place of MQ2007",
         "only 599 sessions, as the set is scaled, and Cum-NDCG grows with their number until it "

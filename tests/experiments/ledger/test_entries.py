@@ -52,7 +52,7 @@ def test_the_difference_is_ours_less_theirs() -> None:
     assert LedgerEntry("a", "b", 0.25, None).difference is None
 
 
-def test_what_is_written_is_read_back() -> None:
+def test_entries_are_read_back_as_written() -> None:
     entry = LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.852, 0.004, group="W/-Behav", remark="why")
     section = LedgerSection(
         "Table 2", "a note", (entry,), (Finding("x", "it holds", "confirmed", "by 3"),)

@@ -106,7 +106,7 @@ def test_item_weights_as_spelled_out(
         ("11110", "4"),
     ],
 )
-def test_who_was_passed_over(clicked: str, passed_over: str) -> None:
+def test_which_items_were_passed_over(clicked: str, passed_over: str) -> None:
     clicks = [mark == "1" for mark in clicked]
     weights, any_pair = weights_of([0.0] * 5, [0.0], clicks)
     assert any_pair == bool(passed_over)

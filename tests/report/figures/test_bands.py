@@ -32,7 +32,7 @@ def test_few_lines_bars_and_points_keep_theirs() -> None:
     assert not banded(POINTS, POINTS.series[1])
 
 
-def test_what_is_not_drawn_takes_no_room() -> None:
+def test_bands_that_are_not_drawn_take_no_room() -> None:
     panel = over_time()
     others = tuple(
         one if one.style == "ebrank" else replace(one, error=(9.0,) * 12) for one in panel.series

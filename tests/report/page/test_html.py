@@ -289,7 +289,7 @@ def test_a_table_that_goes_on_beyond_a_phone_says_so(reproduction_page: Chrome) 
     WebDriverWait(reproduction_page, 5).until(lambda _: not words.is_displayed())
 
 
-def test_what_is_beyond_the_paper_comes_second(browser: Chrome, tmp_path: Path) -> None:
+def test_the_chapter_beyond_the_paper_comes_second(browser: Chrome, tmp_path: Path) -> None:
     plain = reproduction()
     (data,) = plain.datasets
     beyond = (replace(FIGURE, name="beyond"), replace(FIGURE, name="beyond-entering"))

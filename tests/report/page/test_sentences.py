@@ -12,7 +12,7 @@ from ebrank.report.page.standings import standings
 from tests.report.results import FINDINGS, SCORES, results, table2, waiting
 
 
-def test_who_is_first_by_how_much_and_whether_it_is_luck() -> None:
+def test_who_leads_by_how_much_and_whether_significantly() -> None:
     warm, cum = leaders(standings(table2(), results()))
     assert warm == (
         "UCBRank is first in Warm-NDCG with .800, .010 ahead of EBRank; it is not significantly "
@@ -47,7 +47,7 @@ def test_what_concatenation_costs() -> None:
         assert list(concatenation(found, findings)) == [f"{start}{verdict} {HINGES}."]
 
 
-def test_who_shows_what_is_new() -> None:
+def test_who_shows_new_items() -> None:
     assert list(waits(waiting())) == [
         "Of the relevant items that are new, this many are shown within 10 sessions of their "
         "query: 100 % with UCBRank, 89 % with EBRank, 9 % with CFTopK with clicks as a feature."

@@ -34,7 +34,7 @@ def test_other_times_are_malformed(time: object) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"events": 3}', b'{"event": []}'])
-def test_what_is_no_batch_is_refused_as_a_whole(body: bytes) -> None:
+def test_invalid_batches_are_rejected_as_a_whole(body: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         read_events(body)
 

@@ -46,7 +46,7 @@ def waiting(flusher: Flusher, count: int) -> list[asyncio.Task[None]]:
     return [asyncio.create_task(flusher.flushed()) for _ in range(count)]
 
 
-def test_those_who_wait_share_one_flush() -> None:
+def test_waiting_requests_share_one_flush() -> None:
     async def scene() -> None:
         store = SlowDisk()
         flusher = Flusher(store)
@@ -90,7 +90,7 @@ def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
     played(scene)
 
 
-def test_who_no_longer_waits_takes_nobody_along() -> None:
+def test_a_canceled_request_does_not_cancel_others() -> None:
     async def scene() -> None:
         store = SlowDisk()
         flusher = Flusher(store)

@@ -124,7 +124,7 @@ def test_a_list_of_some_candidates_is_moved_as_one_of_all() -> None:
     assert all(item.context for item in whole.items)
 
 
-def test_what_is_remembered_of_a_context_follows_the_items() -> None:
+def test_cached_effects_of_a_context_follow_the_items() -> None:
     """After a change, lists are those of a server that has just started."""
     store, wanted = trained(), RankRequest("q", context=PHONE)
 

@@ -44,7 +44,7 @@ def test_lists_go_on_and_are_not_counted() -> None:
     play(scene, store=store)
 
 
-def test_what_is_not_in_memory_is_not_made_up() -> None:
+def test_items_not_in_memory_are_not_made_up() -> None:
     store = FaultyStore()
     run(store.items.put("tea", [NewItem("a", (1.0,))], 1.0))
 

@@ -143,7 +143,7 @@ def test_withdrawn_items_leave_the_list_and_keep_their_history() -> None:
     play(scene)
 
 
-def test_what_is_not_known_is_told() -> None:
+def test_unknown_names_are_reported() -> None:
     async def scene(engine: Engine) -> None:
         for call in (
             engine.rank(RankRequest("no")),

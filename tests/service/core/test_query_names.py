@@ -14,7 +14,7 @@ from tests.service.scenes import items, play, settings
 
 
 @given(st.text())
-def test_what_is_normalized_stays_as_it_is(name: str) -> None:
+def test_normalized_names_stay_as_they_are(name: str) -> None:
     assert normalized(normalized(name)) == normalized(name)
 
 

@@ -82,7 +82,7 @@ def test_only_the_right_scope_opens_it(local: Local, method: str, path: str) -> 
 
 
 @pytest.mark.parametrize("path", sorted(OPEN - {"/dashboard/{file}"}))
-def test_what_is_open_needs_no_token(local: Local, path: str) -> None:
+def test_open_routes_need_no_token(local: Local, path: str) -> None:
     assert status(local, "GET", path, None) == 200
 
 
@@ -91,7 +91,7 @@ def test_an_odd_name_is_not_judged_before_the_token(local: Local, name: str) -> 
     assert local.request("GET", f"/v1/queries/{name}").status_code == 401
 
 
-def test_who_may_only_rank_does_not_bring_back_what_was_withdrawn(local: Local) -> None:
+def test_callers_who_may_only_rank_cannot_bring_back_withdrawn_items(local: Local) -> None:
     admin = {"authorization": f"Bearer {SECRET['admin']}"}
     brought = {"id": "oolong", "features": {"price": 9.0, "rating": 9.0}}
     put = ("PUT", "/v1/queries/coffee/items")

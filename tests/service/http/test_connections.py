@@ -221,7 +221,7 @@ def test_a_caller_that_asks_first_is_told_to_go_on() -> None:
         b"POST /v1/rank HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
     ],
 )
-def test_what_is_no_http_is_told_and_closed(junk: bytes) -> None:
+def test_bytes_that_are_not_http_get_an_error_and_are_closed(junk: bytes) -> None:
     async def scene(wire: Wire) -> None:
         caller = await wire.call(HEALTH + junk)
         assert (await caller.answer())[0] == 200  # what came before is answered
@@ -381,7 +381,9 @@ def test_a_connection_between_two_requests_is_closed_in_time(
     play(scene, idle_seconds=0.2)
 
 
-def test_who_does_not_take_its_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_that_do_not_read_their_response_are_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(connections, "SWEEP_SECONDS", 0.05)
 
     async def scene(wire: Wire) -> None:

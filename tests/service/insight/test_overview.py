@@ -180,7 +180,7 @@ def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
     assert calibration(Survey()) == []
 
 
-def test_those_still_waiting_count_as_such() -> None:
+def test_items_still_waiting_count_as_waiting() -> None:
     told = waiting([np.array([[1.0, np.nan, 3.0], [5.0, 2.0, 5.0]])])
     assert (told.items, told.happened, told.median) == (3, 2, 3.0)
     assert told.seconds == [1.0, 3.0]
@@ -359,7 +359,7 @@ def test_short_buckets_grow_with_the_time_they_show() -> None:
     assert play(scene, settings(insights={"bucket_seconds": 2.0}), clock=clock) == [2.0, 5.0, 15.0]
 
 
-def test_who_is_on_call_sees_the_server(tmp_path: Path) -> None:
+def test_the_overview_describes_the_server(tmp_path: Path) -> None:
     clock = Clock()
 
     async def scene(engine: Engine) -> api.SystemOut:

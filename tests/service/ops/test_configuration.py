@@ -93,7 +93,7 @@ def test_a_file_that_is_not_there_and_a_variable_that_means_nothing(tmp_path: Pa
         read(environment={"EBRANK_SERVE_RANKING_K": "many"})
 
 
-def test_what_is_shown_holds_every_setting_and_no_secret(tmp_path: Path) -> None:
+def test_printed_settings_are_complete_and_hold_no_secret(tmp_path: Path) -> None:
     path = written(tmp_path, f'[tokens]\nweb = {{sha256 = "{SECRET}", scopes = ["rank"]}}\n')
     shown = effective(read(path))
     assert shown.pop("tokens") == {"web": ["rank"]}
@@ -156,7 +156,7 @@ def test_memory_is_a_size(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["much", "-1 MB", "0", "5 TB", ""])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_invalid_sizes_are_rejected(text: str) -> None:
     with pytest.raises(
         SettingsError, match=r"limits\.memory: .* is not a size; write it as in 512 MB"
     ):

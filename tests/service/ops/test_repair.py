@@ -185,7 +185,7 @@ def test_a_store_in_use_and_a_backup_are_not_repaired(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_what_is_no_store_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_store_is_rejected(tmp_path: Path) -> None:
     for verb in ("check", "repair"):
         done = run(verb, str(tmp_path / "absent"))
         assert done.exit_code == 2

@@ -100,7 +100,9 @@ LARGE = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\
 @pytest.mark.parametrize(
     ("sent", "status"), [(HALF, b"408"), (LARGE, b"413")], ids=["half", "large"]
 )
-def test_who_does_not_send_its_body_is_told_and_cut_off(sent: bytes, status: bytes) -> None:
+def test_callers_that_do_not_send_their_body_are_told_and_cut_off(
+    sent: bytes, status: bytes
+) -> None:
     answers: list[bytes] = []
 
     async def companion(address: str) -> None:

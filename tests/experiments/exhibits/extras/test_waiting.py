@@ -85,7 +85,7 @@ def test_how_the_top_was_looked_up_is_said_wherever_it_is_shown(finished: Finish
     assert "independent" in figure.caption
 
 
-def test_who_is_not_in_the_paper_stands_under_one_heading(finished: FinishedDataset) -> None:
+def test_rankers_not_in_the_paper_share_one_heading(finished: FinishedDataset) -> None:
     outcome, _ = made(finished, [(SHOWN, TOP, WATCHED)])
     apart = [row.cells[0] for row in outcome.tables[0].rows if row.group == "for comparison"]
     assert apart == ["Thompson", "Random", "Oracle"]

@@ -128,7 +128,7 @@ def nobody() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("file", ["log.db", "lock", "."])
-def test_what_is_read_only_is_told(nobody: Path, file: str) -> None:
+def test_read_only_files_are_reported(nobody: Path, file: str) -> None:
     run(SqliteStore(nobody / "store").close())
     (nobody / "store" / file).chmod(0o500 if file == "." else 0o400)
     if file == ".":

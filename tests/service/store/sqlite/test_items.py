@@ -21,7 +21,7 @@ def a_query() -> sqlite3.Connection:
     return connection
 
 
-def test_those_that_are_there_are_found() -> None:
+def test_existing_items_are_found() -> None:
     found = items_by_name(a_query(), "id, place", 7, ["item 900", "no such", "item 3"])
     assert sorted(found) == [("item 3", 3), ("item 900", 900)]
 
