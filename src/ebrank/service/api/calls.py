@@ -1,7 +1,6 @@
-"""Requests and their answers: items, lists, feedback.
+"""Requests and their responses: items, lists, feedback.
 
-The engine takes and gives these values and the HTTP layer passes them through, so a call in a test
-and a call from afar are the same call. Requests refuse unknown fields and too long names:
+Requests reject unknown fields and names that are too long:
 
 >>> import msgspec
 >>> msgspec.json.decode(b'{"query": "tea", "k": 3}', type=RankRequest).k
@@ -10,7 +9,7 @@ and a call from afar are the same call. Requests refuse unknown fields and too l
 Traceback (most recent call last):
 msgspec.ValidationError: Object contains unknown field `top`
 
-Events are read one by one, since a bad one must not spoil its batch (see `read_events`).
+Events are read one by one, so that a bad one does not spoil its batch (see `read_events`).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MOST_RANKS = 1_000
 MOST_FEATURES = 10_000
 MOST_PAIRS = 8  # of a context
 UNCOUNTED = "uncounted"
-"""The name of every list that was not logged, and the reason why its events are rejected."""
+"""The id of every list that was not logged, and the reason why its events are rejected."""
 
 SMALL_BODY = 2**15
 """Bytes that are read at once, in less than a millisecond."""
@@ -53,7 +52,7 @@ EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
 class ItemIn(Struct, forbid_unknown_fields=True, frozen=True):
     """An item with its features, by position or by name; null stands for a missing value.
 
-    Without features, a candidate keeps those it has, or has those of the catalog alone.
+    Without features, a candidate keeps those it has, or has only those of the catalog.
     """
 
     id: Name
@@ -61,7 +60,7 @@ class ItemIn(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class PutItemsRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """Candidates to add or to change."""
+    """Candidates to add or update."""
 
     items: Annotated[list[ItemIn], Meta(max_length=MOST_ITEMS)]
 
@@ -76,9 +75,9 @@ class PutItemsResponse(Struct, frozen=True):
 
 
 class QueryOptions(Struct, forbid_unknown_fields=True, frozen=True):
-    """Which items of a query are wanted: at most `limit`, from the place that `cursor` names.
+    """Which items of a query to return: at most `limit`, starting at `cursor`.
 
-    The answer before has it as `next_cursor`.
+    The previous response has it as `next_cursor`.
     """
 
     cursor: Annotated[int, Meta(ge=0, le=2**31)] = 0
@@ -94,21 +93,21 @@ class WithdrawResponse(Struct, frozen=True):
 
 
 class PutCatalogResponse(Struct, frozen=True):
-    """How many items were given, and how many of them were not there like this before."""
+    """How many items were given, and how many of them are new or changed."""
 
     items: int
     changed: int
 
 
 class LineError(Struct, frozen=True):
-    """A line that was refused, counted from 1, and why."""
+    """A rejected line, counted from 1, and why."""
 
     line: int
     reason: str
 
 
 class BulkResponse(Struct, frozen=True):
-    """What became of the lines that hold an item; `errors` are the first hundred."""
+    """The outcome of the lines that hold an item; `errors` are the first hundred."""
 
     lines: int
     changed: int
@@ -118,7 +117,7 @@ class BulkResponse(Struct, frozen=True):
 
 
 class CatalogItem(Struct, frozen=True):
-    """The features of an item that queries share; null where one is missing."""
+    """The features of an item that queries share; null if one is missing."""
 
     id: str
     features: dict[str, float | None]
@@ -128,17 +127,17 @@ class CatalogItem(Struct, frozen=True):
 
 
 class NewFeature(Struct, forbid_unknown_fields=True, frozen=True):
-    """A feature to add; `shared` by all queries, or one of query and item."""
+    """A feature to add: `shared` by all queries, or of query and item."""
 
     name: Name
     shared: bool = False
 
 
 class ChangeFeaturesRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """How features are to change: names are given, then changed, features removed, then added.
+    """How to change features: first name, then rename, remove and add.
 
-    `name` gives names to features that are known by their positions. With `dry_run` nothing changes
-    and the answer says what would.
+    `name` gives names to features that have only positions. With `dry_run` nothing changes, and the
+    response says what would.
     """
 
     name: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
@@ -152,11 +151,11 @@ class FeatureOut(Struct, frozen=True):
     """A feature.
 
     Attributes:
-        name: None where it is known by its position.
+        name: None if it has only a position.
         shared: whether all queries share it.
         items: how many rows there are: items of the catalog if shared, else of queries.
         lacking: how many of them lack it.
-        weight: in the active model; None if that does not know it, or has no weights.
+        weight: in the active model; None if the model does not use it, or has no weights.
     """
 
     name: str | None
@@ -169,7 +168,7 @@ class FeatureOut(Struct, frozen=True):
 class FeaturesResponse(Struct, frozen=True):
     """The features that items have, or would have, in the order of lists by position.
 
-    `removed` are those that are gone but that the active model still takes: as missing, until the
+    `removed` are features that are gone but that the active model still uses, as missing, until the
     next fit. `changes` says in words what has changed.
     """
 
@@ -184,13 +183,13 @@ class FeaturesResponse(Struct, frozen=True):
 
 
 class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """A list is wanted.
+    """A request for a list.
 
-    `items` restricts it to these candidates; those given with features are added or changed first.
-    In shadow mode they are the caller's own order, and are served as they are. `offset` is how many
-    ranks stand above the list: 10 for the second page of ten. `session` says whose requests these
-    are, if the server tells bots by their sessions. `context` says something of the user or the
-    moment, such as `{"device": "mobile"}`, if the server learns what that changes.
+    `items` restricts it to these candidates; those given with features are added or updated first.
+    In shadow mode they are the caller's own order, which is served as it is. `offset` is how many
+    ranks are above the list: 10 for the second page of ten. `session` says whose request it is, if
+    the server recognizes bots by their sessions. `context` describes the user or the situation,
+    such as `{"device": "mobile"}`, if the server learns contexts.
     """
 
     query: Query
@@ -205,11 +204,11 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RankedItem(Struct, frozen=True, omit_defaults=True):
-    """An item of a list; what follows `score` is there if the request says `explain`.
+    """An item of a list; the fields after `score` are present if the request has `explain`.
 
     `interval` is the central 90 % credible interval of the relevance by plain clicks over exposure,
-    whichever estimator ranks; `relevance` by `ips`, which varies more, may lie outside. `context`
-    is there if one was given of which something is known: by how much it moved the relevance.
+    for every estimator; `relevance` by `ips`, which varies more, may lie outside. `context` says
+    how far the context moved the relevance, if the server knows that context.
     """
 
     id: str
@@ -227,10 +226,10 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
 
 
 class RankResponse(Struct, frozen=True, omit_defaults=True):
-    """The list, the name that feedback cites, and the version of the prior that made it.
+    """The list, the id that feedback cites, and the version of the prior that made it.
 
-    `would_rank` is there in shadow mode: the order EBRank would have served. `degraded` is there,
-    and true, if the list was made from memory while the store failed: it was not logged, and events
+    In shadow mode, `would_rank` is the order EBRank would have served. `degraded` is present, and
+    true, if the list was made from memory while the store failed: it was not logged, and events
     that cite its `ranking_id` are rejected as `uncounted`.
     """
 
@@ -247,7 +246,7 @@ class RankResponse(Struct, frozen=True, omit_defaults=True):
 class EventIn(Struct, forbid_unknown_fields=True, frozen=True):
     """What a user did with an item of a list; `time` in seconds since 1970 or as RFC 3339.
 
-    `value` is what a behavior with a threshold is measured by, such as seconds for `dwell>=30`.
+    `value` is compared with the threshold of a behavior, such as seconds for `dwell>=30`.
     """
 
     event_id: str
@@ -271,7 +270,7 @@ class FeedbackRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class EventResult(Struct, frozen=True):
-    """What became of the event at this index of the batch."""
+    """The outcome of the event at this index of the batch."""
 
     index: int
     status: EventStatus
@@ -279,7 +278,7 @@ class EventResult(Struct, frozen=True):
 
 
 class FeedbackResponse(Struct, frozen=True):
-    """How many events were counted, seen before, refused; and each by its index."""
+    """How many events were accepted, duplicate and rejected; and each by its index."""
 
     accepted: int
     duplicate: int
@@ -338,7 +337,7 @@ class DeletionOut(Struct, frozen=True):
 
     Attributes:
         kind: of what was deleted.
-        digest: of its name, by the store's salt: deleting the same name again gives the same.
+        digest: of its name, salted by the store; deleting the same name again gives the same one.
         time: when, in seconds since 1970.
         queries: how many queries changed.
         rankings: lists that were removed with a query, or lost their user.
@@ -354,7 +353,7 @@ class DeletionOut(Struct, frozen=True):
 
 
 class DeletionsResponse(Struct, frozen=True):
-    """The latest deletions, oldest first, and how many there were in all."""
+    """The latest deletions, oldest first, and the total number."""
 
     total: int
     deletions: list[DeletionOut]
@@ -363,7 +362,7 @@ class DeletionsResponse(Struct, frozen=True):
 class QueriesRequest(Struct, forbid_unknown_fields=True, frozen=True):
     """Which queries to list: names that begin with `prefix` and contain `contains`.
 
-    `cursor` is what the page before said is `next`; the first page has none.
+    `cursor` is the `next` of the previous page; the first page has none.
     """
 
     prefix: Annotated[str, Meta(max_length=LONGEST_QUERY)] = ""
@@ -380,7 +379,7 @@ class ListedQuery(Struct, frozen=True):
 
 
 class QueriesResponse(Struct, frozen=True):
-    """Queries in the order of their names, and where the next page begins, null if nowhere."""
+    """Queries in the order of their names, and where the next page begins, null on the last one."""
 
     queries: list[ListedQuery]
     next: str | None
@@ -396,7 +395,7 @@ _read_event = msgspec.json.Decoder(EventIn).decode
 
 
 def read_events(body: bytes) -> list[EventIn | Malformed]:
-    """Return the events of a feedback request; those that cannot be read say why.
+    """Return the events of a feedback request; unreadable ones say why.
 
     >>> read_events(b'{"events": [{"event_id": 7}]}')
     [Malformed(reason='Expected `str`, got `int` - at `$.event_id`')]

@@ -1,4 +1,4 @@
-"""Answers that only report: the state of a query, the models, and what the dashboard shows."""
+"""Responses that only report: the state of a query, the models, and what the dashboard shows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from msgspec import Meta, Struct
 
 
 class ItemState(Struct, frozen=True):
-    """What is known of a candidate of a query.
+    """What is known about a candidate of a query.
 
     Attributes:
         weighted_clicks: C, clicks divided by the examination of their rank.
-        prior: α/(α + β), what its features promise.
+        prior: α/(α + β), the relevance that its features predict.
         alpha: α of its prior.
         beta: β of its prior.
         interval: central 90 % credible interval of its relevance, by plain clicks over exposure
-            whichever estimator ranks; an estimate by `ips`, which varies more, may lie outside.
+            for every estimator; an estimate by `ips`, which varies more, may lie outside.
         bonus: ε·MC, what showing it would teach.
         score: relevance plus bonus, the key of the list.
         rank: its place by score.
@@ -46,7 +46,7 @@ class ItemState(Struct, frozen=True):
 
 
 class WithdrawnItem(Struct, frozen=True):
-    """What is left of an item that was withdrawn: its history."""
+    """A withdrawn item: its history."""
 
     id: str
     shown: int
@@ -60,12 +60,11 @@ class WithdrawnItem(Struct, frozen=True):
 class QueryResponse(Struct, frozen=True):
     """A query's candidates in the order in which they entered, and those that were withdrawn.
 
-    `k` is the length of a list, if a request names none.
-    A large query comes in parts: `next_cursor` asks for the next one, and is null in the last. The
-    first part names the most promising and the most buried of all, ids, best first, ten at most:
-    `most_promising` are the candidates with the highest upper end of their interval, `most_buried`
-    those that do not make the list although their features promise much for how little they were
-    exposed, the highest prior/(1 + E).
+    `k` is the length of a list, if a request does not say. A large query comes in parts: send
+    `next_cursor` to get the next one; it is null in the last. The first part names the most
+    promising and the most buried candidates by id, best first, at most ten: `most_promising` have
+    the highest upper end of their interval; `most_buried` do not make the list although their
+    features predict a lot for how little they were exposed, the highest prior/(1 + E).
     """
 
     query: str
@@ -95,7 +94,7 @@ class ModelOut(Struct, frozen=True):
 
 
 class PriorOut(Struct, frozen=True):
-    """Whether lists are made with what was learned last, and if not, why.
+    """Whether lists use what was learned last, and if not, why.
 
     Attributes:
         state: `live` if so; `untrained` before the first version; `refused` if newer versions stay
@@ -140,8 +139,8 @@ class TrainResponse(Struct, frozen=True):
 class ModelsResponse(Struct, frozen=True):
     """The versions that are kept, oldest first; version 0 is the prior before any training.
 
-    `pinned` says that the active one was chosen by hand over a newer one: runs that start by
-    themselves do not replace it.
+    `pinned` says that a person chose the active one over a newer one: runs that start by themselves
+    do not replace it.
     """
 
     active: int
@@ -177,8 +176,8 @@ class BucketOut(Struct, frozen=True):
     Attributes:
         shown: impressions that count.
         events: feedback that was accepted; `duplicate` and `rejected` feedback was not.
-        refused: answers with a status of 4xx.
-        failed: answers with a status of 5xx.
+        refused: responses with a status of 4xx.
+        failed: responses with a status of 5xx.
         starts: how often a server started.
     """
 
@@ -207,7 +206,7 @@ class WaitingCurve(Struct, frozen=True):
     """How long items wait for something, those still waiting counted as such (Kaplan-Meier).
 
     Attributes:
-        items: how many are looked at.
+        items: how many items are included.
         happened: for how many of them it happened.
         median: seconds after which it has happened for half of them; None if not yet.
         seconds: times at which the curve falls.
@@ -229,7 +228,7 @@ class WaitingTimes(Struct, frozen=True):
 
 
 class BuriedItem(Struct, frozen=True):
-    """An item that its prior calls promising and that was little shown."""
+    """An item with a promising prior that was shown little."""
 
     query: str
     item: str
@@ -241,12 +240,12 @@ class BuriedItem(Struct, frozen=True):
 
 
 class Arrival(Struct, frozen=True):
-    """An item that entered a query which users had seen, and where it stood at some ages.
+    """An item that entered a query which users had seen, and its ranks at some ages.
 
     Attributes:
         entered: when, in seconds since 1970.
         seconds: its ages.
-        ranks: its rank in the order that is served, at each age.
+        ranks: its rank in the served order, at each age.
         ranks_by_clicks: its rank by clicks alone: clicks weighted by rank per impression, as far as
             that order would have shown the item itself.
         in_top_k: whether relevance alone puts it in the top k.
@@ -265,7 +264,7 @@ class ExplorationOut(Struct, frozen=True):
     """What exploration cost and brought.
 
     Attributes:
-        cost: expected clicks lost against the order by relevance alone.
+        cost: expected clicks lost compared with the order by relevance alone.
         explored: slots that exploration filled.
         found: items that exploration showed first and that were then listed for their relevance.
     """
@@ -276,7 +275,7 @@ class ExplorationOut(Struct, frozen=True):
 
 
 class FoundItem(Struct, frozen=True):
-    """An item that exploration showed first and that stands in the top k by relevance now."""
+    """An item that exploration showed first and that is now in the top k by relevance."""
 
     query: str
     item: str
@@ -288,7 +287,7 @@ class FoundItem(Struct, frozen=True):
 
 
 class TopQuery(Struct, frozen=True):
-    """A query among those used last; `lists`, `shown` and `clicks` are all it ever had."""
+    """A recently used query; `lists`, `shown` and `clicks` are its totals."""
 
     query: str
     candidates: int
@@ -298,7 +297,7 @@ class TopQuery(Struct, frozen=True):
 
 
 class Coverage(Struct, frozen=True):
-    """How many candidates of the queries used last were shown, clicked, and are new."""
+    """How many candidates of recently used queries were shown, were clicked, and are new."""
 
     queries: int
     candidates: int
@@ -308,12 +307,12 @@ class Coverage(Struct, frozen=True):
 
 
 class FeedbackOut(Struct, frozen=True):
-    """What became of feedback.
+    """The outcome of feedback.
 
     Attributes:
-        accepted: events that were.
+        accepted: accepted events.
         duplicate: events that were sent before.
-        rejected: how many were, by the code of the reason; `expired` is feedback that came too
+        rejected: rejected events by the code of the reason; `expired` is feedback that came too
             late.
         last: when the last event was accepted, in seconds since 1970; None if none was.
     """
@@ -325,7 +324,7 @@ class FeedbackOut(Struct, frozen=True):
 
 
 class RouteOut(Struct, frozen=True):
-    """Answers of a route: all, those with a status of 4xx, and those with 5xx."""
+    """Responses of a route: all, those with a status of 4xx, and those with 5xx."""
 
     route: str
     answers: int
@@ -334,7 +333,7 @@ class RouteOut(Struct, frozen=True):
 
 
 class ExaminationOut(Struct, frozen=True):
-    """How probable it is that users look at ranks 1, 2, ...: as configured, and as learned."""
+    """The probability that users look at ranks 1, 2, ...: as configured, and as learned."""
 
     configured: list[float]
     learned: list[float] | None
@@ -347,8 +346,8 @@ class SystemOut(Struct, frozen=True):
         version: of ebrank.
         policy: how items are scored, in full.
         started: when this server started, in seconds since 1970.
-        store_bytes: room that the store takes; None if it is in memory.
-        free_bytes: room that is left there; None if nobody can tell.
+        store_bytes: disk space that the store takes; None if it is in memory.
+        free_bytes: free disk space; None if unknown.
         log_entries: about how many lists and events the log holds, without what was rolled up; None
             if the store is in memory.
     """
@@ -362,7 +361,7 @@ class SystemOut(Struct, frozen=True):
 
 
 class CalibrationBin(Struct, frozen=True):
-    """Items whose prior predicts about the same, and how relevant users found them."""
+    """Items with about the same prior, and how relevant users found them."""
 
     predicted: float
     observed: float
@@ -370,7 +369,7 @@ class CalibrationBin(Struct, frozen=True):
 
 
 class ShadowOut(Struct, frozen=True):
-    """What EBRank would have done in place of the caller's order.
+    """What EBRank would have done instead of the caller's order.
 
     Attributes:
         rankings: lists that were compared.
@@ -390,31 +389,31 @@ class ShadowOut(Struct, frozen=True):
 
 
 class BotsOut(Struct, frozen=True):
-    """What bots asked for and did: it is logged, and counts nothing."""
+    """What bots requested and did: it is logged, but does not count."""
 
     lists: int
     events: int
 
 
 class ServerOut(Struct, frozen=True):
-    """A server, as it said of itself a few seconds ago. Counts are since it began.
+    """A server, as it reported a few seconds ago. Counts are since it started.
 
     Attributes:
-        name: its machine's, and the number of its process.
+        name: its machine's name, and the number of its process.
         version: of ebrank.
-        started: when it began, in seconds since 1970.
+        started: when it started, in seconds since 1970.
         model: the version of the prior that it ranks with.
         jobs: what it does for all: `train`, `roll up`.
-        lists: that it served.
-        events: that it accepted.
+        lists: lists that it served.
+        events: events that it accepted.
         from_memory: how often it found a query in memory.
         from_store: how often it had to read one.
-        stale: how often a write told it that another server had written to the query before.
+        stale: how often a write revealed that another server had written to the query before.
         clock_lag: seconds that its clock is behind the log.
-        rules: settings by which it makes lists, as JSON; all servers of a store have the same.
-        store_ms: how long the store took to note the announcement before.
-        seen_seconds: how long ago it said so: a server does every three seconds.
-        answers: whether it is the one that gives this answer.
+        rules: settings with which it makes lists, as JSON; all servers of a store have the same.
+        store_ms: how long the store took for the previous announcement.
+        seen_seconds: how long ago it reported: a server does so every three seconds.
+        answers: whether it is the one that sends this response.
     """
 
     name: str
@@ -435,13 +434,13 @@ class ServerOut(Struct, frozen=True):
 
 
 class Insights(Struct, frozen=True):
-    """All that the dashboard shows, but for the view of one query; `models` are the newest.
+    """Everything the dashboard shows, except the view of one query; `models` are the newest.
 
-    Sums go back some `hours`, in buckets. What needs a look at items, from `arrivals` to
-    `calibration`, is of the queries used last, as it is now. `demo` says that users are simulated.
+    Sums cover the last `hours`, in buckets. Figures about items, from `arrivals` to `calibration`,
+    cover the most recently used queries, as they are now. `demo` says that users are simulated.
 
     `first_item` is when the first item entered: until `new_seconds` later all items are new, and
-    their share means nothing. None without items, and for stores made before it was kept.
+    their share means nothing. None without items, and for stores made before it was recorded.
     """
 
     now: float

@@ -128,7 +128,7 @@ class Repair:
                 f"{self.lost_entries:,} entries of the log are of queries or items that cannot be "
                 "read: they are left out"
             )
-        lines += [f"{fault}: the files are made anew" for fault in self.faults]
+        lines += [f"{fault}: the files are rewritten" for fault in self.faults]
         lines += [f"model {version} cannot be read: left out" for version in self.lost_models]
         if self.lost_catalog:
             lines.append(
