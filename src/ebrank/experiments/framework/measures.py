@@ -99,7 +99,7 @@ def cells(result: Result) -> tuple[Cell, ...]:
 def behavior_ratios(result: Result) -> Floats:
     """Return the exploitation ratio of x^b and the largest other one, shape (trials, 2).
 
-    Those of pooled folds are means over folds, each of which has a model of its own.
+    Those of pooled folds are means over folds, each of which has its own model.
     """
     weights = [np.atleast_2d(trial.weights) for trial in result.trials if trial.weights is not None]
     return np.array(

@@ -116,7 +116,7 @@ def run_folds(
     jobs: int = 1,
     watch: Watch | None = None,
 ) -> FinishedDataset:
-    """Run a plan on each fold of a dataset, choosing every ε there anew, and pool the results.
+    """Run a plan on each fold of a dataset, choosing every ε separately, and pool the results.
 
     Args:
         plan: what to run.

@@ -1,4 +1,4 @@
-"""Watches the newest items rise: where each stands as time goes by, and where clicks would have it.
+"""Watches the newest items rise: their ranks over time, and those they would have by clicks alone.
 
 An arrival is an item that enters a query which users have seen. Its rank is noted at ages that grow
 by an eighth, a few dozen times in all: by the order that is served, and by clicks alone. That order
@@ -71,7 +71,7 @@ class Arrival:
         self.counted = clicks, shown
 
     def note(self, age: float, period: float, rank: int, by_clicks: int) -> None:
-        """Note where it stands at an age."""
+        """Record its ranks at an age."""
         self.seconds.append(round(age, 1))
         self.ranks.append(rank)
         self.ranks_by_clicks.append(by_clicks)
@@ -91,7 +91,7 @@ class Arrival:
 
 
 class Arrivals:
-    """The newest items of the queries used last.
+    """The newest items of the most recently used queries.
 
     Attributes:
         period: seconds between two looks.
@@ -109,11 +109,11 @@ class Arrivals:
         self._looking = False
 
     def out(self) -> list[api.Arrival]:
-        """Return the items that were looked at, those that came first in front."""
+        """Return the watched items, oldest first."""
         return [arrival.out() for arrival in self._watched if arrival.seconds]
 
     async def look(self, model: Model, now: float) -> None:
-        """Watch what has arrived since the last look, and note where what is watched stands."""
+        """Watch items that have arrived since the last look, and record ranks of watched ones."""
         if self._looking:
             return
         self._looking = True
@@ -163,7 +163,7 @@ class Arrivals:
             self._watched.append(Arrival(live.state.query, name, row, float(entered[row])))
 
     def _note(self, live: LiveQuery, model: Model, arrivals: list[Arrival], now: float) -> None:
-        """Note where the items of a query stand that are due."""
+        """Record the ranks of a query's items that are due."""
         k = self._settings.k
         candidates = scored(live, model, lists=self._expected(live, model, now))
         ranks = places_in(whole_order(candidates, k, self._settings))
@@ -179,7 +179,7 @@ class Arrivals:
 
 
 def _present(live: LiveQuery, arrival: Arrival) -> bool:
-    """Return whether an item is still what was watched, and a candidate."""
+    """Return whether an item is still the one that was watched, and a candidate."""
     row = arrival.row
     return row < len(live) and live.lists_row(row) and live.ids[row] == arrival.item
 

@@ -1,7 +1,7 @@
-"""What the dashboard shows of all queries, and what it may cost.
+"""What the dashboard shows about all queries, at a bounded cost.
 
-Sums of minutes are read from the store. What needs a look at items is computed over the queries
-used last, a bounded number of them, and kept for some seconds. The loop gets a turn between them.
+Sums of minutes are read from the store. Figures about items are computed over a bounded number of
+recently used queries, and cached for some seconds. The loop gets a turn between queries.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 """Spans that sums are added up over: a chart has room for some."""
 MOST_BUCKETS = 170
 KEPT_SECONDS = 30.0
-"""How long sums of more than an hour are kept."""
+"""How long sums of more than an hour are cached."""
 SIZE_SECONDS = 10.0
-"""How long the size of the store is."""
+"""How long the size of the store is cached."""
 
 
 @dataclass
@@ -132,7 +132,7 @@ class Sums:
 
 
 class Surveyor:
-    """Looks at the queries used last, now and then."""
+    """Looks at the most recently used queries now and then."""
 
     def __init__(self, settings: Settings, queries: Queries, timer: Callable[[], float]) -> None:
         self._k = settings.ranking.k
@@ -155,7 +155,7 @@ class Surveyor:
 
 
 class System:
-    """The server itself, for who is on call; it looks at the store now and then."""
+    """The server itself, for the engineer on call; it looks at the store now and then."""
 
     def __init__(self, store: Store, started: float, timer: Callable[[], float]) -> None:
         self._store = store
@@ -200,8 +200,8 @@ def calibration(found: Survey) -> list[api.CalibrationBin]:
     """Return items in bins of about equal size by what the prior predicts of them.
 
     Observed is the click rate Σwc/ΣwE with w = 1/(E + α + β). If c is Beta-binomial with mean E·m,
-    these weights give the estimate of m that varies least. Without them items that do well,
-    and so are shown most, would speak for their whole bin.
+    these weights give the estimate of m that varies least. Without them good items, which are shown
+    most, would dominate their bin.
     """
     if not found.predicted:
         return []
@@ -278,10 +278,10 @@ def exploration_out(minutes: Sequence[Minute]) -> api.ExplorationOut:
 def feedback_out(
     minutes: Sequence[Minute], finer: Sequence[Minute], last: float | None
 ) -> api.FeedbackOut:
-    """Return what became of feedback over these minutes.
+    """Return the outcome of feedback over these minutes.
 
-    `last` is when this server accepted some. Of others, and of the time before it started, only
-    minutes tell, the finer ones better.
+    `last` is when this server accepted some. For other servers, and for the time before it started,
+    only minutes are known; finer ones are more precise.
     """
     known = [one.start for one in (*minutes, *finer) if one.values.get("events")]
     last = max([*known, *([] if last is None else [last])], default=None)
@@ -294,7 +294,7 @@ def feedback_out(
 
 
 def routes_out(minutes: Sequence[Minute]) -> list[api.RouteOut]:
-    """Return the answers of each route over these minutes, those with most failures first."""
+    """Return the responses of each route over these minutes, those with most failures first."""
     answers, refused, failed = (
         _by_name(minutes, kind) for kind in ("http ", "refused ", "failed ")
     )
@@ -326,7 +326,7 @@ def examination_out(model: Model, ranks: int) -> api.ExaminationOut:
 
 
 def bots_out(minutes: Sequence[Minute]) -> api.BotsOut:
-    """Return what bots asked for and did over these minutes."""
+    """Return what bots requested and did over these minutes."""
     return api.BotsOut(int(_total(minutes, "bot_lists")), int(_total(minutes, "bot_events")))
 
 

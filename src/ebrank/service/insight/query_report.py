@@ -1,4 +1,4 @@
-"""The state of one query: what is known of its items, which are promising, which are buried."""
+"""The state of one query: what is known about its items, which are promising, which are buried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def query_view(
     wanted: api.QueryOptions,
     turns: Turns,
 ) -> api.QueryResponse:
-    """Return what is known of some items of a query that is expected to get so many lists."""
+    """Return what is known about some items of a query, given its expected lists."""
     candidates = scored(live, model, lists=expected)
     ranks = places_in(candidates.ranking.order), places_in(candidates.relevance_order)
     await turns.next()
@@ -53,7 +53,7 @@ async def query_view(
 
 
 def _steps(begin: int, end: int) -> Iterator[Ints]:
-    """Yield places from one to another, as many at a time as take about a millisecond."""
+    """Yield places from one to another, in portions of about a millisecond."""
     for first in range(begin, end, AT_ONCE):
         yield np.arange(first, min(first + AT_ONCE, end))
 
@@ -76,14 +76,14 @@ async def _outstanding(
 
 
 def buried(candidates: ScoredCandidates, k: int, most: int = MOST) -> Ints:
-    """Return places of candidates outside the list that promise much and were little exposed."""
+    """Return places of promising candidates outside the list with little exposure."""
     outside = candidates.ranking.order[k:]
     promise = _promise(candidates.known)[outside]
     return outside[np.argsort(-promise, kind="stable")[:most]]
 
 
 def _promise(known: Candidates) -> Floats:
-    """Return what the features of each promise, for how little it was exposed."""
+    """Return how promising the features of each are, given how little it was exposed."""
     return known.prior_mean / (1.0 + known.sums.exposure)
 
 
@@ -123,7 +123,7 @@ def _states(
 
 
 def _withdrawn(live: LiveQuery, model: Model, begin: int, end: int) -> list[api.WithdrawnItem]:
-    """Return what is left of the items in some rows that are no candidates any more."""
+    """Return the withdrawn items in some rows."""
     state, rows = live.state, begin + np.flatnonzero(~live.state.active[begin:end])
     stats, curve = live.stats(rows), model.ranker.curve
     sums, clicks = stats.sums(curve), examined_clicks(stats, curve)
