@@ -181,8 +181,8 @@ def assert_whole_run_agrees(
     trial: int = 0,
     threads: int = 2,
     spell_out: Callable[[ScoreModel, Item], float] | None = None,
-) -> None:
-    """Run the engine, epochs grouped by query, and the reference in order of time."""
+) -> Reference:
+    """Run the engine, epochs grouped by query, and the reference in order of time; return that."""
     ranker, watch = watched(text)
     got = run_trial(dataset, ranker, config, SEED, trial, threads=threads)
     reference = Reference(
@@ -198,3 +198,4 @@ def assert_whole_run_agrees(
     assert sums.clicks.tolist() == [item.c for item in items]
     assert sums.weighted_clicks.tolist() == [item.C for item in items]
     assert sums.exposure.tolist() == [item.E for item in items]
+    return reference
