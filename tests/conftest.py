@@ -27,7 +27,7 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = Path(__file__).parents[1]
-SLOW_FIXTURES = {"browser", "server", "golden"}
+SLOW_FIXTURES = {"browser", "server", "golden", "uninterrupted"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,6 +49,15 @@ def no_pauses() -> Iterator[None]:
     """Roll up without pauses where a test holds the store: nobody is served meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ebrank.service.store.sqlite.rollup.PAUSE", 0.0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waits_for_the_disk() -> Iterator[None]:
+    """Flush nothing: no test cuts the power. Tests of flushes look at the calls themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("fsync", "fdatasync"):
+            patch.setattr(os, name, lambda file: None)
         yield
 
 
