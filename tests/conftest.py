@@ -27,7 +27,7 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = Path(__file__).parents[1]
-SLOW_FIXTURES = {"browser", "server", "golden", "uninterrupted"}
+SLOW_FIXTURES = {"browser", "database", "golden", "server", "uninterrupted"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

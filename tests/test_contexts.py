@@ -69,6 +69,7 @@ def test_what_a_context_changes_is_found_again() -> None:
     assert difference(found)[:3] == pytest.approx([1.2, 0.0, 0.0], abs=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapted", [0.0, 1.0, 2.0])
 def test_relevance_in_a_context_is_nearer_to_the_truth(adapted: float) -> None:
     """Also where each context mostly saw what it likes, which relevances over all hold already."""
@@ -98,6 +99,7 @@ def test_what_all_contexts_share_is_left_to_relevance() -> None:
     assert learn(features, wrong, impressions, groups) is None
 
 
+@pytest.mark.slow
 def test_contexts_that_change_nothing_are_not_learned() -> None:
     """Nor those that too few were in."""
     assert learn(*world(0.0)) is None

@@ -154,6 +154,7 @@ def test_a_change_in_this_process_shows_in_all_that_read_it(user: ModuleType, pa
     assert changed(before, values(user)) == READERS[patch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "reader"),
     [

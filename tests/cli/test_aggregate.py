@@ -33,6 +33,7 @@ MAPS = ("--map", "ranking=list", "--map", "query=search", "--map", "rank=positio
 ARGUMENTS = ("aggregate", "log.csv", *MAPS, "--impression", "view", "--out", "evidence.parquet")
 
 
+@pytest.mark.slow
 def test_a_log_starts_a_store_and_tells_how_far_down_users_look(folder: Path) -> None:
     done = ebrank(*ARGUMENTS)
     assert done.exit_code == 0, done.output

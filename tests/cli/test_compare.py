@@ -165,6 +165,7 @@ def test_a_ranker_is_a_ranker_even_if_a_folder_has_its_name() -> None:
     assert ebrank("compare", "bm25", "random", *SHORT).exit_code == 0
 
 
+@pytest.mark.slow
 def test_out_keeps_the_trials_and_the_picture() -> None:
     first = ebrank("compare", "bm25", "ebrank", *SHORT, "--out", "kept", "--json")
     kept = {path.name: path.stat().st_mtime_ns for path in Path("kept").glob("*.npz")}

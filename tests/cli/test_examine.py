@@ -49,6 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_curve_is_learned(folder: Path) -> None:
     done: Result = ebrank("examine", str(folder), "--json")
     assert done.exit_code == 0, done.output

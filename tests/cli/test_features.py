@@ -28,6 +28,7 @@ def names(*arguments: str) -> list[str | None]:
     return [feature["name"] for feature in json.loads(good(*arguments, "--json"))["features"]]
 
 
+@pytest.mark.slow
 def test_a_served_store_is_changed_through_its_server(tmp_path: Path) -> None:
     store = str(tmp_path / "store")
     with serving(tmp_path / "store") as server:

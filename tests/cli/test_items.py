@@ -75,6 +75,7 @@ def test_a_file_that_cannot_be_read(name: str, content: str, told: str) -> None:
     assert told in done.stderr
 
 
+@pytest.mark.slow
 def test_through_a_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "LINES_AT_ONCE", 3)
     rows = [json.dumps({"id": f"i{number}", "features": {"x": number}}) for number in range(10)]

@@ -137,6 +137,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert without_seconds(only(again.stdout)) == without_seconds(only(fresh.stdout))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_names_the_file_and_shows_what_finished(tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk; the trial's file is larger than that."""
     order = ("--ranker", "bm25", *SHORT)

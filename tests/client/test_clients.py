@@ -271,6 +271,7 @@ def test_a_fallback_comes_when_the_server_is_too_slow() -> None:
         assert client.rank("tea", fallback=["a"]).degraded
 
 
+@pytest.mark.slow
 def test_a_context_reaches_the_log_as_numbers(tmp_path: Path) -> None:
     """Of both clients, any mapping will do."""
     phone = MappingProxyType({"device": "mobile", "segment": "new"})

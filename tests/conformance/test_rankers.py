@@ -45,6 +45,7 @@ def run(text: str, data: Dataset, seed: int = 1, threads: int | None = 1) -> Tri
     return run_trial(data, registry.parse(text), CONFIG, seed, trial=0, threads=threads)
 
 
+@pytest.mark.slow
 @every_variant
 def test_rankers_conform(text: str) -> None:
     check_ranker(registry.parse(text), learns_from_test="learn_from=all" in text)

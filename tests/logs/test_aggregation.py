@@ -266,6 +266,7 @@ def test_the_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == left
 
 
+@pytest.mark.slow
 def test_a_log_larger_than_memory_is_spilled(tmp_path: Path) -> None:
     """Three quarters of a million impressions in 150 MB: the same as in 4 GB."""
     import duckdb

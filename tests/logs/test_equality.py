@@ -42,6 +42,7 @@ def counts(expected: Counts, log: list[Path], folder: Path, **options: object) -
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(events=logs(), form=st.sampled_from(FORMS), seed=st.integers(0, 99))
 def test_confirmed_impressions(events: list[Event], form: Form, seed: int) -> None:
@@ -56,6 +57,7 @@ def test_confirmed_impressions(events: list[Event], form: Form, seed: int) -> No
         counts(expected, log, folder)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(log=served_logs(), form=st.sampled_from(("parquet", "ndjson")))
 def test_served_impressions(log: tuple[list[Served], list[Event]], form: Form) -> None:

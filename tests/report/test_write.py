@@ -30,6 +30,7 @@ def files_in(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_all_files_are_there_and_the_same_again(tmp_path: Path) -> None:
     one, other = tmp_path / "a" / "b", tmp_path / "c"
     written = write_report(small("time"), TIMES, one)
@@ -61,6 +62,7 @@ def test_the_page_holds_every_file_but_png(tmp_path: Path) -> None:
     assert outside == [], "a page sent alone has no links to files that are not there"
 
 
+@pytest.mark.slow
 def test_files_no_longer_in_the_report_are_removed_and_foreign_files_stay(tmp_path: Path) -> None:
     write_report(small("time", "old"), None, tmp_path)
     for name in ("notes.txt", "figures/mine.png", "tables/mine.csv", "results.json"):
@@ -71,6 +73,7 @@ def test_files_no_longer_in_the_report_are_removed_and_foreign_files_stay(tmp_pa
     assert (tmp_path / "figures/mine.png").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "LEDGER.md", "tables/odd.csv", "figures/time.png"])
 def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -82,6 +85,7 @@ def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str)
     assert (tmp_path / name).read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_report_that_was_stopped_is_cleared_up_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +103,7 @@ def test_a_report_that_was_stopped_is_cleared_up_by_the_next(
     assert not (tmp_path / "figures/earlier.svg").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "listed",
     ["nonsense", "{}", json.dumps(["../precious.md", "/etc/x", "notes.txt", "tables/../x.md", 7])],

@@ -83,6 +83,7 @@ USERS: list[tuple[UserModel, Behaviors]] = [
 every_user = pytest.mark.parametrize(("users", "behaviors"), USERS, ids=str)
 
 
+@pytest.mark.slow
 @every_user
 def test_users_keep_the_rules(users: UserModel, behaviors: Behaviors) -> None:
     check_users(users, behaviors, by_curve=not isinstance(users, Cascade | DCM | DBN))

@@ -35,6 +35,7 @@ def test_the_store_in_memory(check: str) -> None:
     check_one(check, lambda name: open("memory:"), keeps=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_store_on_disk(check: str, tmp_path: Path) -> None:
     check_one(check, lambda name: open(f"sqlite:{tmp_path / name}"))
@@ -120,6 +121,7 @@ def nothing_rolled_up(rolled: RolledUp, before: float) -> RolledUp:
     return RolledUp(0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "method", "fault", "message"),
     [

@@ -268,6 +268,7 @@ def test_real_data(mq2008_folder: Path, mslr_sample_folder: Path) -> None:
     assert "MSLR-WEB30K-sample has 136 features, like MSLR-WEB" in document["notes"][0]
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_progress_bar_leaves_stdout_alone(tmp_path: Path) -> None:
     """With stderr a terminal and a slow reader, the bar is drawn there; stdout is still JSON."""
     pty = pytest.importorskip("pty")

@@ -96,6 +96,7 @@ def test_a_state_is_kept_where_there_is_nothing_to_learn_from() -> None:
     assert again["ridge"].tolist() == [1e-3]
 
 
+@pytest.mark.slow
 def test_training_makes_no_copy_of_the_features() -> None:
     features, stats = made_up(200_000, 40, seed=9)
     fitted(features[:20_000], stats[:20_000], ridge=1e-3)  # compiles and imports all it needs

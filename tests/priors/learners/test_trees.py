@@ -53,6 +53,7 @@ def tree_scores(state: State, features: Features) -> Floats:
 # --- what they learn -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
 @pytest.mark.parametrize("watched", [True, False])
 def test_trees_hear_what_a_linear_score_cannot(estimator: str, watched: bool) -> None:

@@ -340,15 +340,18 @@ def texts_by_height(sheet: PageObject) -> list[tuple[float, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_one_trial_is_one_trial() -> None:
     assert "<p>1 trial, seed 1." in page(document(trials=1), None)
 
 
+@pytest.mark.slow
 def test_a_small_run_is_called_small_above_its_findings() -> None:
     assert "2 trials: a small run" in page(document(), None)
     assert "a small run" not in page(document(trials=5), None)
 
 
+@pytest.mark.slow
 def test_claims_of_our_own_are_called_so() -> None:
     plain = document()
     assert "What the paper says, checked" in page(plain, None)

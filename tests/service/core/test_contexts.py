@@ -189,6 +189,7 @@ def test_odd_contexts_are_refused(context: Any) -> None:  # noqa: ANN401 (of any
         msgspec.json.decode(body, type=RankRequest)
 
 
+@pytest.mark.slow
 def test_what_contexts_change_is_learned_from_the_log() -> None:
     """And followed from then on; the version says so."""
     rng = np.random.default_rng(5)

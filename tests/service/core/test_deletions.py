@@ -174,6 +174,7 @@ async def filled(folder: Path) -> str:
         return str(entries[4].user) if hasattr(entries[4], "user") else ""
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_the_files_of_a_store(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     user = asyncio.run(filled(folder))

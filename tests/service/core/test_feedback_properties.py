@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -117,5 +118,5 @@ class Feedback(RuleBasedStateMachine):
             self.runner.close()
 
 
-TestFeedback = Feedback.TestCase
+TestFeedback = pytest.mark.slow(Feedback.TestCase)
 TestFeedback.settings = hypothesis_settings(max_examples=40, stateful_step_count=12)

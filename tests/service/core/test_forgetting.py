@@ -68,6 +68,7 @@ async def live(engine: Engine, days: int, clock: Clock, seed: int = 0) -> None:
             await engine._roll_up()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
 def test_memory_store_and_log_agree_to_the_bit(store: Store, impressions: str) -> None:
     clock = Clock()
@@ -131,6 +132,7 @@ def test_a_store_that_forgets_is_exported_and_imported(tmp_path: Path) -> None:
     run(moved())
 
 
+@pytest.mark.slow
 def test_an_item_that_is_deleted_fades_like_the_others(store: Store) -> None:
     """Its name is gone, also from the log: nothing may hang on it."""
     clock = Clock()

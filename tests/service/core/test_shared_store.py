@@ -198,6 +198,7 @@ class Distant(MemoryStore):
         return late
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=60, deadline=None)
 @given(
     waits=st.lists(st.integers(0, 4), max_size=80),

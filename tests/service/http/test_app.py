@@ -23,7 +23,7 @@ ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enu
 NUMBERS = itertools.count()
 
 
-@pytest.fixture(params=["memory", "postgresql"])
+@pytest.fixture(params=["memory", pytest.param("postgresql", marks=pytest.mark.slow)])
 def local(request: pytest.FixtureRequest) -> Iterator[Local]:
     """The application on a store in memory, and on one that servers share."""
     store = None

@@ -209,6 +209,7 @@ def test_a_caller_that_asks_first_is_told_to_go_on() -> None:
 # --- what is no HTTP, or too much of it ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "junk",
     [
@@ -288,6 +289,7 @@ def test_a_caller_that_has_stopped_sending_is_answered() -> None:
     play(scene)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [
@@ -403,6 +405,7 @@ def test_callers_that_do_not_read_their_response_are_cut_off(
 # --- floods --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [b"", HEALTH[:-2], HEALTH, post("/v1/rank", b"{", length=8_000_000)],

@@ -82,6 +82,7 @@ async def longest_turn(*calls: Any) -> float:  # noqa: ANN401 (coroutines)
     return max(later - turn for turn, later in itertools.pairwise(turns))
 
 
+@pytest.mark.slow
 def test_no_turn_of_a_large_put_takes_long(local: Local) -> None:
     first, changed = body(), body(seed=1)
     path = "/v1/queries/large/items"
@@ -89,12 +90,14 @@ def test_no_turn_of_a_large_put_takes_long(local: Local) -> None:
         assert local.run(longest_turn(asked(local.app, "PUT", path, content))) < MOST_SECONDS
 
 
+@pytest.mark.slow
 def test_no_turn_of_a_large_get_takes_long(local: Local) -> None:
     local.run(asked(local.app, "PUT", "/v1/queries/large/items", body()))
     local.run(asked(local.app, "GET", "/v1/queries/large"))  # compiles
     assert local.run(longest_turn(asked(local.app, "GET", "/v1/queries/large"))) < MOST_SECONDS
 
 
+@pytest.mark.slow
 def test_many_large_gets_at_once_leave_room_for_others(local: Local) -> None:
     local.run(asked(local.app, "PUT", "/v1/queries/large/items", body()))
     local.run(asked(local.app, "GET", "/v1/queries/large"))
@@ -146,6 +149,7 @@ def test_options_that_are_no_text_are_refused(local: Local) -> None:
     assert (status, error["message"]) == (400, "the query string is not UTF-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "place", "message"),
     [
@@ -167,6 +171,7 @@ def test_one_wrong_item_of_many_and_none_is_stored(
     assert local.error("GET", "/v1/queries/tea")[0] == 404
 
 
+@pytest.mark.slow
 def test_a_large_put_says_what_it_did(local: Local) -> None:
     path = "/v1/queries/tea/items"
     counts = {"added": LARGE, "changed": 0, "candidates": LARGE}

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ebrank.service.core.engine import Engine
 from ebrank.service.http.app import App
 from ebrank.service.settings import LimitsSettings, Settings
@@ -84,6 +86,7 @@ def test_a_caller_who_leaves_gets_no_answer() -> None:
     assert post(receive) == ([], 50)
 
 
+@pytest.mark.slow
 def test_a_real_server_reads_a_long_stream(tmp_path: Path) -> None:
     config = "[limits]\nbody_bytes = 2048\nbodies_bytes = 4096\n"
     with serving(tmp_path / "store", config=config) as server:

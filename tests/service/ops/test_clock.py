@@ -73,6 +73,7 @@ def written(folder: Path, moment: float) -> None:
         os.utime(file, (moment, moment))
 
 
+@pytest.mark.slow
 def test_a_server_does_not_start_with_such_a_clock(tmp_path: Path) -> None:
     written(tmp_path / "old", time.time() - 2 * YEAR)
     for _ in range(2):  # what is refused is refused again, if a supervisor starts it again

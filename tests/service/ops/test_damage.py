@@ -109,6 +109,7 @@ async def each_query(store: StoreView) -> None:
         await store.items.load(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_damage_anywhere_is_told_and_found(sound: Path, tmp_path: Path, seed: int) -> None:
     folder = damaged(sound, tmp_path / "store", seed)

@@ -132,6 +132,7 @@ def test_the_guide_tells_where_to_look() -> None:
 # --- served by clicks alone --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_same_users_really_served_by_clicks_alone_see_none_of_what_is_new(
     data: ebrank.Dataset,
 ) -> None:

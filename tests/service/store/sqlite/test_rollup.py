@@ -106,6 +106,7 @@ def test_closing_waits_for_a_portion_and_no_longer(
     again.close()
 
 
+@pytest.mark.slow
 def test_a_backlog_is_rolled_up_in_short_portions_with_pauses(tmp_path: Path) -> None:
     """Whoever writes meanwhile hardly waits: the loop is free nine tenths of the time."""
     store = SqliteStore(tmp_path)
