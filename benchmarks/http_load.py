@@ -11,7 +11,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,8 @@ class Connection(asyncio.Protocol):
 
     async def ask(self, message: bytes) -> bytes:
         """Send a request and return the body of its answer, which must be a good one."""
+        if self.transport.is_closing():
+            raise ConnectionResetError("the server left")
         self._answer = asyncio.get_running_loop().create_future()
         self.transport.write(message)
         head, _, body = (await self._answer).partition(b"\r\n\r\n")
@@ -118,13 +120,14 @@ async def _open_loop(
 
         async def one(number: int) -> None:
             start = time.perf_counter()
-            while idle and idle[-1].transport.is_closing():
-                idle.pop()  # it was idle for so long that the server closed it
-            if idle:
+            body = None
+            while idle and body is None:
                 connection = idle.pop()
-            else:
+                with suppress(ConnectionResetError):  # idle for so long that the server closed it
+                    body = await connection.ask(message(number))
+            if body is None:
                 _, connection = await loop.create_connection(Connection, "127.0.0.1", port)
-            body = await connection.ask(message(number))
+                body = await connection.ask(message(number))
             latencies.append(time.perf_counter() - start)
             idle.append(connection)
             answered(number, body)
