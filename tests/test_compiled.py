@@ -303,6 +303,7 @@ def test_lambdas_and_closures_have_their_own_machine_code_in_other_processes(
     assert run(folder, "script", "DOWN,LARGE,UP,SMALL") == [-1, 0, 3, 0, 1, 1, 2, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_a_constant_of_another_module_is_that_of_now(folder: Folder) -> None:
     folder.write({"helper": HELPER, "script": FORMULAS})
@@ -359,6 +360,7 @@ print(next(FunctionIdentity._unique_ids), flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_forked_process_numbers_its_functions_anew(folder: Folder) -> None:
     folder.write({"script": FORKS})
     one, other = run(folder, "script")

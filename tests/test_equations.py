@@ -57,6 +57,7 @@ def test_click_probability_by_enumerating_examination_and_relevance() -> None:
 # --- relevance: conjugacy and unbiasedness ----------------------------------------------------
 
 
+@pytest.mark.slow
 @given(shape, shape, count, count)
 @settings(max_examples=30)  # each takes as long as a hundred others: integrals with 30 digits
 def test_posterior_mean_by_numerical_integration(

@@ -349,18 +349,21 @@ OLDEST_SCORES = """0.7201138368051656 0.712163588404293 0.6994311953802455 0.682
 OLDEST_ORDER = [1, 4, 7, 10, 0, 3, 6, 9, 2, 5, 8, 11]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(data=st.data())
 def test_random_damage_never_gives_anything_but_a_refusal(saved: Path, data: st.DataObject) -> None:
     check_that_it_reads_or_refuses(damaged(json.loads(saved.read_text()), data))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(data=st.data(), document=st.sampled_from([OLD, OLDEST]))
 def test_random_damage_to_old_files_neither(document: Document, data: st.DataObject) -> None:
     check_that_it_reads_or_refuses(damaged(document, data))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     flips=st.lists(st.tuples(st.integers(0, 10**4), st.integers(0, 255)), min_size=1, max_size=5)
@@ -411,6 +414,7 @@ def test_a_part_of_ones_own_is_read_only_if_allowed(tmp_path: Path) -> None:
     assert (tmp_path / "imported").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [

@@ -146,6 +146,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patch", READERS)
 def test_a_change_in_this_process_shows_in_all_that_read_it(user: ModuleType, patch: str) -> None:
     before = values(user)
@@ -430,6 +431,7 @@ def test_methods_of_built_in_objects_count_with_their_objects() -> None:
     assert trace(one).values != trace(other).values
 
 
+@pytest.mark.slow
 def test_no_import_is_overlooked() -> None:
     """The pattern finds whatever the parser does."""
     root = Path(__file__).parents[1]

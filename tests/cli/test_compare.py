@@ -191,6 +191,7 @@ def test_without_the_extra_there_is_a_table_and_a_hint(monkeypatch: pytest.Monke
     assert done.stderr.endswith("run: pip install 'ebrank[report]'\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

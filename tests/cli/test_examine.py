@@ -62,6 +62,7 @@ def test_the_curve_is_learned(folder: Path) -> None:
         assert rank["probability"] > rank["configured"] + rank["error"]
 
 
+@pytest.mark.slow
 def test_a_table_and_a_picture(folder: Path, tmp_path: Path) -> None:
     done = ebrank("examine", str(folder), "--plot", str(tmp_path / "curve.svg"))
     assert done.exit_code == 0, done.output

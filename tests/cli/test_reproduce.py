@@ -175,6 +175,7 @@ def test_json_for_scripts(uninterrupted: Path) -> None:
     assert keys == set(data["findings"][0])
 
 
+@pytest.mark.slow
 def test_rankers_of_ones_own_have_rows_and_are_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("own_ranker.py").write_text(
         "from ebrank.rankers.random import Random\n\n"

@@ -54,6 +54,7 @@ def test_rankers_conform(text: str) -> None:
 # --- a run is a pure function of dataset, ranker, config and seed --------------------------------
 
 
+@pytest.mark.slow
 @every_setting
 def test_a_trial_does_not_depend_on_the_others(text: str) -> None:
     data, ranker = tiny(), registry.parse(text)
@@ -131,6 +132,7 @@ def odd_datasets() -> dict[str, Dataset]:
 ODD = odd_datasets()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 @every_setting
 def test_odd_data(text: str, name: str) -> None:

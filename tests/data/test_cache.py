@@ -273,6 +273,7 @@ def test_two_processes_that_write_at_once(root: Path, file: Path) -> None:
     entry(root)
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_leaves_nothing_that_counts(
     root: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

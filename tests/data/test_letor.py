@@ -33,6 +33,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "data.txt"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "problem"),
     [

@@ -170,6 +170,7 @@ def test_rows_or_refusal_are_those_of_a_slow_parser(
     agree(path, data, chunk_size, threads)
 
 
+@pytest.mark.slow
 @given(st.lists(numbers, min_size=1, max_size=50))
 @settings(max_examples=300, deadline=None)
 def test_values_are_rounded_as_python_rounds_them(tokens: list[str]) -> None:

@@ -244,6 +244,7 @@ def test_interactions_change_labels_alone_and_none_are_the_default(name: str) ->
     assert products.name == f"{plain.name}-interactions0.5"
 
 
+@pytest.mark.slow
 @presets
 @pytest.mark.parametrize("interactions", [0.5, 1.0])
 def test_interactions_leave_the_label_shares_as_they_are(name: str, interactions: float) -> None:

@@ -181,6 +181,7 @@ def tiny_logs(draw: st.DrawFn) -> tuple[Features, BehaviorStats, Examination]:
     return rng.random((items, 2), dtype=np.float32), BehaviorStats(counts, behaviors), curve
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(tiny_logs(), st.booleans())
 def test_any_log_gives_a_curve(

@@ -132,6 +132,7 @@ def test_session_by_session(text: str) -> None:
             model = engine.update()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", VARIANTS)
 def test_whole_run(text: str) -> None:
     assert_agrees_in("the paper's", text)
@@ -156,6 +157,7 @@ def assert_agrees_in(world: str, text: str) -> None:
     assert_whole_run_agrees(text, CONFIGS[world], data, trial=trial, threads=1 + trial)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", USERS)
 def test_whole_run_with_other_users(users: str) -> None:
     config = SimulationConfig(updates=2, sessions=160, users=parse(users))
@@ -186,6 +188,7 @@ def test_whole_run_in_which_the_curve_is_learned(text: str) -> None:
     assert np.all(np.array(learned[1:]) > Examination(2.0)([2, 3]) + 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("text", ["ebrank", "random"])
 def test_whole_run_of_several_blocks_of_queries(text: str, threads: int) -> None:

@@ -34,6 +34,7 @@ def test_equal_scores_are_ordered_by_tie_key(text: str) -> None:
     assert_sessions_agree(text, twins=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("text", VARIANTS)
 def test_whole_run(text: str, config: str) -> None:

@@ -45,6 +45,7 @@ def bits(results: list[Result]) -> list[list[bytes]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2, 5])
 def test_jobs_do_not_change_a_bit(dataset: Dataset, jobs: int) -> None:
     expected = [simulate(dataset, ranker, SHORT, seed=3, trials=4) for ranker in RANKERS]
@@ -103,6 +104,7 @@ def test_stored_trials_are_not_run_again(
     assert stored[0].seconds == longer[0].seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_keeps_what_is_finished(dataset: Dataset, tmp_path: Path, jobs: int) -> None:
     def stop(results: list[Result]) -> None:

@@ -163,6 +163,7 @@ def martingale_z(text: str, config: SimulationConfig = CONFIG) -> tuple[float, f
     return float(z[0]), float(z[1])
 
 
+@pytest.mark.slow
 @every_setting
 def test_clicks_beyond_expectation_add_up_to_nothing(text: str) -> None:
     assert np.max(np.abs(martingale_z(text))) < LIMIT

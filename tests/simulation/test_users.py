@@ -89,6 +89,7 @@ def test_users_keep_the_rules(users: UserModel, behaviors: Behaviors) -> None:
     check_users(users, behaviors, by_curve=not isinstance(users, Cascade | DCM | DBN))
 
 
+@pytest.mark.slow
 @every_user
 def test_users_do_what_their_description_says(users: UserModel, behaviors: Behaviors) -> None:
     """Compiled, they do what the reference's own rule does, written without a look at theirs."""
@@ -256,6 +257,7 @@ class Odd:
         return ODD[self.rule]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "problem"),
     [

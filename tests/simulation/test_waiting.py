@@ -91,6 +91,7 @@ def test_ranks_that_nobody_is_believed_to_see_are_no_impressions() -> None:
     assert run("bm25", data, config).wait_shown.tolist() == [0 if seen else -1 for seen in by_row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", variants())
 def test_waits_fit_together(text: str) -> None:
     config = SimulationConfig(updates=5, sessions=300, list_length=3, initial_candidates=(1, 2))

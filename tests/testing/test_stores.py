@@ -30,6 +30,7 @@ from ebrank.typing import Features
 from tests.postgres import Postgres
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_store_in_memory(check: str) -> None:
     check_one(check, lambda name: open("memory:"), keeps=False)
@@ -143,6 +144,7 @@ def test_a_fault_is_found_and_named(
         check_store(faulty.open, keeps=False)
 
 
+@pytest.mark.slow
 def test_a_store_that_forgets_is_found() -> None:
     def forgetful(name: str) -> AbstractAsyncContextManager[Store]:
         return open("memory:")

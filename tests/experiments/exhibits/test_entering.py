@@ -35,6 +35,7 @@ def made(setup: Setup, changes: dict[tuple[str, float], float]) -> dict[Run, Res
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "verdict"),
     [

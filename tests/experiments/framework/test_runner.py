@@ -40,6 +40,7 @@ def files(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_every_run_is_made_once_and_is_a_simulation(dataset: Dataset, tmp_path: Path) -> None:
     finished = run_plan(SOME, dataset, tmp_path)
     runs = all_runs(SOME.experiments, finished.setup)
@@ -52,12 +53,14 @@ def test_every_run_is_made_once_and_is_a_simulation(dataset: Dataset, tmp_path: 
         np.testing.assert_array_equal(finished.results[run].warm_ndcg, alone.warm_ndcg)
 
 
+@pytest.mark.slow
 def test_given_rankers_are_not_tuned(dataset: Dataset, tmp_path: Path) -> None:
     setup = run_plan(SOME, dataset, tmp_path).setup
     assert [record.seed for record in setup.tuning] == [None] * 3
     assert {key: setup.chosen[key, setup.config] for key in GIVEN} == GIVEN
 
 
+@pytest.mark.slow
 def test_progress_grows_to_its_total_and_says_what_runs(dataset: Dataset, tmp_path: Path) -> None:
     calls: list[tuple[str, int, int]] = []
     plan = ReproductionPlan(catalog.selected("entering"), SHORT, seed=3, trials=1, given=GIVEN)

@@ -168,6 +168,7 @@ def test_mean_and_spread_for_any_evidence(seed: int) -> None:
     assert spread == pytest.approx(truth.spread, rel=0.015 if apart else 0.07)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 def test_wide_posteriors_are_the_sums_over_the_grid(seed: int) -> None:
     case = some_case(seed, most=20)
@@ -207,6 +208,7 @@ def test_what_no_node_explains_is_put_at_the_end(clicked: int, end: int) -> None
     assert 0.0 <= spread < 0.01 * mean
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.floats(-1e6, 1e6))
 def test_extreme_scores_are_those_of_the_steepest(seed: int, score: float) -> None:
     case = some_case(seed)

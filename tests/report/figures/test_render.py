@@ -31,6 +31,7 @@ def texts(svg: str | bytes) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_same_figure_gives_the_same_bytes_whatever_was_drawn_before(kinds_svg: bytes) -> None:
     small = Figure("small", "Small", "", OTHERS.panels[1:3])
     first = png_file(small), inline_panels(small, "p")

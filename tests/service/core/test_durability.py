@@ -38,6 +38,7 @@ def test_a_failed_write_changes_nothing() -> None:
     play(scene, store=store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1000, 12_000])  # one query; others packed; some as they are
 def test_memory_may_be_short_and_nothing_is_counted_twice(room: int) -> None:
     """Queries come and go from memory; the counters are the store's all the same."""

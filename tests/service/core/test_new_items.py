@@ -58,6 +58,7 @@ def lists_until_shown(chosen: Settings, seed: int) -> float:
     return play(scene, chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_good_new_item_is_found_under_default_settings(seed: int) -> None:
     assert lists_until_shown(Settings(), seed) <= 5

@@ -113,6 +113,7 @@ def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
     assert [item.relevance for item in items] == known.relevance[order].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", POLICIES)
 @settings(max_examples=5)
 @given(LISTS)
@@ -120,6 +121,7 @@ def test_the_service_ranks_as_the_library_does(text: str, lists: list[list[bool]
     check(text, lists, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", POLICIES)
 @settings(max_examples=5)
 @given(LISTS)

@@ -107,6 +107,7 @@ def test_names_have_a_longest_length(local: Local) -> None:
     assert (status, error["code"]) == (400, "bad_request")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [

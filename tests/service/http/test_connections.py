@@ -126,6 +126,7 @@ def post(path: str, body: bytes, *headers: str, length: int | None = None) -> by
 # --- bodies --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_route_without_a_body_answers_before_one_comes(method: str) -> None:
     async def scene(wire: Wire) -> None:
@@ -326,6 +327,7 @@ def test_the_body_of_a_refused_request_is_not_that_of_the_one_before() -> None:
     play(scene)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "kept"),
     [

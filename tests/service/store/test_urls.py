@@ -79,6 +79,7 @@ async def open_kept(name, mode):
 '''
 
 
+@pytest.mark.slow
 def test_a_store_of_ones_own_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_stores.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)

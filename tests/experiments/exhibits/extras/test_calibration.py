@@ -27,6 +27,7 @@ def test_predictions_beside_what_came_of_them(finished: FinishedDataset) -> None
     assert all(panel.diagonal and panel.kind == "points" for panel in figure.panels)
 
 
+@pytest.mark.slow
 def test_the_last_row_of_each_ranker_is_the_coverage(finished: FinishedDataset) -> None:
     (table,) = finished.outcomes["calibration"].tables
     for one in calibration.WITH_PRIOR:
