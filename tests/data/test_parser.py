@@ -63,8 +63,9 @@ def slow_row(line: bytes, result: Slow) -> None:
     if not tokens:
         return
     assert len(tokens) >= 3
-    assert re.fullmatch(rb"[0-9]+", tokens[0])
-    assert int(tokens[0]) <= 30
+    label = re.fullmatch(rb"([0-9]+)(\.0*)?", tokens[0])
+    assert label
+    assert int(label[1]) <= 30
     query = QUERY.fullmatch(tokens[1])
     assert query
     query_id = query[1].decode()
@@ -82,7 +83,7 @@ def slow_row(line: bytes, result: Slow) -> None:
         assert query_id not in result.query_ids
         result.query_ids.append(query_id)
         result.pointers.append(len(result.rows))
-    result.labels.append(int(tokens[0]))
+    result.labels.append(int(label[1]))
     result.rows.append(row)
 
 
@@ -159,6 +160,7 @@ anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_t
 @example(data=b"", chunk_size=9, threads=1)
 @example(data=b"\xef\xbb\xbf0 qid:1 1:1", chunk_size=1, threads=1)
 @example(data=b"0 qid:1 1:1\r", chunk_size=5, threads=1)
+@example(data=b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", chunk_size=5, threads=1)
 @example(data=b"0 qid:1 1:1 #\0", chunk_size=50, threads=1)
 @example(data=b"0 qid:1 1:1e40\n0 qid:1 1:x\n", chunk_size=50, threads=1)
 @example(data=b"0 qid:\xff 1:1\n0 qid:1 1:x\n", chunk_size=50, threads=1)

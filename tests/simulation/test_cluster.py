@@ -259,7 +259,7 @@ def test_no_workers_are_waited_for(
             first.join()
             assert len(notes) == 1
             assert (
-                f"has no workers yet; waiting. Start one: dask worker --scheduler-file {nodes.file}"
+                f"has no workers yet; waiting. Start one: `dask worker --scheduler-file {nodes.file}"
                 in notes[0]
             )
 

@@ -134,7 +134,10 @@ def test_a_backlog_is_rolled_up_in_short_portions_with_pauses(tmp_path: Path) ->
     assert len(portions) >= 25
 
 
-def test_many_old_minutes_are_dropped_a_few_at_a_time(tmp_path: Path) -> None:
+def test_many_old_minutes_are_dropped_a_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollup, "PAUSE", 9.0)  # long enough to look in between
     store = SqliteStore(tmp_path)
 
     async def session() -> None:
