@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PYTEST := $(BIN)/pytest -q -n auto --dist worksteal
+# One more than there are cores: some tests wait for servers and browsers.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 # Tests start many processes, which start sooner with compiled bytecode.
 unexport PYTHONDONTWRITEBYTECODE

@@ -60,6 +60,8 @@ def test_everybody_can_read_the_front_page(site: Path, browser: Chrome) -> None:
 
 @pytest.mark.parametrize("page", ["index.html", "how-to/back-up.html"])
 def test_search_works_from_the_disk(site: Path, browser: Chrome, page: str) -> None:
+    browser.get("about:blank")
+    console_errors(browser)  # of pages before
     browser.get((site / page).as_uri())
     browser.find_element(By.CSS_SELECTOR, "[data-md-component=search-query]").send_keys("cascade")
     found = WebDriverWait(browser, 20).until(
