@@ -941,7 +941,7 @@ async def fenced_models(stores: Stores) -> None:
 
 @_check
 async def settled(stores: Stores) -> None:
-    """The first to settle on a setting decides, whoever else does at the same time."""
+    """If several settle on a setting at the same time, the first decides."""
     async with stores.new() as store:
         await store.meta.set({"a": "1"})
         _equal(

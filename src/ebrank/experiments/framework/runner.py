@@ -125,7 +125,7 @@ def run_folds(
             the first stays open.
         folder: where trials are kept, the same as those of single folds.
         jobs: trials to run at a time.
-        watch: is told of the progress.
+        watch: called with the progress.
     """
     clock = _Clock()
     blank: Setup | None = None

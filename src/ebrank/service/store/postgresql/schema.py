@@ -23,7 +23,7 @@ ORDINALS = 2**20
 place there."""
 
 TURNS = 16
-"""Writes to a query of which a server that missed them is told what they added."""
+"""How many recent writes to a query the store can repeat to a server that missed them."""
 
 _COUNTS = """CREATE TABLE {name} (
     query bigint NOT NULL, place integer NOT NULL, outcome smallint NOT NULL,
@@ -31,8 +31,8 @@ _COUNTS = """CREATE TABLE {name} (
     PRIMARY KEY (query, place, outcome, slot)) WITH (fillfactor = 70)"""
 
 TABLES = (
-    # `version` counts the writes to a query from its life on, `size` its items. Whoever writes
-    # locks its row.
+    # `version` counts the writes to a query since it began, `size` its items. Each write locks
+    # its row.
     """CREATE TABLE queries (
         number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name bytea NOT NULL UNIQUE,
         version bigint NOT NULL, size integer NOT NULL, last_time float8 NOT NULL)

@@ -84,7 +84,7 @@ def _mode(path: Path) -> int:
 def last_change(path: Path) -> float | None:
     """Return when a store's files were last changed, by the clock of their disk; None if new.
 
-    Not the lock: whoever starts changes that, even in vain.
+    The lock does not count: each server that starts changes it, even one that is refused.
     """
     files = [path / NAME, path / f"{NAME}-wal"] if path.is_dir() else [path]
     found = [one.stat() for one in files if one.exists()]

@@ -110,7 +110,7 @@ def _opened(folder: Path, mode: Mode) -> Database | Snapshot:
 def _as_it_is(path: Path) -> Snapshot:
     """Return a database at this moment: a copy, if a server may be writing to it.
 
-    A view that lasts would keep the server's write-ahead log growing until whoever reads is done.
+    A lasting view would let the server's write-ahead log grow until the reader is done.
     """
     if not path.with_name(f"{path.name}-wal").exists():
         return Snapshot(path)

@@ -43,4 +43,6 @@ def _without_wal(database: Path) -> None:
         finally:
             connection.close()
     if mode != "delete":
-        raise StoreError(f"{database}: still in use. Stop whoever reads it, then try again.")
+        raise StoreError(
+            f"{database}: still in use. Stop the programs that read it, then try again."
+        )
