@@ -47,7 +47,7 @@ def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
         if entry.seen:
             placed = compress(placed, map(not_, entry.seen))
         return [(key, SHOWN, slot, 1) for key, slot in placed]
-    [key], slot = keys, slot_of(entry.rank)
+    [key], [slot] = keys, _slots(entry.rank - 1, 1)
     added = []
     if entry.shows:
         added.append((key, SHOWN, slot, 1))
@@ -190,8 +190,8 @@ def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:
 
 
 def _slots(offset: int, length: int) -> Sequence[int]:
-    """Return the slots of the ranks of a list."""
-    if offset + length <= DEEPEST:
+    """Return the slots of so many ranks, below those of an offset."""
+    if 0 <= offset <= DEEPEST - length:
         return _SLOTS[offset : offset + length]
     return [slot_of(rank) for rank in range(offset + 1, offset + length + 1)]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ebrank.service.store.base import StoreError, UnknownQuery, check_catalog
+from ebrank.service.store.base import StoreError, check_catalog
 from ebrank.service.store.records import LIFE, NewItem, QueryRow, QueryState, Tally
 from ebrank.service.store.rows import (
     Count,
@@ -30,12 +30,6 @@ QUICK_ITEMS = 500
 AT_ONCE = 500
 """Names looked up, or features read, by one statement."""
 
-_ADVANCE = (
-    "UPDATE queries SET version = version + 1 WHERE name = ? "
-    "RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"
-)
-
-
 _NEW = (
     "INSERT INTO queries (name, version, size) VALUES (?, (SELECT lives FROM state) * ?, 0) "
     "RETURNING number, version"
@@ -52,15 +46,6 @@ class Known(NamedTuple):
     number: int
     version: int
     size: int
-
-
-class Advanced(NamedTuple):
-    """A query that is written to: its number and new version, the active model, the catalog's."""
-
-    number: int
-    version: int
-    model: int
-    catalog: int
 
 
 class SqliteItems:
@@ -134,7 +119,9 @@ class SqliteItems:
             if not changed:
                 return None
             touch(connection, time)
-            return advance(connection, query).version
+            sql = "UPDATE queries SET version = version + 1 WHERE name = ? RETURNING version"
+            [(version,)] = connection.execute(sql, (query,)).fetchall()
+            return int(version)
 
     async def restore(self, state: QueryState, time: float) -> None:
         """Add a query with the history that its counters hold, as if it had been rolled up."""
@@ -174,14 +161,6 @@ def known_query(connection: sqlite3.Connection, query: str) -> Known | None:
     sql = "SELECT number, version, size FROM queries WHERE name = ?"
     row = connection.execute(sql, (query,)).fetchone()
     return None if row is None else Known(*row)
-
-
-def advance(connection: sqlite3.Connection, query: str) -> Advanced:
-    """Note a write to a query."""
-    found = connection.execute(_ADVANCE, (query,)).fetchall()
-    if not found:
-        raise UnknownQuery(f"there is no query {query!r}; nothing was stored")
-    return Advanced(*found[0])
 
 
 def items_by_name(

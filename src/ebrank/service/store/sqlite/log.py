@@ -6,6 +6,7 @@ import sqlite3
 import struct
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
+from typing import NamedTuple
 
 from ebrank.service.store.base import ANOTHER_EPOCH, Remembered, StoreError, UnknownQuery
 from ebrank.service.store.counting import Placed, as_written, items_of, shown, steps, time_of
@@ -22,11 +23,15 @@ from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 from ebrank.service.store.sqlite import forgetting, rollup
 from ebrank.service.store.sqlite.database import Connections
 from ebrank.service.store.sqlite.entries import Row, find_ranking, page
-from ebrank.service.store.sqlite.items import Advanced, advance, found, items_by_name
+from ebrank.service.store.sqlite.items import found, items_by_name
 
 PAGE = 1000
 """Numbers read at a time: no read stays open for long, which would keep the WAL from shrinking."""
 
+_ADVANCE = (
+    "UPDATE queries SET version = version + 1 WHERE name = ? "
+    "RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"
+)
 _ADD = (
     "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count"
@@ -52,6 +57,15 @@ _LAST_TIME = (
 _NTH_LAST = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?"
 
 ACCEPTED = Written("accepted")
+
+
+class Advanced(NamedTuple):
+    """A query that is written to: its number and new version, the active model, the catalog's."""
+
+    number: int
+    version: int
+    model: int
+    catalog: int
 
 
 class SqliteLog:
@@ -127,7 +141,7 @@ class SqliteLog:
 def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begin: int) -> Commit:
     """Log operations, numbered from `begin`, and add those that are new to the counts."""
     queries = dict.fromkeys([entry.query for entry in operations])
-    known = {query: advance(connection, query) for query in queries}
+    known = {query: _advance(connection, query) for query in queries}
     placed = _placed(connection, operations, known)
     written = _insert(connection, placed, begin)
     logged = [
@@ -145,6 +159,14 @@ def _write(connection: sqlite3.Connection, operations: Sequence[Operation], begi
         connection.executemany(_SHOWN, first)
     model, catalog = next(iter(known.values()))[2:] if known else found(connection)
     return Commit(written, {query: one.version for query, one in known.items()}, model, catalog)
+
+
+def _advance(connection: sqlite3.Connection, query: str) -> Advanced:
+    """Note a write to a query."""
+    found = connection.execute(_ADVANCE, (query,)).fetchall()
+    if not found:
+        raise UnknownQuery(f"there is no query {query!r}; nothing was stored")
+    return Advanced(*found[0])
 
 
 def _add(connection: sqlite3.Connection, entries: Sequence[Placed], epoch: int) -> None:
