@@ -24,7 +24,7 @@ import numpy as np
 
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.slots import SLOTS, slot_of
-from ebrank.service.core.queries import LiveQuery
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.store.base import Store, StoreError, UnknownQuery
 from ebrank.service.store.counting import items_of
 from ebrank.service.store.memory import MemoryStore

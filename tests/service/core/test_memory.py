@@ -6,7 +6,7 @@ import pytest
 
 from ebrank.service.core import memory
 from ebrank.service.core.memory import LEAST_BYTES, RESERVE_BYTES, Memory, resident_bytes
-from ebrank.service.core.queries import PackedCache
+from ebrank.service.core.packed import PackedCache
 
 MB = 10**6
 

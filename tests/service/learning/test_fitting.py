@@ -12,7 +12,7 @@ from scipy.special import betaln
 from ebrank import BehaviorStats, EBRanker, model_file
 from ebrank.features import Scaling
 from ebrank.priors.base import ItemPrior
-from ebrank.service.core.queries import Queries
+from ebrank.service.core.queries.cache import Queries
 from ebrank.service.learning.fitting import (
     FEW_QUERIES,
     TrainingJob,

@@ -14,8 +14,9 @@ from ebrank.service import api
 from ebrank.service.core import lists
 from ebrank.service.core.exploration import Kept, ListKey, Windows
 from ebrank.service.core.lists import Listing, ScoredCandidates
+from ebrank.service.core.packed import encode
 from ebrank.service.core.problems import Problem, listed
-from ebrank.service.core.queries import LiveQuery, encode
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
 from ebrank.typing import Ints

@@ -47,8 +47,10 @@ from ebrank.service.core.fleet import (
 )
 from ebrank.service.core.items import FIRST_ITEM, Items, check_distinct
 from ebrank.service.core.memory import Memory
-from ebrank.service.core.queries import LiveQuery, Lookups, Queries
-from ebrank.service.core.query_names import naming, normalized
+from ebrank.service.core.queries.cache import Lookups, Queries
+from ebrank.service.core.queries.live import LiveQuery
+from ebrank.service.core.queries.names import naming, normalized
+from ebrank.service.core.queries.pace import Pace
 from ebrank.service.core.ranking_ids import RankingIds
 from ebrank.service.insight import overview
 from ebrank.service.insight.activity import TOTALS, Activity
@@ -127,6 +129,7 @@ class Engine:
             catalog=catalog,
             half_life=self._half_life,
         )
+        self._pace = Pace(self._queries, self._half_life)
         self._catalog = catalog
         self._chooser = chooser.Chooser(settings)
         self._activity = Activity(
@@ -354,7 +357,7 @@ class Engine:
         """Return how many lists a query is expected to get; None if the policy does not plan."""
         if not model.ranker.policy.plans:
             return None
-        return self._queries.expected_lists(live, now, self._settings.ranking.plan_seconds)
+        return self._pace.expected_lists(live, now, self._settings.ranking.plan_seconds)
 
     async def _live(self, name: str, request: api.RankRequest, now: float) -> LiveQuery:
         """Return the query of a request, with its new items added if the others are known."""

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.service.core.queries import ROOM, PackedCache, decode, encode
+from ebrank.service.core.packed import ROOM, PackedCache, decode, encode
 from ebrank.typing import Ints, SmallInts
 
 _HEAD = struct.Struct("<dIII")

@@ -19,7 +19,9 @@ from ebrank.evidence.forgetting import HalfLife
 from ebrank.service import api
 from ebrank.service.core import ranking_ids
 from ebrank.service.core.bots import Bots
-from ebrank.service.core.queries import ROOM, LiveQuery, PackedCache, Queries, decode, encode
+from ebrank.service.core.packed import ROOM, PackedCache, decode, encode
+from ebrank.service.core.queries.cache import Queries
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.insight.activity import Activity
 from ebrank.service.settings import Settings
 from ebrank.service.store import counting

@@ -12,7 +12,8 @@ from ebrank.service.core.background import Turns
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem, listed
-from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.queries.cache import Queries
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.insight.activity import Activity
 from ebrank.service.store.base import CatalogChanged, Store
 from ebrank.service.store.records import LIFE, NewItem

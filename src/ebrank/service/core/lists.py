@@ -19,7 +19,7 @@ from ebrank.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core import exploration
 from ebrank.service.core.exploration import Kept
-from ebrank.service.core.queries import LiveQuery
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import RankingSettings
 from ebrank.typing import Floats, Ints

@@ -24,7 +24,7 @@ import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core.lists import Listing
-from ebrank.service.core.queries import LiveQuery
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.settings import InsightsSettings
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written

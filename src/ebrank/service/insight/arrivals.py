@@ -18,7 +18,8 @@ import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, scored, whole_order
-from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.queries.cache import Queries
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.insight.query_report import places_in
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings

@@ -18,7 +18,8 @@ import ebrank
 from ebrank.evaluation.survival import kaplan_meier
 from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
-from ebrank.service.core.queries import LiveQuery, Queries
+from ebrank.service.core.queries.cache import Queries
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.insight.activity import Activity, quantile
 from ebrank.service.insight.query_report import buried, places_in
 from ebrank.service.learning.models import Model

@@ -11,7 +11,7 @@ from ebrank.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
 from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
-from ebrank.service.core.queries import LiveQuery
+from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.learning.models import Model
 from ebrank.typing import Floats, Ints
 

@@ -31,7 +31,7 @@ from ebrank.service.core.catalog import shared_rows, stored_schema
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import FeatureSchema, filled, matched
 from ebrank.service.core.fixed_settings import half_life
-from ebrank.service.core.queries import encode, stacked
+from ebrank.service.core.packed import encode, stacked
 from ebrank.service.learning.impressions import LoggedImpressions, read
 from ebrank.service.learning.models import features_of, own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings

@@ -16,7 +16,7 @@ from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.fixed_settings import BEHAVIORS, QUERY_NAMES
 from ebrank.service.core.items import FIRST_ITEM
-from ebrank.service.core.query_names import normalized
+from ebrank.service.core.queries.names import normalized
 from ebrank.service.store import Store, open
 from ebrank.service.store.base import Progress
 from ebrank.service.store.records import QueryState

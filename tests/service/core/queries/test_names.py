@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ebrank.service.api import RankRequest
 from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.core.query_names import normalized
+from ebrank.service.core.queries.names import normalized
 from ebrank.service.store.memory import MemoryStore
 from ebrank.settings import SettingsError
 from tests.service.scenes import items, play, settings

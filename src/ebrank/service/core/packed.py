@@ -1,0 +1,240 @@
+"""Little memory for many things: texts, counts, and values by name.
+
+A Python object takes far more than what it holds, and the garbage collector, which stops everything
+meanwhile, visits each of its parts. It does not look into bytes or arrays.
+"""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Generic, TypeAlias, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.evidence import Behaviors
+from ebrank.evidence.stats import COUNT
+from ebrank.typing import SmallInts
+
+ROOM = 16 * 10**6
+"""Default room of a cache, in bytes."""
+ENTRY_BYTES = 136
+"""What a packed value takes besides its own bytes and its key's: objects, a place in a table."""
+GENERATIONS = 8
+"""Packed values are stored with those used at about the same time: an eighth of all."""
+MOST_TOGETHER = 20_000
+"""... and no more than this: copying a table that grows takes a millisecond then."""
+DROPPED_AT_ONCE = 1000
+"""The most to drop when another is kept: more would delay the request that keeps it."""
+
+COUNT_TYPES: Mapping[int, Any] = {1: np.uint8, 2: np.uint16, 4: COUNT}
+"""Types of counts, by their bytes."""
+LARGEST_COUNTS = {size: int(np.iinfo(kind).max) for size, kind in COUNT_TYPES.items()}
+"""The largest count of each type, by its bytes."""
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+Counts: TypeAlias = npt.NDArray[np.integer[Any]]
+"""Whole numbers of any size."""
+
+
+def encode(text: str) -> bytes:
+    """Return any text as bytes, even half a character that no file would accept."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(text: bytes) -> str:
+    """Return the text that was encoded."""
+    return text.decode("utf-8", "surrogatepass")
+
+
+class PackedStrings(Sequence[str]):
+    """An immutable list of short texts, stored as one text and the end of each.
+
+    A Python string takes 50 bytes besides its text, which is too much for each item's name.
+
+    >>> names = PackedStrings(["green", "tè nero"])
+    >>> names[1], len(names), list(names.extended(["white"]))
+    ('tè nero', 2, ['green', 'tè nero', 'white'])
+    """
+
+    __slots__ = ("_ends", "_text")
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        encoded = [encode(name) for name in names]
+        self._text = b"".join(encoded)
+        self._ends = array("I", accumulate(map(len, encoded)))  # indexed faster than NumPy's
+
+    @classmethod
+    def of_parts(cls, text: bytes, ends: array[int]) -> PackedStrings:
+        """Return the list with these `parts`."""
+        names = cls()
+        names._text, names._ends = text, ends
+        return names
+
+    @property
+    def parts(self) -> tuple[bytes, array[int]]:
+        """All texts as UTF-8, and the end of each."""
+        return self._text, self._ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        end = self._ends[place]
+        begin = self._ends[place - 1] if place % len(self) else 0
+        return decode(self._text[begin:end])
+
+    def __iter__(self) -> Iterator[str]:
+        begin = 0
+        for end in self._ends:
+            yield decode(self._text[begin:end])
+            begin = end
+
+    def at(self, places: Sequence[int]) -> list[str]:
+        """Return the texts at some places, counted from 0: faster than one by one."""
+        text, ends = self._text, self._ends
+        return [decode(text[ends[at - 1] if at else 0 : ends[at]]) for at in places]
+
+    def extended(self, names: Sequence[str]) -> PackedStrings:
+        """Return these names followed by others."""
+        text, ends = PackedStrings(names).parts
+        moved = array("I", (len(self._text) + end for end in ends))
+        return PackedStrings.of_parts(self._text + text, self._ends + moved)
+
+
+def stacked(parts: Sequence[Counts], behaviors: Behaviors) -> SmallInts:
+    """Return counts of items in sequence, with an outcome for each behavior."""
+    slots = max(part.shape[2] for part in parts)
+    counts = np.zeros((sum(map(len, parts)), behaviors.outcomes, slots), COUNT)
+    begin = 0
+    for part in parts:
+        counts[begin : begin + len(part), : part.shape[1], : part.shape[2]] = part
+        begin += len(part)
+    return counts
+
+
+def compact(counts: SmallInts) -> Counts:
+    """Return counts in as few bytes as the largest needs."""
+    most = counts.max(initial=0)
+    size = next(size for size, limit in LARGEST_COUNTS.items() if most <= limit)
+    return counts.astype(COUNT_TYPES[size])
+
+
+def widened(counts: Counts, slots: int) -> Counts:
+    """Return counts with room for so many slots at least."""
+    if slots <= counts.shape[2]:
+        return counts
+    wider = np.zeros((*counts.shape[:2], slots), counts.dtype)
+    wider[:, :, : counts.shape[2]] = counts
+    return wider
+
+
+class PackedCache(Generic[_Key]):
+    """Packed values by name, as many as there is room for; drops the least recently used first.
+
+    As Python objects, a query with one item takes 4 KB, and the garbage collector, which stops
+    everything meanwhile, visits each of its parts. It does not look into bytes.
+
+    >>> cache = PackedCache(room=1000)
+    >>> cache.put("tea", b"green")
+    >>> cache.get("tea"), cache.get("coffee")
+    (b'green', None)
+
+    Each table holds values stored or used within a span of time. Values are dropped from the oldest
+    table, in no particular order. No table is so large that growing it would take long.
+
+    Attributes:
+        room: bytes it may take.
+        size: bytes it takes.
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
+        self.room = room
+        self.size = 0
+        self._tables: deque[dict[_Key, bytes]] = deque([{}])
+        self._newest = 0  # bytes in the newest table
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tables))
+
+    def put(self, key: _Key, value: bytes) -> None:
+        """Keep a value, replacing another with this name."""
+        self.pop(key)
+        cost = _cost(key, value)
+        newest = self._tables[-1]
+        full = self._newest + cost > self.room // GENERATIONS or len(newest) >= MOST_TOGETHER
+        if newest and full:
+            self._begin_table()
+        self._tables[-1][key] = value
+        self._newest += cost
+        self.size += cost
+        self.trim()
+
+    def _begin_table(self) -> None:
+        for at, (older, newer) in enumerate(itertools.pairwise(self._tables)):
+            if len(older) + len(newer) <= MOST_TOGETHER // 8:  # much was taken out of them
+                newer.update(older)
+                del self._tables[at]
+                break
+        self._tables.append({})
+        self._newest = 0
+
+    def get(self, key: _Key) -> bytes | None:
+        """Return a value, which counts as used now."""
+        value = self._tables[-1].get(key)
+        if value is None:
+            value = self.pop(key)
+            if value is not None:
+                self.put(key, value)
+        return value
+
+    def pop(self, key: _Key) -> bytes | None:
+        """Remove a value and return it."""
+        for table in reversed(self._tables):
+            value = table.pop(key, None)
+            if value is not None:
+                self._forget(table, _cost(key, value))
+                return value
+        return None
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._tables = deque([{}])
+        self.size = self._newest = 0
+
+    def trim(self) -> None:
+        """Drop what exceeds the room, or a part if that is a lot."""
+        for _ in range(DROPPED_AT_ONCE):
+            if self.size <= self.room or not self._drop():
+                break
+
+    def _drop(self) -> bool:
+        """Drop one of the oldest values; return whether there was one."""
+        while not self._tables[0]:
+            if len(self._tables) == 1:
+                return False
+            self._tables.popleft()
+        table = self._tables[0]
+        key, value = table.popitem()
+        self._forget(table, _cost(key, value))
+        return True
+
+    def _forget(self, table: dict[_Key, bytes], cost: int) -> None:
+        self.size -= cost
+        if table is self._tables[-1]:
+            self._newest -= cost
+
+
+def _cost(key: _Key, value: bytes) -> int:
+    return ENTRY_BYTES + len(key) + len(value)  # type: ignore[arg-type]

@@ -1,0 +1,65 @@
+"""How many lists of a query to plan for.
+
+>>> from ebrank.service.store.memory import MemoryStore
+>>> queries = Queries(MemoryStore(), seed=0)
+>>> new = queries.empty("tea", (), now=0.0)
+>>> Pace(queries).expected_lists(new, now=60.0, period=86400.0)  # when nothing is known yet
+100.0
+"""
+
+from __future__ import annotations
+
+import math
+
+from ebrank.evidence.forgetting import HalfLife
+from ebrank.policy import LISTS_AHEAD, USUAL_LISTS
+from ebrank.service.core.queries.cache import Queries
+from ebrank.service.core.queries.live import LiveQuery
+
+KNOWN = 10.0
+"""After this many lists a query's own rate counts as much as that of all."""
+PACE_SECONDS, MOST_PACED = 10.0, 256
+"""How often, and from how many queries, the rate of all is computed."""
+
+
+class Pace:
+    """The rate at which lists of a query are requested, from its past and that of others."""
+
+    def __init__(self, queries: Queries, half_life: HalfLife | None = None) -> None:
+        self._queries = queries
+        self._half_life = half_life
+        self._usual = 0.0, 0.0, 0.0
+        self._usual_until = -math.inf
+
+    def expected_lists(self, live: LiveQuery, now: float, period: float) -> float:
+        """Return how many lists of a query to plan for: those in which its items matter.
+
+        We assume that its rate stays the same, and plan no further ahead than its past reaches
+        back. The rate of a query with little history is shrunk towards that of all: a Gamma prior
+        worth `KNOWN` lists. If new items keep coming, what we learn about one is useful until
+        others replace it, after as many lists as bring in a whole new set of candidates. Each of
+        the two ends has its own rate; the rates add up.
+        """
+        if now >= self._usual_until:
+            self._usual, self._usual_until = self._of_all(now), now + PACE_SECONDS
+        lists, age, past = self._usual
+        own, expected = live.lists, USUAL_LISTS
+        since = live.age(now)
+        remembered = self._remembered(since)
+        if lists > 0.0 and age > 0.0:
+            rate = (KNOWN + own) / (KNOWN * age / lists + remembered)
+            expected = max(rate * min(period, max(since, past)), USUAL_LISTS)
+        arrivals = live.arrivals * (remembered / since if since else 1.0)
+        renewal = arrivals / max(own * len(live.candidates), 1)
+        return 1.0 / (1.0 / expected + LISTS_AHEAD * renewal)
+
+    def _of_all(self, now: float) -> tuple[float, float, float]:
+        """Return the sums of the lists and ages of queries in memory, and the mean age."""
+        some = self._queries.recent(MOST_PACED)
+        ages = [live.age(now) for live in some]
+        total = sum(map(self._remembered, ages))
+        return float(sum(live.lists for live in some)), total, sum(ages) / max(len(some), 1)
+
+    def _remembered(self, seconds: float) -> float:
+        """Return how many of these seconds a query's counters still cover."""
+        return seconds if self._half_life is None else self._half_life.remembered(seconds)
