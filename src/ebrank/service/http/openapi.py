@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from http import HTTPStatus
 from inspect import cleandoc
 from typing import Any
@@ -109,6 +110,7 @@ def _options(route: Route) -> list[dict[str, Any]]:
     ]
 
 
+@cache  # most routes share their errors
 def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
     (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REF)
     return schema

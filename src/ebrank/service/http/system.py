@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -52,17 +54,20 @@ def metrics_route(metrics: Metrics) -> Route:
 
 def documentation_routes(routes: Iterable[Route]) -> list[Route]:
     """Return the OpenAPI document of these routes and a page that shows it."""
-    shown = openapi.document(routes)
-    document = msgspec.json.encode(shown)
+    documented = tuple(routes)
     style = Page(docs.STYLE.encode(), "text/css; charset=utf-8")
+
+    @cache  # made on first use: servers start sooner without
+    def document() -> dict[str, Any]:
+        return openapi.document(documented)
 
     async def openapi_document(call: Request) -> Page:
         """Return the OpenAPI document."""
-        return Page(document, JSON)
+        return Page(msgspec.json.encode(document()), JSON)
 
     async def documentation(call: Request) -> Page:
         """Show the documentation."""
-        return html_page(docs.page(shown, call.host or "127.0.0.1:8000"))
+        return html_page(docs.page(document(), call.host or "127.0.0.1:8000"))
 
     async def documentation_style(call: Request) -> Page:
         """Return the style of the documentation."""

@@ -15,7 +15,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 from ebrank.errors import EBRankError
 from ebrank.service import logs
@@ -109,6 +110,7 @@ def run(
     with (
         logs.written(settings.server.log),
         listening(settings.server.host, settings.server.port) as opened,
+        _no_collections(),
     ):
         asyncio.run(_serve(settings, opened, announce, companion, reloading, spans))
     if spans is not None:
@@ -161,6 +163,16 @@ async def _serve(
             await engine.close()
 
 
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Leave garbage until `_settle`: nearly all that a start makes is modules, which stay."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _settle() -> None:
     """Keep the interpreter from delaying the loop.
 
@@ -168,8 +180,8 @@ def _settle() -> None:
     permanent ones, modules and compiled code, are among them. And by default a thread that computes
     keeps Python's lock from the loop for 5 ms at a time.
     """
-    gc.collect()
     gc.freeze()
+    gc.enable()
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
