@@ -6,11 +6,20 @@ from typing import cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
-from ebrank.rankers.online import BLOCK, LoggingModel, OnlineLearner, first_weights, folded
+from ebrank.rankers.online import (
+    BLOCK,
+    LoggingModel,
+    OnlineLearner,
+    first_weights,
+    folded,
+    step_rates,
+)
 from ebrank.testing import plain
 from ebrank.typing import Bools, Floats
 from tests.rankers.scoring import values
@@ -181,3 +190,15 @@ def test_only_train_queries_teach_unless_all_may(make_trial: Callable[..., Trial
 def test_what_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match=text.partition(":")[2].partition("=")[0]):
         registry.parse(text)
+
+
+@given(st.lists(st.booleans(), max_size=40), st.floats(0, 2), st.floats(0, 1))
+def test_each_step_taken_lowers_the_next_rate(
+    stepped: list[bool], rate: float, decay: float
+) -> None:
+    rates = step_rates(np.array(stepped, np.bool_), rate, decay)
+    taken = 0
+    for got, step in zip(rates.tolist(), stepped, strict=True):
+        expected = rate * decay**taken if step else 0.0
+        assert np.isclose(got, expected, rtol=1e-12, atol=0) or abs(got - expected) < 1e-300
+        taken += step

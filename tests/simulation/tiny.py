@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
-from ebrank.testing import watching
+from ebrank.testing import rankers
 from ebrank.testing.datasets import tiny
-from ebrank.testing.watching import Watched
+from ebrank.testing.rankers import Watched
 
 __all__ = ["tiny", "variants", "watched"]
 
@@ -39,4 +39,4 @@ def fits(ranker: Ranker, name: str, value: object) -> bool:
 
 def watched(text: str) -> tuple[Ranker, Watched]:
     """Return a ranker to simulate, and the same to look at its trial afterwards."""
-    return watching.watched(registry.parse(text))
+    return rankers.watched(registry.parse(text))

@@ -171,10 +171,21 @@ def first_weights(key: np.uint64, n: int) -> Floats:
     return np.array([streams.uniform(np.uint64(streams.child(root, j))) for j in range(n)])
 
 
+def step_rates(stepped: Bools, rate: float, decay: float) -> Floats:
+    """Return the rate of each session's step, 0 if it takes none; each step lowers the next.
+
+    >>> step_rates(np.array([True, False, True, True]), 0.1, 0.5).tolist()
+    [0.1, 0.0, 0.05, 0.025]
+    """
+    factors = np.full(np.count_nonzero(stepped), decay)
+    factors[:1] = rate
+    rates = np.zeros(len(stepped))
+    rates[stepped] = np.multiply.accumulate(factors)
+    return rates
+
+
 def folded(model: OnlineModel, rate: float, decay: float, n: int, threads: int | None) -> Floats:
     """Return Σ rate·decay^j·gradient over a model's lessons; j counts the steps before."""
-    from ebrank.rankers.kernels.steps import step_rates
-
     total = np.zeros(n)
     for lesson in model.lessons:
         stepped = lesson.stepped

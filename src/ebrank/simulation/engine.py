@@ -20,11 +20,11 @@ from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
 from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.metrics import cum_ndcg
+from ebrank.evidence import Sums
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation import offline, play, schedule
-from ebrank.simulation.calibration import Promises
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
@@ -167,7 +167,7 @@ class _Run:
     def foresee(self, model: ScoreModel, update: int) -> None:
         """Halfway through, record the model's prior of test queries' items nobody has seen."""
         if update == self.config.updates // 2:
-            self.promises = Promises(self.dataset, self.trial.sums(), model)
+            self.promises = _Promises(self.dataset, self.trial.sums(), model)
 
     def result(self, model: ScoreModel, seconds: tuple[float, float, float]) -> TrialResult:
         """Return the measurements."""
@@ -263,6 +263,26 @@ class _Run:
         """Return the NDCG of test queries' lists (rows) at the cutoffs (columns)."""
         relevance, ideal = self.world.relevance, self.ideal[self.test]
         return offline.list_ndcg(lists, relevance, self.discounts, self.cutoffs, ideal)
+
+
+class _Promises:
+    """What a prior predicted for test queries' items that nobody had seen when it was recorded."""
+
+    def __init__(self, dataset: Dataset, sums: Sums, model: ScoreModel) -> None:
+        on_test = np.arange(dataset.n_rows)[dataset.rows_in("test")]
+        self._rows: Ints = on_test[sums.shown[on_test] == 0]
+        self._prior = None if model.prior is None else model.prior.rows(self._rows)
+
+    def outcome(self, sums: Sums, relevance: Floats) -> Floats | None:
+        """Return α, β, c, E and R of those shown since, shape (items, 5); None without a prior."""
+        if self._prior is None:
+            return None
+        seen = sums.shown[self._rows] > 0
+        rows = self._rows[seen]
+        alpha, beta = np.broadcast_arrays(*self._prior)
+        return np.column_stack(
+            (alpha[seen], beta[seen], sums.clicks[rows], sums.exposure[rows], relevance[rows])
+        )
 
 
 def _mean(values: Floats) -> float:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import fields, replace
+from typing import cast
 
 import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import Examination
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker
+from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.users import PositionBased
 from ebrank.testing.datasets import tiny
-from ebrank.testing.watching import watched
 from ebrank.typing import Bools, Floats
 
 CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
@@ -172,3 +172,33 @@ def _same(what: str, first: TrialResult, second: TrialResult) -> None:
 
 def _run(ranker: Ranker, data: Dataset, seed: int = 1, threads: int | None = 1) -> TrialResult:
     return run_trial(data, ranker, CONFIG, seed, trial=0, threads=threads)
+
+
+class Watched:
+    """A ranker that can be watched; `trial` and `models` are those of the last run."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self.ranker = ranker
+        self.trial: Trial | None = None
+        self.models: list[ScoreModel] = []
+        self._learner: TrialLearner | None = None
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        """Return what learns in a trial, and remembers what it learned."""
+        self.trial, self.models, self._learner = trial, [], self.ranker.learner(trial)
+        return self
+
+    def update(self) -> ScoreModel:
+        """Learn."""
+        assert self._learner is not None
+        self.models.append(self._learner.update())
+        return self.models[-1]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.ranker, name)
+
+
+def watched(ranker: Ranker) -> tuple[Ranker, Watched]:
+    """Return a ranker to simulate, and the same to look at afterwards."""
+    watch = Watched(ranker)
+    return cast(Ranker, watch), watch

@@ -32,11 +32,27 @@ from ebrank.evidence import Examination
 from ebrank.parameters import Configured, declared, near, param, read_settings, to_text
 from ebrank.plugins import load_class, path_of
 from ebrank.simulation.users.base import BROWSE, POSITION_BASED, Habits
-from ebrank.simulation.users.settings import FIVE, probabilities
 from ebrank.typing import Floats
 
 NOISE = 0.1
 """ε of the paper's R = ε + (1 − ε)(2^y − 1)/(2^y_max − 1)."""
+
+Table = tuple[tuple[float, ...], tuple[float, ...]]
+"""P(click | grade) and P(stop | click, grade), lowest grade first."""
+
+FIVE: dict[str, Table] = {
+    "perfect": ((0.0, 0.2, 0.4, 0.8, 1.0), (0.0, 0.0, 0.0, 0.0, 0.0)),
+    "navigational": ((0.05, 0.3, 0.5, 0.7, 0.95), (0.2, 0.3, 0.5, 0.7, 0.9)),
+    "informational": ((0.4, 0.6, 0.7, 0.8, 0.9), (0.1, 0.2, 0.3, 0.4, 0.5)),
+}
+"""For five grades: Hofmann, Schuth, Whiteson and de Rijke (Reusing historical interaction data for
+faster online learning to rank for IR, WSDM 2013)."""
+THREE: dict[str, Table] = {
+    "perfect": ((0.0, 0.5, 1.0), (0.0, 0.0, 0.0)),
+    "navigational": ((0.05, 0.5, 0.95), (0.2, 0.5, 0.9)),
+    "informational": ((0.4, 0.7, 0.9), (0.1, 0.3, 0.5)),
+}
+"""For three: Schuth, Oosterhuis, Whiteson and de Rijke (Multileave gradient descent, WSDM 2016)."""
 
 
 class Users(Configured):
@@ -106,6 +122,23 @@ class Graded(Users):
     def stopping(self, stop: Floats) -> Floats:
         """Return the probability of leaving after a click, given R or the setting's own."""
         return stop
+
+
+def probabilities(setting: str, max_label: int) -> Habits:
+    """Return the probabilities of a setting for the grades 0 to `max_label`.
+
+    A perfect user clicks relevant items and reads on. A navigational user looks for one item and
+    mostly leaves with it. An informational user clicks a lot and leaves late. Two grades are the
+    ends of either table; any other scale is interpolated from the table for five.
+
+    >>> probabilities("navigational", 2).click
+    array([0.05, 0.5 , 0.95])
+    >>> probabilities("navigational", 8).stop
+    array([0.2 , 0.25, 0.3 , 0.4 , 0.5 , 0.6 , 0.7 , 0.8 , 0.9 ])
+    """
+    table = THREE[setting] if max_label == 2 else FIVE[setting]
+    grades = np.linspace(0.0, 1.0, max_label + 1)
+    return Habits(*(np.interp(grades, np.linspace(0.0, 1.0, len(row)), row) for row in table))
 
 
 @dataclass(frozen=True)
