@@ -70,13 +70,11 @@ async def asked(app: App, method: str, path: str, content: bytes = b"") -> Any: 
 async def longest_turn(*calls: Any) -> float:  # noqa: ANN401 (coroutines)
     """Return the processor time of the longest turn of the loop while calls are served."""
     tasks = [asyncio.ensure_future(call) for call in calls]
-    gc.collect()
-    gc.freeze()  # as the server does: of the tests, there is much to look at
+    gc.freeze()  # as the server does
     turns = [time.thread_time()]
     while not all(task.done() for task in tasks):
         await asyncio.sleep(0)
         turns.append(time.thread_time())
-    gc.unfreeze()
     for task in tasks:
         task.result()
     return max(later - turn for turn, later in itertools.pairwise(turns))
