@@ -25,7 +25,7 @@ from ebrank.service.store.records import (
 )
 from ebrank.testing import check_store
 from ebrank.testing.histories import counts
-from ebrank.testing.stores import CHECKS, check_one
+from ebrank.testing.stores import CHECKS, GROUPS, check_one
 from ebrank.typing import Features
 from tests.postgres import Postgres
 
@@ -64,6 +64,13 @@ def test_any_text_is_a_name(names: list[str], tmp_path_factory: pytest.TempPathF
             assert counts(await store.items.load(query)) == expected
 
     asyncio.run(session())
+
+
+def test_no_check_hides_another_of_its_name() -> None:
+    for group in GROUPS:
+        own = [name for name in vars(group) if name in CHECKS]
+        assert own
+        assert {CHECKS[name].__module__ for name in own} == {group.__name__}
 
 
 # --- stores with a fault -------------------------------------------------------------------------

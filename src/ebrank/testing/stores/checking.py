@@ -1,0 +1,76 @@
+"""What checks of stores are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from itertools import count
+from typing import TypeAlias
+
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.records import Operation, QueryState
+from ebrank.testing.histories import counts
+
+Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Store]]
+"""Opens the store with a name, which is a plain word; an empty one the first time."""
+
+
+class Stores:
+    """Opens stores for a check."""
+
+    def __init__(self, open: Open, prefix: str, *, keeps: bool) -> None:
+        self._open = open
+        self._prefix = prefix
+        self._numbers = count()
+        self.keeps = keeps
+
+    def new(self) -> AbstractAsyncContextManager[Store]:
+        """Open an empty store."""
+        return self.named(f"new{next(self._numbers)}")
+
+    def named(self, name: str) -> AbstractAsyncContextManager[Store]:
+        """Open the store with a name again, or for the first time."""
+        return self._open(f"{self._prefix}-{name}")
+
+
+Check: TypeAlias = Callable[[Stores], Coroutine[None, None, None]]
+"""Raises an `AssertionError` if a store breaks the promise in its docstring."""
+
+
+def equal(what: str, found: object, expected: object) -> None:
+    """Raise unless something is as expected."""
+    assert found == expected, f"{what} is {found!r}, not {expected!r}"
+
+
+async def refused(call: Awaitable[object], *words: str) -> None:
+    """Raise unless the store refuses a call, in an error with these words."""
+    try:
+        await call
+    except StoreError as problem:
+        text = str(problem)
+    else:
+        raise AssertionError(f"no StoreError was raised ({', '.join(words)})")
+    for word in words:
+        assert word in text, f"the error {text!r} does not say {word!r}"
+
+
+async def log_of(store: Store) -> list[Operation]:
+    """Return the log."""
+    return [entry async for entry in store.log.entries()]
+
+
+async def counts_of(store: Store, query: str = "q") -> dict[str, dict[tuple[int, int], int]]:
+    """Return the counts of a query's items."""
+    return counts(await store.items.load(query))
+
+
+async def state_of(store: Store, query: str = "q") -> QueryState:
+    """Return a query, which the store must know."""
+    state = await store.items.load(query)
+    assert state is not None, f"the query {query!r} is unknown"
+    return state
+
+
+async def statuses_of(store: Store, operations: list[Operation]) -> list[str]:
+    """Write operations, and return what became of each."""
+    return [one.status for one in (await store.log.write(operations)).written]

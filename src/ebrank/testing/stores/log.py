@@ -1,0 +1,188 @@
+"""Checks of the log, its roll-up, and its restoration elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import (
+    EventEntry,
+    Minute,
+    NewItem,
+    Operation,
+    RankingEntry,
+    RolledUp,
+)
+from ebrank.testing.histories import contents, counts, event, fill, first_shown, new_items, ranking
+from ebrank.testing.stores.checking import (
+    Stores,
+    counts_of,
+    equal,
+    log_of,
+    refused,
+    state_of,
+    statuses_of,
+)
+
+
+async def log_gives_back(stores: Stores) -> None:
+    """The log gives back what was written."""
+    async with stores.new() as store:
+        log = await fill(store)
+        equal("the log", await log_of(store), log)
+        length = await store.log.length()
+        assert length >= len(log), f"log.length() is {length}, less than {len(log)}"
+        equal("a ranking", await store.log.ranking("r2"), log[2])
+        equal("log.last_time()", await store.log.last_time(), 71.0)
+
+
+async def long_log(stores: Stores) -> None:
+    """A log of thousands of entries is read in its order."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abc"), 1.0)
+        log: list[Operation] = []
+        for number in range(900):
+            served = ranking(f"r{number}", "abc", time=10.0 + number)
+            log += [served, event(f"e{number}", served, "b", time=10.0 + number)]
+            if number % 3 == 0:
+                log.append(event(f"f{number}", served, "c", time=10.0 + number))
+        for begin in range(0, len(log), 500):
+            await store.log.write(log[begin : begin + 500])
+            await store.log.write([event("e0", ranking("r0", "abc"), "b")])  # a duplicate
+        equal("the log's entries", await log_of(store) == log, True)
+        rolled_up = await store.log.roll_up(10.0 + 700)
+        equal("what was rolled up", rolled_up, RolledUp(700, 700 + 234))
+        rest = log[700 + 700 + 234 :]
+        equal("the rest of the log", await log_of(store) == rest, True)
+        for lists, entries in ((1, 2), (150, 350), (200, len(rest)), (201, len(rest))):
+            found = [entry async for entry in store.log.latest(lists)]
+            equal(f"the log from the latest {lists} lists on", found == rest[-entries:], True)
+
+
+async def roll_up(stores: Stores) -> None:
+    """A roll-up moves the head of the log, up to the first younger entry, to the snapshot."""
+    for before in (5.0, 10.5, 20.0, 20.5, 40.5, 55.0, 1000.0):
+        async with stores.new() as store:
+            log = await fill(store)
+            await store.meta.set({}, [Minute(0.0, {"clicks": 1.0}), Minute(60.0, {"clicks": 2.0})])
+            whole = await contents(store)
+            times = [one.received if isinstance(one, EventEntry) else one.time for one in log]
+            old = [entry for entry, time in zip(log, times, strict=True) if time < before]
+            events = sum(isinstance(entry, EventEntry) for entry in old)
+            expected = RolledUp(len(old) - events, events)
+            equal("what was rolled up", await store.log.roll_up(before), expected)
+            equal("the second time", await store.log.roll_up(before), RolledUp(0, 0))
+            after = await contents(store)
+            equal("the log", after["log"], log[len(old) :])
+            equal("the counters", after["current"], whole["current"])
+            equal("the last time", after["last"], whole["last"])
+            starts = [start for start, _ in after["minutes"]]
+            equal("the minutes", starts, [start for start in (0.0, 60.0) if start >= before])
+            only_old = MemoryStore()
+            await only_old.items.put("q", new_items(*"abcd"), 1.0)
+            await only_old.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
+            await only_old.log.write(old)
+            for query in await store.items.queries():
+                snapshot = await store.items.snapshot(query)
+                loaded = await only_old.items.load(query)
+                equal("the snapshot", counts(snapshot), counts(loaded))
+                equal("first_shown of the snapshot", first_shown(snapshot), first_shown(loaded))
+            gone = await store.log.ranking("r1") is None
+            equal("whether an old ranking is gone", gone, before > 10.0)
+
+
+async def roll_up_stops(stores: Stores) -> None:
+    """A roll-up stops at the first younger entry, whatever comes after it."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items("a"), 1.0)
+        entries = [ranking(f"r{time}", "a", time=time) for time in (5.0, 9.0, 5.5)]
+        await store.log.write(entries)
+        equal("what was rolled up", await store.log.roll_up(9.0), RolledUp(1, 0))
+        equal("the log", await log_of(store), entries[1:])
+
+
+async def after_roll_up(stores: Stores) -> None:
+    """The log goes on after all was rolled up, and an event's ranking may have left it."""
+    async with stores.new() as store:
+        log = await fill(store)
+        await store.log.roll_up(1000.0)
+        first, again = log[0], ranking("r7", "ab", time=100.0)
+        assert isinstance(first, RankingEntry)
+        orphan = event("e1", first, "b", "bookmark", time=101.0)
+        equal("what was written", await statuses_of(store, [again, orphan]), ["accepted"] * 2)
+        equal("the log", await log_of(store), [again, orphan])
+
+
+async def minutes_kept_longer(stores: Stores) -> None:
+    """A roll-up may keep minutes longer than entries."""
+    async with stores.new() as store:
+        await store.meta.set({}, [Minute(start, {"clicks": 1.0}) for start in (0.0, 60.0, 120.0)])
+        await store.log.roll_up(120.0, minutes_before=60.0)
+        kept = [minute.start for minute in await store.meta.minutes(0.0)]
+        equal("the minutes", kept, [60.0, 120.0])
+        await store.log.roll_up(120.0)
+        equal("the minutes", [one.start for one in await store.meta.minutes(0.0)], [120.0])
+
+
+async def restored(stores: Stores) -> None:
+    """A history is restored: a snapshot, then the log."""
+    origin = MemoryStore()
+    await fill(origin)
+    await origin.log.roll_up(30.5)
+    async with stores.new() as store:
+        for query in await origin.items.queries():
+            state = await origin.items.snapshot(query)
+            assert state is not None
+            await store.items.restore(state, await origin.log.last_time())
+            await refused(store.items.restore(state, 1.0), "there already")
+            loaded = await store.items.load(query)
+            assert loaded is not None, "the query is unknown"
+            equal("the version", loaded.version, 1)
+        await store.log.write([entry async for entry in origin.log.entries()])
+        rows = [NewItem(name, tuple(row)) async for name, row in origin.catalog.entries()]
+        await store.catalog.put(rows, 1.0)
+        equal("the store", await contents(store), await contents(origin))
+
+
+async def restored_upgrades(stores: Stores) -> None:
+    """An event says what it replaces, if that was rolled up before its log was restored."""
+    one = ranking("r1", "ab", time=5.0)
+    log: list[Operation] = [
+        one,
+        event("e1", one, "a", "click", time=6.0),
+        event("e2", one, "a", "purchase", time=7.0),
+        event("e3", one, "a", "hide", time=8.0),
+    ]
+    for before in (6.5, 7.5):
+        origin = MemoryStore()
+        await origin.items.put("q", new_items(*"ab"), 1.0)
+        await origin.log.write(log)
+        await origin.log.roll_up(before)
+        async with stores.new() as store:
+            state = await origin.items.snapshot("q")
+            assert state is not None
+            await store.items.restore(state, 8.0)
+            await store.log.write([entry async for entry in origin.log.entries()])
+            equal("the store", await contents(store), await contents(origin))
+
+
+async def at_once(stores: Stores) -> None:
+    """Tasks that write, read and roll up at once lose and double nothing."""
+    async with stores.new() as store:
+        await store.items.put("q", new_items(*"abc"), 1.0)
+
+        async def work(worker: int) -> None:
+            for number in range(20):
+                one = ranking(f"r{worker}-{number}", "abc", time=10.0)
+                await store.log.write([one, event(f"e{worker}-{number}", one, "b", time=10.0)])
+                await (store.log.roll_up(11.0) if number % 10 == 5 else store.flush())
+                await store.items.load("q")
+
+        await asyncio.gather(*(work(worker) for worker in range(4)))
+        expected = {"a": {(0, 1): 80}, "b": {(0, 2): 80, (1, 2): 80}, "c": {(0, 3): 80}}
+        equal("the counts", await counts_of(store), expected)
+        state = await state_of(store)
+        equal("the version", state.version, 81)
+        await store.log.roll_up(11.0)
+        snapshot = counts(await store.items.snapshot("q"))
+        equal("the snapshot after a roll-up of all", snapshot, await counts_of(store))

@@ -1,0 +1,155 @@
+"""Checks of a whole store: opened again, undamaged, and like the one in memory."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from ebrank.evidence.behaviors import SHOWN
+from ebrank.service.store.base import Store
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import EventEntry, Minute, ModelRecord, Operation, RankingEntry
+from ebrank.testing.histories import BEHAVIORS, bits, contents, event, fill, new_items, ranking
+from ebrank.testing.stores.checking import Stores, equal, state_of, statuses_of
+
+
+async def opened_again(stores: Stores) -> None:
+    """A store that was closed holds what it held, and goes on."""
+    if not stores.keeps:
+        return
+    async with stores.named("again") as store:
+        log = await fill(store)
+        await store.log.roll_up(30.5)
+        await store.models.add(ModelRecord(1, 5.0, 10, None, None, True), b"one")
+        await store.meta.set({"key": "value"}, [Minute(60.0, {"clicks": 1.0})])
+        before = await contents(store)
+        state = await store.items.load("q")
+    async with stores.named("again") as store:
+        equal("the store", await contents(store), before)
+        loaded = await store.items.load("q")
+        assert state is not None, "the query is unknown"
+        assert loaded is not None, "the query is unknown when the store is opened again"
+        equal("the version", loaded.version, state.version)
+        equal("an event it knows", await statuses_of(store, log[-1:]), ["duplicate"])
+        equal("a new list", await statuses_of(store, [ranking("new", "abc")]), ["accepted"])
+
+
+async def sound(stores: Stores) -> None:
+    """A store that nobody damaged has no faults, and was last changed in the past, if ever."""
+    began = time.time()
+    async with stores.named("sound") as store:
+        assert store.touched is None or store.touched <= began + 1.0, f"{store.touched} is ahead"
+        await fill(store)
+        equal("faults()", await store.faults(), [])
+        await store.log.roll_up(30.5)
+        equal("faults()", await store.faults(), [])
+    if stores.keeps:
+        async with stores.named("sound") as store:
+            equal("faults()", await store.faults(), [])
+
+
+async def random_histories(stores: Stores) -> None:
+    """Random histories make the same of a store as of the one in memory."""
+    for seed in range(5):
+        async with stores.new() as store:
+            memory, lists = MemoryStore(), list[RankingEntry]()
+            for one in (store, memory):
+                await one.items.put("q", new_items(*"abcdef"), 1.0)
+                await one.items.put("p", new_items(*"abcdef"), 1.0)
+            chance = random.Random(seed)
+            for turn in range(60):
+                call = _random_call(chance, float(turn + 10), lists)
+                found = await call(store)
+                equal(f"turn {turn} of history {seed}", found, await call(memory))
+            equal(f"history {seed}", await contents(store), await contents(memory))
+
+
+async def forgetting(stores: Stores) -> None:
+    """Counters fade from epoch to epoch by the same bits for all, whenever a roll-up comes."""
+    for seed in range(3):
+        for roll_ups in (False, True):
+            async with stores.new() as store:
+                memory, lists = MemoryStore(), list[RankingEntry]()
+                for one in (store, memory):
+                    await one.items.put("q", new_items(*"abcdef"), 1.0)
+                    await one.items.put("p", new_items(*"abcdef"), 1.0)
+                chance, epoch = random.Random(seed), 0
+                for turn in range(60):
+                    epoch += chance.choice([0, 0, 0, 1, 1, 5])
+                    entries = _random_entries(chance, float(turn + 10), lists, epoch)
+                    found = (await store.log.write(entries)).written
+                    equal("what was written", found, (await memory.log.write(entries)).written)
+                    if roll_ups and turn % 7 == 6:
+                        await store.log.roll_up(float(turn))
+                for query in "pq":
+                    state, truth = await state_of(store, query), await state_of(memory, query)
+                    equal("the state", bits(state), bits(truth))
+                    most = state.counts[:, SHOWN] - state.counts[:, SHOWN + 1 :].sum(axis=1)
+                    assert state.counts.min() >= 0, "a count is negative"
+                    assert most.min() >= 0, "there are more outcomes than impressions"
+                await store.log.roll_up(1000.0)
+                for query in "pq":
+                    snapshot = await store.items.snapshot(query)
+                    found_bits = bits(snapshot)
+                    equal("the snapshot of all", found_bits, bits(await state_of(memory, query)))
+
+
+def _random_call(
+    chance: random.Random, time: float, lists: list[RankingEntry]
+) -> Callable[[Store], Awaitable[object]]:
+    """Return something to do with a store; `lists` are those that events may cite."""
+    query, order = chance.choice("qp"), "".join(chance.sample("abcdef", chance.randint(1, 4)))
+    kinds = ["put", "withdraw", "share", "unshare", "rank", "rank", "events", "events", "roll up"]
+    kind, items = chance.choice(kinds), new_items(*order, width=chance.randint(0, 3))
+    if kind == "put":
+        return lambda store: store.items.put(query, items, time)
+    if kind == "share":
+        return lambda store: store.catalog.put(items, time)
+    if kind == "unshare":
+        return lambda store: store.catalog.remove(order, time)
+    if kind == "withdraw":
+        return lambda store: store.items.withdraw(query, order[0], time)
+    if kind == "roll up":
+        before = time - chance.uniform(0.0, 30.0)
+        lists[:] = [served for served in lists if served.time >= before]
+        return lambda store: store.log.roll_up(before)
+    if kind == "rank":
+        counted = chance.random() < 0.5
+        offset = chance.choice([0, 0, 3, 10, 290])
+        seen = tuple(chance.choice([0, 5]) for _ in order) if chance.random() < 0.3 else ()
+        served = ranking(f"r{time}", order, query=query, time=time, counted=counted)
+        lists.append(replace(served, offset=offset, seen=seen))
+        return lambda store: store.log.write(lists[-1:])
+    entries = _random_events(chance, time, lists)
+    return lambda store: store.log.write(entries)
+
+
+def _random_entries(
+    chance: random.Random, time: float, lists: list[RankingEntry], epoch: int
+) -> list[Operation]:
+    """Return lists of an epoch and events about these and others; the ids of events are new."""
+    entries: list[Operation] = []
+    for number in range(chance.randint(1, 8)):
+        order = "".join(chance.sample("abcdef", chance.randint(1, 4)))
+        counted = chance.random() < 0.7
+        served = ranking(f"r{time} {number}", order, query=chance.choice("qp"), time=time)
+        lists.append(replace(served, counted=counted))
+        entries.append(lists[-1])
+    for number, entry in enumerate(_random_events(chance, time, lists[-40:], most=20)):
+        entries.append(replace(entry, event_id=f"e{time} {number}"))
+    return [replace(entry, epoch=epoch) for entry in entries]
+
+
+def _random_events(
+    chance: random.Random, time: float, lists: list[RankingEntry], most: int = 3
+) -> list[EventEntry]:
+    """Return events about some lists."""
+    entries: list[EventEntry] = []
+    for served in chance.sample(lists, min(len(lists), most)):
+        name, item = f"e{chance.randrange(40)}", chance.choice(served.items)
+        kind = chance.choice([*BEHAVIORS, "click", "impression", "bookmark"])
+        shows = not served.counted and kind != "bookmark"
+        entries.append(event(name, served, item, kind, shows=shows, time=time))
+    return entries
