@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from selenium.webdriver import Chrome
 from threadpoolctl import threadpool_limits
@@ -29,6 +30,13 @@ if threading.current_thread() is threading.main_thread():
 
 PROJECT = Path(__file__).parents[1]
 SLOW_FIXTURES = {"browser", "database", "golden", "server", "uninterrupted"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in the package and the docs alone: tests have none."""
+    collected = yield
+    return [one for one in collected if not isinstance(one, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

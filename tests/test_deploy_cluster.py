@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from distributed.cli import dask_scheduler, dask_worker
 
 from ebrank.cli.reproduce import command as reproduce
 
 FOLDER = Path(__file__).parents[1] / "deploy" / "cluster"
-KNOWN = {"scheduler": dask_scheduler.main, "worker": dask_worker.main, "reproduce": reproduce}
 
 
 def test_the_batch_script_is_valid_bash() -> None:
@@ -49,13 +47,20 @@ def test_the_kubernetes_file_describes_a_dask_cluster() -> None:
 
 @pytest.mark.parametrize("name", ["slurm.py", "slurm.sbatch", "kubernetes.yaml"])
 def test_options_exist(name: str) -> None:
+    from distributed.cli import dask_scheduler, dask_worker
+
+    known = {
+        "scheduler": dask_scheduler.main,
+        "worker": dask_worker.main,
+        "reproduce": reproduce,
+    }
     text = (FOLDER / name).read_text().replace("\\\n", " ")
     commands = re.findall(r"\b(?:dask|ebrank),? (scheduler|worker|reproduce)\b(.*)", text)
     assert commands
     for verb, rest in commands:
-        known = {
+        options = {
             option
-            for param in KNOWN[verb].params
+            for param in known[verb].params
             for option in (*param.opts, *param.secondary_opts)
         }
-        assert set(re.findall(r"--[a-z-]+", rest)) <= known, verb
+        assert set(re.findall(r"--[a-z-]+", rest)) <= options, verb

@@ -11,9 +11,9 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, optimize, stats
 
 from ebrank import equations as eq
 from ebrank.compiled import kernel
@@ -165,7 +165,7 @@ def test_posterior_interval_holds_its_share_of_the_posterior(
     clicks: int, exposure: float, alpha: float, beta: float, level: float
 ) -> None:
     low, high = eq.posterior_interval(float(clicks), exposure, alpha, beta, level)
-    posterior = stats.beta(clicks + alpha, max(exposure - clicks, 0.0) + beta)
+    posterior = scipy.stats.beta(clicks + alpha, max(exposure - clicks, 0.0) + beta)
     assert posterior.cdf(high) - posterior.cdf(low) == pytest.approx(level, abs=1e-6)
     assert posterior.cdf(low) == pytest.approx((1 - level) / 2, abs=1e-6)
 
@@ -178,10 +178,10 @@ def test_loss_by_integrating_the_marginal_likelihood(
     alpha: float, beta: float, clicks: int, misses: int
 ) -> None:
     def integrand(r: float) -> float:
-        return float(r**clicks * (1 - r) ** misses * stats.beta.pdf(r, alpha, beta))
+        return float(r**clicks * (1 - r) ** misses * scipy.stats.beta.pdf(r, alpha, beta))
 
     centre = eq.relevance(float(clicks), float(clicks + misses), alpha, beta)
-    likelihood, _ = integrate.quad(integrand, 0, 1, points=[centre], limit=200, epsabs=0)
+    likelihood, _ = scipy.integrate.quad(integrand, 0, 1, points=[centre], limit=200, epsabs=0)
     loss = eq.marginal_likelihood_loss(float(clicks), float(clicks + misses), alpha, beta)
     assert loss == pytest.approx(-math.log(likelihood), rel=1e-4, abs=1e-6)
 
@@ -219,7 +219,7 @@ def test_large_counts_pull_the_prior_mean_to_the_click_rate(rate: float) -> None
     errors = []
     for beta in (10.0, 100.0, 1000.0):
         n = 100.0 * beta
-        alpha = optimize.brentq(
+        alpha = scipy.optimize.brentq(
             lambda a, n=n, beta=beta: eq.prior_loss_gradient(rate * n, n, a, beta), 1e-3, 1e6
         )
         errors.append(abs(alpha / (alpha + beta) - rate))
@@ -329,7 +329,7 @@ def test_an_interval_is_that_of_the_beta_with_these_moments(
 ) -> None:
     spread = doubt * math.sqrt(mean * (1 - mean))
     total = mean * (1 - mean) / spread**2 - 1
-    law = stats.beta(mean * total, (1 - mean) * total)
+    law = scipy.stats.beta(mean * total, (1 - mean) * total)
     assert (law.mean(), law.std()) == pytest.approx((mean, spread))
     low, high = eq.interval_of(np.array([mean]), np.array([spread]), level)
     assert (low[0], high[0]) == pytest.approx(law.interval(level), rel=1e-6, abs=1e-9)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special
-from scipy import stats as distributions
 
 from ebrank import BehaviorStats, EBRanker, Examination, ParameterError, Policy, equations
 from ebrank.features import Scaling
@@ -77,7 +76,7 @@ def test_interval_is_that_of_the_proper_posterior() -> None:
     prior, sums = ranker.prior(features), stats.sums(Examination())
     for (low, high), item in zip(ranking.interval, ranking.order, strict=True):
         misses = max(sums.exposure[item] - sums.clicks[item], 0)
-        posterior = distributions.beta(sums.clicks[item] + prior.a[item], misses + prior.b[0])
+        posterior = scipy.stats.beta(sums.clicks[item] + prior.a[item], misses + prior.b[0])
         assert (low, high) == pytest.approx(posterior.interval(0.9))
 
 
@@ -219,7 +218,7 @@ def test_reported_loss_is_the_mean_marginal_likelihood() -> None:
     ranker = EBRanker().fit(features, stats)
     prior, sums = ranker.prior(features), stats.sums(Examination())
     losses = [
-        special.betaln(a, 5.0) - special.betaln(c + a, max(e - c, 0) + 5.0)
+        scipy.special.betaln(a, 5.0) - scipy.special.betaln(c + a, max(e - c, 0) + 5.0)
         for a, c, e, n in zip(prior.a, sums.clicks, sums.exposure, sums.shown, strict=True)
         if n > 0
     ]

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from scipy import optimize
+import scipy
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ebrank import EBRanker
@@ -106,8 +106,8 @@ def test_a_fit_keeps_blas_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None
         seen.append(blas_threads())
         return minimize(*arguments, **options)
 
-    minimize = optimize.minimize
-    monkeypatch.setattr(optimize, "minimize", watched)
+    minimize = scipy.optimize.minimize
+    monkeypatch.setattr(scipy.optimize, "minimize", watched)
     with threadpool_limits(2, "blas"):
         EBRanker(ridge=1e-3).fit(*made_up(100, 3, seed=1))
     assert seen == [{1}]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats as distributions
+import scipy
 
 from ebrank import BehaviorStats, Examination
 from ebrank.bonus.draw import Draw
@@ -25,5 +25,5 @@ def test_the_score_is_a_draw_from_the_proper_posterior(estimator: str) -> None:
     prior = ItemPrior(np.full(items, 2.0), np.array([5.0]))
     keys = np.random.PCG64(1).random_raw(items)
     draws = scores(unfitted(policy).score, prior, stats, Examination(), keys)
-    law = distributions.beta(4 + 2, 6 + 5)
-    assert distributions.kstest(draws, law.cdf).pvalue > 1e-6
+    law = scipy.stats.beta(4 + 2, 6 + 5)
+    assert scipy.stats.kstest(draws, law.cdf).pvalue > 1e-6

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from PIL import Image
 
 from tests.cli.comparing import SHORT, TINY, ebrank, simulated
 
@@ -167,6 +166,8 @@ def test_a_ranker_is_a_ranker_even_if_a_folder_has_its_name() -> None:
 
 @pytest.mark.slow
 def test_out_keeps_the_trials_and_the_picture() -> None:
+    from PIL import Image
+
     first = ebrank("compare", "bm25", "ebrank", *SHORT, "--out", "kept", "--json")
     kept = {path.name: path.stat().st_mtime_ns for path in Path("kept").glob("*.npz")}
     assert len(kept) == 4

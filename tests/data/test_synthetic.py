@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.metrics import ndcg_score
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import prepare
@@ -47,6 +45,8 @@ def relevance(dataset: Dataset) -> npt.NDArray[np.float64]:
 
 def mean_ndcg(dataset: Dataset, scores: npt.ArrayLike) -> float:
     """NDCG@5 over the test queries, averaged over the orders of ties."""
+    from sklearn.metrics import ndcg_score
+
     gains, values, starts = relevance(dataset), np.asarray(scores), dataset.query_pointers
     rows = [slice(starts[query], starts[query + 1]) for query in dataset.queries_in("test")]
     return float(np.mean([ndcg_score([gains[own]], [values[own]], k=5) for own in rows]))
@@ -227,6 +227,8 @@ def test_bm25_and_a_linear_model_rank_as_well_as_on_the_real_set(name: str) -> N
 
 def boosted_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
     """Predictions of boosted trees, fitted on the training rows."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     train = dataset.rows_in("train")
     model = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0)
     model.fit(dataset.features[train], relevance(dataset)[train])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta as beta_distribution
 
 from ebrank.errors import ParameterError
 from ebrank.evaluation.calibration import calibration
@@ -55,7 +55,7 @@ def test_bins_by_plain_loops(items: list[Item], bins: int) -> None:
 def test_coverage_against_scipys_intervals(items: list[Item], level: float) -> None:
     inside = 0
     for alpha, beta, _, _, relevance in items:
-        low, high = beta_distribution.interval(level, alpha, beta)
+        low, high = scipy.stats.beta.interval(level, alpha, beta)
         inside += bool(low <= relevance <= high)
     assert calibration(items, level=level).coverage == inside / len(items)
 

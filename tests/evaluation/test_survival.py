@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import CensoredData, ecdf
 
 from ebrank.errors import ParameterError
 from ebrank.evaluation.survival import kaplan_meier
@@ -39,7 +39,7 @@ def test_agrees_with_scipy(items: list[tuple[int, int]]) -> None:
     curve = kaplan_meier(waits, watched)
     seen = [wait for wait in waits if wait >= 0]
     lost = [last for wait, last in zip(waits, watched, strict=True) if wait < 0]
-    theirs = ecdf(CensoredData(uncensored=seen, right=lost)).cdf
+    theirs = scipy.stats.ecdf(scipy.stats.CensoredData(uncensored=seen, right=lost)).cdf
     ages = np.arange(-1, 16)
     np.testing.assert_allclose(curve.at(ages), theirs.evaluate(ages), atol=1e-12)
     assert curve.until == max(watched)

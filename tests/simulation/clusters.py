@@ -11,8 +11,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from distributed import Client
-
 PATIENCE = 120  # seconds, should everything have to be compiled first
 
 
@@ -32,6 +30,8 @@ class OwnCluster:
         self._environment = environment
 
     def __enter__(self) -> OwnCluster:
+        from distributed import Client  # takes a while to import
+
         self.scheduler = self._start(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file)
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import ndcg_score
 
 from ebrank.equations import examination
 from ebrank.simulation.offline import list_ndcg
@@ -19,6 +18,8 @@ def ideal_dcg(relevance: np.ndarray) -> np.ndarray:
 
 
 def test_agrees_with_scikit_learn() -> None:
+    from sklearn.metrics import ndcg_score
+
     rng = np.random.default_rng(0)
     relevance = rng.choice([0.1, 0.4, 1.0], (30, 20))
     lists = np.array([20 * query + rng.permutation(20)[:10] for query in range(30)])

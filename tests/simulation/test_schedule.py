@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from ebrank.simulation import schedule
 from ebrank.testing import plain
@@ -33,7 +33,7 @@ def test_queries_do_not_depend_on_where_epochs_begin() -> None:
 
 def test_queries_are_equally_likely() -> None:
     asked, _ = schedule.epoch(np.uint64(KEY), 0, 50_000, 40)
-    assert stats.chisquare(np.bincount(asked, minlength=40)).pvalue > 1e-6
+    assert scipy.stats.chisquare(np.bincount(asked, minlength=40)).pvalue > 1e-6
 
 
 def test_everyone_is_served_equally_often() -> None:

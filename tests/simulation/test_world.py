@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from ebrank import streams
 from ebrank.evidence import CLICKS, Behaviors, Examination
@@ -55,7 +55,7 @@ def test_all_orders_of_entering_are_equally_likely() -> None:
     world = world_of([4] * 6000)
     orders = Counter(tuple(order) for order in (world.arrivals.reshape(-1, 4) % 4).tolist())
     assert len(orders) == 24
-    assert stats.chisquare(list(orders.values())).pvalue > RARE
+    assert scipy.stats.chisquare(list(orders.values())).pvalue > RARE
 
 
 def test_orders_by_tie_key_are_equally_likely_and_another_draw() -> None:
@@ -64,14 +64,14 @@ def test_orders_by_tie_key_are_equally_likely_and_another_draw() -> None:
     orders = (world.arrivals.reshape(-1, 3) % 3).tolist()
     pairs = Counter((tuple(tie), tuple(order)) for tie, order in zip(ties, orders, strict=True))
     assert len(pairs) == 36
-    assert stats.chisquare(list(pairs.values())).pvalue > RARE
+    assert scipy.stats.chisquare(list(pairs.values())).pvalue > RARE
 
 
 def test_five_to_ten_candidates_are_there_at_the_start() -> None:
     world = world_of([15] * 6000)
     counts = np.bincount(world.entered)
     assert counts[:5].tolist() == [0] * 5
-    assert stats.chisquare(counts[5:]).pvalue > RARE
+    assert scipy.stats.chisquare(counts[5:]).pvalue > RARE
     assert len(counts) == 11
     assert np.all(world.entered_at == -1)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from ebrank.evaluation.significance import compare, holm
 from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, Measure
@@ -79,10 +79,10 @@ def test_shares_of_queries_add_up_to_the_difference(measure: Measure) -> None:
 def test_an_interval_is_students_over_queries() -> None:
     differences = np.random.default_rng(3).normal(0.2, 1.0, 60)
     found = contrast(differences / 60)
-    expected = stats.ttest_1samp(differences, 0.0).confidence_interval(0.95)
+    expected = scipy.stats.ttest_1samp(differences, 0.0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     trials = over_trials(differences[:5])
-    student = stats.ttest_1samp(differences[:5], 0.0)
+    student = scipy.stats.ttest_1samp(differences[:5], 0.0)
     assert trials.p_value == pytest.approx(student.pvalue)
     assert (trials.low, trials.high) == pytest.approx(tuple(student.confidence_interval(0.95)))
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import mpmath
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate, special
-from scipy import stats as distributions
 
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.bonus import Bonus
@@ -40,7 +39,7 @@ def test_the_prior_is_the_exponential_of_the_score_clipped() -> None:
 
 @given(st.floats(0.05, 50), st.floats(0.05, 50))
 def test_the_mean_by_scipy(alpha: float, beta: float) -> None:
-    assert Beta.mean(alpha, beta) == pytest.approx(distributions.beta(alpha, beta).mean())
+    assert Beta.mean(alpha, beta) == pytest.approx(scipy.stats.beta(alpha, beta).mean())
 
 
 @given(st.floats(-9.9, 9.9), st.floats(0, 60), st.floats(0, 60), st.floats(0.1, 50))
@@ -49,7 +48,9 @@ def test_the_loss_is_minus_log_of_the_marginal_likelihood_but_for_a_constant(
 ) -> None:
     def whole(score: float) -> float:
         alpha = math.exp(score)
-        return float(special.betaln(alpha, beta) - special.betaln(hits + alpha, misses + beta))
+        return float(
+            scipy.special.betaln(alpha, beta) - scipy.special.betaln(hits + alpha, misses + beta)
+        )
 
     trials = hits + misses
     loss, slope = beta_loss(score, hits, trials, beta)
@@ -91,7 +92,7 @@ def test_a_loss_is_finite_where_debiased_clicks_exceed_the_trials() -> None:
 @pytest.mark.parametrize("estimator", ["ips", "exposure"])
 def test_relevance_and_spread_are_those_of_the_posterior(estimator: str) -> None:
     posterior = Beta.posteriors[estimator]
-    law = distributions.beta(3.0 + 2.0, 7.0 + 5.0)
+    law = scipy.stats.beta(3.0 + 2.0, 7.0 + 5.0)
     assert loaded(posterior.relevance)(3.0, 10.0, 2.0, 5.0) == pytest.approx(law.mean())
     spread = unfitted(make(estimator=estimator, bonus=f"{__name__}:OnlySpread")).score.formula(
         a=2.0, b=5.0, weighted_clicks=3.0, shown=10.0, clicks=3.0, exposure=10.0
@@ -106,13 +107,13 @@ def test_interval_and_marginal_loss_are_those_of_plain_clicks_over_exposure() ->
     low, high = Beta().interval(prior, sums, level=0.8)
     losses = Beta().marginal_loss(prior, sums)
     for i, (alpha, c, misses) in enumerate([(2.0, 4, 6.0), (1.0, 0, 9.0), (0.5, 3, 0.0)]):
-        law = distributions.beta(c + alpha, misses + 5.0)
+        law = scipy.stats.beta(c + alpha, misses + 5.0)
         assert (low[i], high[i]) == pytest.approx(law.interval(0.8))
 
         def likelihood(r: float, c: int = c, m: float = misses, a: float = alpha) -> float:
-            return float(r**c * (1 - r) ** m * distributions.beta.pdf(r, a, 5.0))
+            return float(r**c * (1 - r) ** m * scipy.stats.beta.pdf(r, a, 5.0))
 
-        mass = integrate.quad(likelihood, 0, 1)[0]
+        mass = scipy.integrate.quad(likelihood, 0, 1)[0]
         assert losses[i] == pytest.approx(-math.log(mass), rel=1e-5)
 
 

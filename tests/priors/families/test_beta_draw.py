@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import stats as distributions
+import scipy
 
 from ebrank import streams
 from ebrank.compiled import kernel
@@ -14,9 +14,10 @@ from ebrank.policy import parse
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta_draw import gamma
 from ebrank.scoring import scores
+from ebrank.testing import plain
 from tests.bound import unfitted
 
-ROOT = np.uint64(streams.trial_key(3, 0))
+ROOT = np.uint64(plain.trial_key(3, 0))
 
 
 @kernel
@@ -41,14 +42,14 @@ def draws(
 @pytest.mark.parametrize("shape", [0.05, 0.5, 1.0, 2.5, 80.0])
 def test_gamma_draws_follow_the_gamma_law(shape: float) -> None:
     sample = gammas(ROOT, shape, 20_000)
-    assert distributions.kstest(sample, distributions.gamma(shape).cdf).pvalue > 1e-6
+    assert scipy.stats.kstest(sample, scipy.stats.gamma(shape).cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(("clicks", "impressions"), [(0, 0), (3, 20), (4, 4)])
 def test_posterior_draws_follow_the_posterior(clicks: int, impressions: int) -> None:
     sample = draws(1.3, 5.0, clicks, impressions, 20_000)
-    posterior = distributions.beta(clicks + 1.3, max(0.5 * impressions - clicks, 0.0) + 5.0)
-    assert distributions.kstest(sample, posterior.cdf).pvalue > 1e-6
+    posterior = scipy.stats.beta(clicks + 1.3, max(0.5 * impressions - clicks, 0.0) + 5.0)
+    assert scipy.stats.kstest(sample, posterior.cdf).pvalue > 1e-6
 
 
 def test_tiny_priors_never_give_a_number_that_is_not_one() -> None:

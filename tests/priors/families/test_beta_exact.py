@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, optimize
 from scipy.special import betaln, expit, log_expit
 
 from ebrank import BehaviorStats, Examination
@@ -78,7 +78,7 @@ def integrated(case: Case) -> Truth:
     def minus(u: float) -> float:
         return -float(case.log_height(np.array(u)))
 
-    found: Any = optimize.minimize_scalar(minus, bounds=(-80, 80), options={"xatol": 1e-10})
+    found: Any = scipy.optimize.minimize_scalar(minus, bounds=(-80, 80), options={"xatol": 1e-10})
     center, top = float(found.x), -float(found.fun)
     bend = (minus(center + 1e-3) - 2 * minus(center) + minus(center - 1e-3)) / 1e-6
     width = 1 / np.sqrt(max(bend, 1e-3))
@@ -97,7 +97,7 @@ def integrated(case: Case) -> Truth:
             return float(value(u) * np.exp(case.log_height(np.array(u)) - top))
 
         return sum(
-            integrate.quad(integrand, low, high, epsabs=0, epsrel=1e-11, limit=400)[0]
+            scipy.integrate.quad(integrand, low, high, epsabs=0, epsrel=1e-11, limit=400)[0]
             for low, high in itertools.pairwise(borders)
         )
 

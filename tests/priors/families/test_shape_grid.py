@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats as distributions
 from scipy.special import betaln, digamma, expit, log_expit, logsumexp
 
 from ebrank import BehaviorStats, Examination
@@ -316,7 +316,7 @@ def test_beta_is_a_special_case(
     assert prior_mean(alpha, learned) == pytest.approx(alpha / (alpha + beta), rel=1e-6)
     if severity == 0.0:
         a, b = alpha + clicks.sum(), beta + passed.sum()
-        law = distributions.beta(a, b)
+        law = scipy.stats.beta(a, b)
         assert (mean, spread) == pytest.approx((law.mean(), law.std()), abs=1e-6)
         assert value == pytest.approx(betaln(alpha, beta) - betaln(a, b), abs=1e-6)
         by_alpha = digamma(alpha) - digamma(alpha + beta) - digamma(a) + digamma(a + b)
@@ -354,7 +354,7 @@ def test_draws_follow_a_wide_posterior(shown: list[int], clicks: list[int]) -> N
         u = np.log(relevance) - np.log1p(-relevance)
         return np.interp(u, edges, np.append(0.0, np.cumsum(weights)))
 
-    assert distributions.kstest(drawn, cdf).pvalue > 1e-6
+    assert scipy.stats.kstest(drawn, cdf).pvalue > 1e-6
     mean, spread = moments(case.score, *case.evidence, case.learned)
     assert drawn.mean() == pytest.approx(mean, abs=5 * spread / np.sqrt(ITEMS) + 0.01 * spread)
     assert drawn.std() == pytest.approx(spread, rel=0.04)
@@ -366,5 +366,5 @@ def test_draws_of_a_narrow_posterior_have_its_moments(shown: int) -> None:
     case = Case(lambda u: -0.1 * (u + 1) ** 2, 0.5, stats, Examination())
     mean, spread = moments(case.score, *case.evidence, case.learned)
     drawn = draws(case)
-    law = distributions.norm(mean, spread)
-    assert distributions.kstest(drawn, law.cdf).pvalue > 1e-6
+    law = scipy.stats.norm(mean, spread)
+    assert scipy.stats.kstest(drawn, law.cdf).pvalue > 1e-6

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize
 
 from ebrank import BehaviorStats, ParameterError
 from ebrank.policy import make
@@ -34,7 +34,7 @@ def test_fit_reaches_the_optimum_of_a_brute_force_optimizer(parameters: dict[str
     state = fitted(features, stats, tolerance=1e-8, **parameters)
     rows = rows_of(features, stats, **parameters)
     beta = parameters.get("beta", 5.0)
-    best = optimize.minimize(
+    best = scipy.optimize.minimize(
         slow_loss,
         np.zeros(4),
         (rows, parameters["ridge"], beta),

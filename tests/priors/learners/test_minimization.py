@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, special
+import scipy
 
 from ebrank.priors.learners.minimization import (
     Fitted,
@@ -32,7 +32,7 @@ def slow_loss(theta: Floats, rows: Rows, ridge: float, beta: float = 5.0) -> flo
     seen = rows.included
     c, n = rows.evidence[seen].T
     alpha = np.exp(np.clip(rows.features[seen].astype(float) @ theta[:-1] + theta[-1], -10, 10))
-    lg = special.gammaln
+    lg = scipy.special.gammaln
     losses = lg(alpha) - lg(alpha + beta) - lg(c + alpha) + lg(n + alpha + beta)
     return float(losses.mean() + ridge / 2 * (theta[:-1] @ theta[:-1]))
 
@@ -43,7 +43,7 @@ def test_gradient_by_finite_differences(estimator: str) -> None:
     theta = np.random.default_rng(0).normal(size=5)
     value, gradient = value_and_gradient(rows, theta, 0.3)
     assert value == pytest.approx(slow_loss(theta, rows, 0.3), rel=1e-12)
-    numeric = optimize.approx_fprime(theta, slow_loss, 1e-6, rows, 0.3)
+    numeric = scipy.optimize.approx_fprime(theta, slow_loss, 1e-6, rows, 0.3)
     np.testing.assert_allclose(gradient, numeric, atol=1e-6)
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import lightgbm
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -167,6 +166,8 @@ def test_every_turn_of_a_first_fit_grows_trees_anew() -> None:
 
 @pytest.mark.parametrize("digits", [1, 8])
 def test_the_arrays_say_what_lightgbm_says(digits: int) -> None:
+    import lightgbm
+
     rng = np.random.default_rng(1)
     features = np.round(rng.normal(size=(5000, 6)), digits).astype(np.float32)
     features[::7, 2] = 0.0

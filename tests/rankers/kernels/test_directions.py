@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from ebrank.rankers.kernels import directions
 from tests.simulation.reference_online import unit_vector
@@ -32,9 +32,9 @@ def test_as_in_plain_python(n: int) -> None:
 def test_coordinates_on_the_sphere_in_space_are_uniform() -> None:
     """Archimedes: a sphere's shadow on an axis is uniform; in the plane it is an arcsine."""
     for axis in drawn(3, 20_000).T:
-        assert stats.kstest(axis, stats.uniform(-1, 2).cdf).pvalue > 1e-3
+        assert scipy.stats.kstest(axis, scipy.stats.uniform(-1, 2).cdf).pvalue > 1e-3
     for axis in drawn(2, 20_000).T:
-        assert stats.kstest(axis, stats.arcsine(-1, 2).cdf).pvalue > 1e-3
+        assert scipy.stats.kstest(axis, scipy.stats.arcsine(-1, 2).cdf).pvalue > 1e-3
 
 
 def test_no_direction_is_preferred() -> None:

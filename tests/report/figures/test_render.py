@@ -8,11 +8,7 @@ import sys
 from itertools import combinations
 from xml.etree import ElementTree
 
-import matplotlib as mpl
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.text import Text
-from PIL import Image
 
 from ebrank.errors import MissingExtraError
 from ebrank.experiments.framework.entrants import FIGURES
@@ -33,6 +29,8 @@ def texts(svg: str | bytes) -> list[str]:
 
 @pytest.mark.slow
 def test_the_same_figure_gives_the_same_bytes_whatever_was_drawn_before(kinds_svg: bytes) -> None:
+    import matplotlib as mpl
+
     small = Figure("small", "Small", "", OTHERS.panels[1:3])
     first = png_file(small), inline_panels(small, "p")
     with mpl.rc_context({"lines.linewidth": 9, "font.size": 30, "axes.grid": True}):
@@ -41,6 +39,8 @@ def test_the_same_figure_gives_the_same_bytes_whatever_was_drawn_before(kinds_sv
 
 
 def test_drawing_leaves_the_users_settings_alone() -> None:
+    import matplotlib as mpl
+
     with mpl.rc_context({"lines.linewidth": 9}):
         svg_file(Figure("small", "Small", "", OTHERS.panels[1:2]))
         assert mpl.rcParams["lines.linewidth"] == 9
@@ -57,6 +57,9 @@ def test_every_name_is_in_the_picture_as_text(over_time_svg: bytes, kinds_svg: b
 
 @pytest.mark.parametrize("kind", ["lines", "steps"])
 def test_names_at_the_ends_of_lines_do_not_overlap(kind: str) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
     with render._drawing([over_time(kind)]) as drawing:
         canvas = FigureCanvasAgg(drawing)
         names = {one.label for one in FIGURES}
@@ -71,6 +74,8 @@ def test_names_at_the_ends_of_lines_do_not_overlap(kind: str) -> None:
 
 
 def test_png_is_white_and_sharp() -> None:
+    from PIL import Image
+
     image = Image.open(io.BytesIO(png_file(FIGURE))).convert("RGB")
     assert image.getpixel((0, 0)) == (255, 255, 255)
     assert image.width > 2000

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
 from ebrank.experiments.framework.outcome import Panel, Series
 from ebrank.report.figures.scales import compact, set_x_axis, set_y_axis, x_positions, y_range
 from tests.report.sample import GRID, POINTS, bars
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def panel(*y: float, error: tuple[float, ...] = (), zero: bool = False) -> Panel:
@@ -49,8 +52,14 @@ def test_short_numbers_are_close(value: float) -> None:
     assert read == pytest.approx(value, rel=1e-5)
 
 
+def empty_axes(inches: float = 2.0) -> Axes:
+    from matplotlib.figure import Figure  # takes a while to import
+
+    return Figure(figsize=(inches, inches)).add_axes((0.1, 0.1, 0.8, 0.8))
+
+
 def ticks(drawn: Panel) -> list[str]:
-    axes = Figure(figsize=(2.5, 2.5)).add_axes((0.1, 0.1, 0.8, 0.8))
+    axes = empty_axes(2.5)
     set_x_axis(axes, drawn)
     set_y_axis(axes, drawn)
     return [label.get_text() for label in axes.get_xticklabels()]
@@ -64,13 +73,13 @@ def test_a_grid_with_zero_can_be_logarithmic_and_its_numbers_do_not_touch() -> N
 
 
 def test_numbers_of_an_axis_have_as_many_decimals() -> None:
-    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    axes = empty_axes()
     set_y_axis(axes, panel(0.35, 1.0))
     assert {len(label.get_text()) for label in axes.get_yticklabels()} == {3}
 
 
 def test_the_first_rank_is_on_top() -> None:
-    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    axes = empty_axes()
     set_y_axis(axes, replace(panel(7.0, 3.0), down=True))
     bottom, top = axes.get_ylim()
     assert bottom > 7.0 > 1.0 > top
@@ -81,13 +90,13 @@ def test_the_first_rank_is_on_top() -> None:
 
 def test_time_begins_at_zero_where_its_first_point_is_close() -> None:
     for first, begins in ((1.0, 0.0), (30.0, 30.0)):
-        axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+        axes = empty_axes()
         set_x_axis(axes, Panel("", "", "", (Series("a", "a", (first, 100.0), (1.0, 2.0)),)))
         assert axes.get_xlim() == (begins, 100.0)
 
 
 def test_where_a_prediction_meets_the_truth_both_axes_are_the_same() -> None:
-    axes = Figure(figsize=(2, 2)).add_axes((0.1, 0.1, 0.8, 0.8))
+    axes = empty_axes()
     set_x_axis(axes, POINTS)
     set_y_axis(axes, POINTS)
     assert axes.get_xlim() == axes.get_ylim()

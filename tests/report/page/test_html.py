@@ -7,10 +7,9 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pypdf import PageObject, PdfReader
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -24,6 +23,9 @@ from tests.accessibility import violations
 from tests.browser import console_errors
 from tests.report.results import reproduction
 from tests.report.sample import FIGURE, NASTY, PERFORMANCE, document
+
+if TYPE_CHECKING:
+    from pypdf import PageObject
 
 
 @pytest.fixture(scope="module")
@@ -307,6 +309,8 @@ def test_the_chapter_beyond_the_paper_comes_second(browser: Chrome, tmp_path: Pa
 
 def test_no_page_of_paper_ends_with_a_header(browser: Chrome, tmp_path: Path) -> None:
     """Tables of many sizes, in groups of four rows: whatever ends a page, it is no heading."""
+    from pypdf import PdfReader
+
     columns = (Column("HEAD", "GROUP"), Column("b", "GROUP"))
     tables = tuple(
         Table(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from scipy.stats import beta
+import scipy
 from selenium.webdriver import Chrome
 
 from tests.service.dashboard.page import Page
@@ -22,7 +22,7 @@ def page(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def test_the_density_is_that_of_the_beta_distribution(page: Page) -> None:
     for x, a, b in [(0.1, 1.0, 5.0), (0.5, 0.3, 5.0), (0.33, 40.5, 71.2), (0.9, 3.0, 0.7)]:
         drawn = page.module("beta.js", f"m.density({x}, {a}, {b})")
-        assert drawn == pytest.approx(beta(a, b).pdf(x), rel=1e-9)
+        assert drawn == pytest.approx(scipy.stats.beta(a, b).pdf(x), rel=1e-9)
     item = "{clicks: 3, exposure: 2.5, alpha: 1, beta: 5}"
     assert page.module("beta.js", f"m.posterior({item})") == [4, 5]
 
