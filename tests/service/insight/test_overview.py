@@ -9,7 +9,6 @@ import ebrank
 from ebrank.service import api
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
-from ebrank.service.insight.overview import Survey, calibration, waiting
 from ebrank.service.store import open as open_store
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
@@ -127,71 +126,6 @@ def test_exploration_has_a_cost_and_finds_something() -> None:
     assert earned.still_waiting == [0.5, 0.0]
 
 
-def test_the_buried_are_those_that_promise_much_and_are_little_shown() -> None:
-    async def scene(engine: Engine) -> api.Insights:
-        await engine.put_items("q", items(5))
-        for number in range(3):  # two are liked at first sight, the others never seen
-            answer = await engine.rank(RankRequest("q", k=2, explore=False))
-            await engine.feedback(
-                [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
-            )
-        view = await engine.query("q")
-        unseen = {item.id for item in view.items if item.shown == 0}
-        told = await engine.insights()
-        assert len(unseen) == 3
-        assert set(view.most_buried) == unseen
-        assert [one.item for one in told.buried] == view.most_buried
-        assert len(view.most_promising) == 5
-        highest = max(view.items, key=lambda item: item.interval[1])
-        assert view.most_promising[0] == highest.id
-        return told
-
-    told = play(scene, settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}))
-    assert all(one.query == "q" and one.prior == pytest.approx(1 / 6) for one in told.buried)
-
-
-def test_costly_figures_are_kept_for_a_while() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        first = await engine.insights()
-        clock.now += 4.0
-        await engine.put_items("r", items(2))
-        assert (await engine.insights()).waiting == first.waiting
-        clock.now += 2.0
-        assert (await engine.insights()).waiting != first.waiting
-
-    play(scene, settings(insights={"refresh_seconds": 5.0}), clock=clock)
-
-
-def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
-    found = Survey(
-        predicted=[np.array([0.3, 0.1]), np.array([0.2] * 18)],
-        clicks=[np.array([3.0, 1.0]), np.zeros(18)],
-        exposure=[np.array([4.0, 2.0]), np.ones(18)],
-    )
-    bins = calibration(found)
-    assert [one.rows for one in bins] == [2] * 10
-    assert bins[0].predicted == pytest.approx(0.15)
-    assert bins[0].observed == pytest.approx(1 / 3)
-    assert bins[-1].observed == pytest.approx(3 / 5)
-    assert calibration(Survey()) == []
-
-
-def test_items_still_waiting_count_as_waiting() -> None:
-    told = waiting([np.array([[1.0, np.nan, 3.0], [5.0, 2.0, 5.0]])])
-    assert (told.items, told.happened, told.median) == (3, 2, 3.0)
-    assert told.seconds == [1.0, 3.0]
-    assert told.still_waiting == pytest.approx([2 / 3, 0.0])
-    nobody = waiting([])
-    assert (nobody.items, nobody.median, nobody.seconds) == (0, None, [])
-    many = waiting([np.stack([np.arange(1000.0), np.full(1000, 2000.0)])])
-    assert len(many.seconds) <= 200
-    assert (many.seconds[0], many.seconds[-1]) == (0.0, 999.0)
-
-
 def test_sums_the_store_does_not_take_are_kept() -> None:
     store = FaultyStore()
 
@@ -299,29 +233,6 @@ def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not() -> 
     ]
     [bucket] = told.buckets
     assert (bucket.refused, bucket.failed) == (2, 2)
-
-
-def test_coverage_and_the_queries_asked_most() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> api.Insights:
-        await engine.put_items("q", items(5))
-        await engine.put_items("r", items(2))
-        clock.now += 60.0
-        await engine.put_items("r", [ItemIn("new", [0.0, 0.0])])
-        for query in ("r", "q", "r"):
-            answer = await engine.rank(RankRequest(query, k=2, explore=False))
-        await engine.feedback([click("a", answer.ranking_id, ids(answer)[0])])
-        return await engine.insights()
-
-    told = play(scene, settings(insights={"new_seconds": 50.0}), clock=clock)
-    shown = told.coverage.shown
-    assert told.coverage == api.Coverage(queries=2, candidates=8, shown=shown, clicked=1, new=1)
-    assert 4 <= shown <= 5
-    assert told.top_queries == [
-        api.TopQuery("r", candidates=3, lists=2, shown=4, clicks=1),
-        api.TopQuery("q", candidates=5, lists=1, shown=2, clicks=0),
-    ]
 
 
 def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while() -> None:

@@ -52,9 +52,9 @@ from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.core.queries.names import naming, normalized
 from ebrank.service.core.queries.pace import Pace
 from ebrank.service.core.ranking_ids import RankingIds
-from ebrank.service.insight import overview
 from ebrank.service.insight.activity import TOTALS, Activity
 from ebrank.service.insight.arrivals import Arrivals
+from ebrank.service.insight.overview import Overview
 from ebrank.service.insight.query_report import query_view
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.models import Model, warm_up
@@ -77,8 +77,6 @@ CHECKED_BYTES = 32 * 1024
 WEEK = 7 * 86400.0
 MOST_PROOFS = 1000
 """Deletions that are listed."""
-MOST_SHOWN = 20
-"""Versions of the prior that the dashboard requests again and again."""
 
 log = logging.getLogger("ebrank.service")
 T = TypeVar("T")
@@ -155,11 +153,20 @@ class Engine:
             settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
         )
         self._chores = Housekeeping(timer)
-        self._system = overview.System(store, clock(), timer)
-        self._sums = overview.Sums(settings, self._activity, timer)
-        self._surveyor = overview.Surveyor(settings, self._queries, timer)
         self._arrivals = Arrivals(settings, self._queries, self._expected_lists)
         self.fleet = Fleet(store, self._about)
+        self._overview = Overview(
+            store,
+            settings,
+            self._queries,
+            self._activity,
+            self._arrivals,
+            versions,
+            self._training,
+            self.fleet,
+            clock,
+            timer,
+        )
 
     @classmethod
     async def open(
@@ -507,46 +514,7 @@ class Engine:
 
     async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows, with sums of some hours."""
-        now, k = self._now(), self._settings.ranking.k
-        first = await self._store.meta.get(FIRST_ITEM)
-        first_item = None if first is None else float(first)
-        width, minutes = await self._sums.over(hours, now, first_item)
-        finer = minutes if hours == 1 else (await self._sums.over(1, now, first_item))[1]
-        found = await self._surveyor.survey(self._versions.model, now)
-        await self._look_at_arrivals()
-        training = self._training.out()
-        shadow = self._settings.ranking.mode == "shadow"
-        return api.Insights(
-            now=now,
-            model=self.version,
-            mode=self._settings.ranking.mode,
-            k=k,
-            new_seconds=self._settings.insights.new_seconds,
-            first_item=first_item,
-            demo=self._settings.insights.demo,
-            hours=hours,
-            bucket_seconds=width,
-            totals=self._activity.totals,
-            buckets=[overview.bucket_out(minute) for minute in minutes],
-            feedback=overview.feedback_out(minutes, finer, self._activity.last_event),
-            routes=overview.routes_out(minutes),
-            system=await self._system.out(self._versions.model),
-            arrivals=self._arrivals.out(),
-            waiting=api.WaitingTimes(overview.waiting(found.waits), overview.waiting(found.earned)),
-            buried=found.buried,
-            found=found.found,
-            top_queries=found.top_queries,
-            coverage=api.Coverage(*found.coverage.tolist()),
-            examination=overview.examination_out(self._versions.model, k),
-            exploration=overview.exploration_out(minutes),
-            calibration=overview.calibration(found),
-            models=await self._versions.out(MOST_SHOWN),
-            training=training,
-            prior=await self._versions.prior(training, self._training.failing_since),
-            bots=overview.bots_out(minutes),
-            servers=await self.fleet.servers(),
-            shadow=overview.shadow_out(minutes) if shadow else None,
-        )
+        return await self._overview.insights(hours)
 
     async def _beat(self) -> None:
         await self.fleet.beat()

@@ -1,37 +1,31 @@
-"""What the dashboard shows about all queries, at a bounded cost.
+"""What the dashboard shows about all queries.
 
-Sums of minutes are read from the store. Figures about items are computed over a bounded number of
-recently used queries, and cached for some seconds. The loop gets a turn between queries.
+Sums of minutes are read from the store; figures about items come from a survey.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 import ebrank
-from ebrank.evaluation.survival import kaplan_meier
 from ebrank.service import api
-from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
+from ebrank.service.core.fleet import Fleet
+from ebrank.service.core.items import FIRST_ITEM
 from ebrank.service.core.queries.cache import Queries
-from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.insight.activity import Activity, quantile
-from ebrank.service.insight.query_report import buried, places_in
+from ebrank.service.insight.arrivals import Arrivals
+from ebrank.service.insight.survey import Surveyor, calibration, waiting
 from ebrank.service.learning.models import Model
+from ebrank.service.learning.training import Training
+from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.records import Minute, StoreSize
-from ebrank.typing import Floats, Ints
 
-MOST_QUERIES = 500
-MOST_LISTED = 20
-MOST_STEPS = 200
-BINS = 10
 HOUR = 3600.0
 WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 """Spans that sums are added up over: a chart has room for some."""
@@ -40,68 +34,80 @@ KEPT_SECONDS = 30.0
 """How long sums of more than an hour are cached."""
 SIZE_SECONDS = 10.0
 """How long the size of the store is cached."""
+MOST_SHOWN = 20
+"""Versions of the prior that the dashboard requests again and again."""
 
 
-@dataclass
-class Survey:
-    """What a look at the items of some queries found.
+class Overview:
+    """Puts together what the dashboard shows."""
 
-    Attributes:
-        predicted: prior mean of the items that were shown.
-        clicks, exposure: their c and E, each divided by E + α + β.
-        waits: seconds until the first impression, NaN while waiting; with how long it was watched.
-        earned: the same until the first place in a list that relevance alone gave it.
-        found: items that exploration showed first and that stand in the top k by relevance.
-        coverage: queries, candidates, those shown, those clicked, and those that are new.
-    """
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        queries: Queries,
+        activity: Activity,
+        arrivals: Arrivals,
+        versions: ModelVersions,
+        training: Training,
+        fleet: Fleet,
+        clock: Callable[[], float],
+        timer: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._activity = activity
+        self._arrivals = arrivals
+        self._versions = versions
+        self._training = training
+        self._fleet = fleet
+        self._clock = clock
+        self._system = System(store, clock(), timer)
+        self._sums = Sums(settings, activity, timer)
+        self._surveyor = Surveyor(settings, queries, timer)
 
-    predicted: list[Floats] = field(default_factory=list)
-    clicks: list[Floats] = field(default_factory=list)
-    exposure: list[Floats] = field(default_factory=list)
-    waits: list[Floats] = field(default_factory=list)
-    earned: list[Floats] = field(default_factory=list)
-    buried: list[api.BuriedItem] = field(default_factory=list)
-    found: list[api.FoundItem] = field(default_factory=list)
-    top_queries: list[api.TopQuery] = field(default_factory=list)
-    coverage: Ints = field(default_factory=lambda: np.zeros(5, np.int64))
-
-    def look(self, live: LiveQuery, model: Model, k: int, now: float, new_seconds: float) -> None:
-        """Take in one query."""
-        candidates, state = scored(live, model), live.state
-        rows = candidates.rows
-        ranks = places_in(candidates.relevance_order)
-        sums, (alpha, beta) = candidates.known.sums, candidates.known.prior_beta
-        seen = sums.exposure > 0
-        self.predicted.append(candidates.known.prior_mean[seen])
-        evidence = sums.exposure + alpha + beta
-        self.clicks.append((sums.clicks / evidence)[seen])
-        self.exposure.append((sums.exposure / evidence)[seen])
-        age = now - state.entered[rows]
-        self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
-        watched = rows[state.entered[rows] >= live.since]
-        self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
-        self.buried += _buried(live, candidates, ranks, k)
-        clicks = examined_clicks(candidates.known.behavior, candidates.known.examination)
-        self.found += _found(live, candidates, ranks, clicks, k)
-        shown = sums.shown.astype(np.int64)
-        self.coverage += (1, len(rows), seen.sum(), (clicks > 0).sum(), (age < new_seconds).sum())
-        self.top_queries.append(
-            api.TopQuery(
-                query=live.state.query,
-                candidates=len(rows),
-                lists=live.lists,
-                shown=int(shown.sum()),
-                clicks=int(clicks.sum()),
-            )
+    async def insights(self, hours: int) -> api.Insights:
+        """Return it, with sums of some hours."""
+        now, k = self._clock(), self._settings.ranking.k
+        first = await self._store.meta.get(FIRST_ITEM)
+        first_item = None if first is None else float(first)
+        width, minutes = await self._sums.over(hours, now, first_item)
+        finer = minutes if hours == 1 else (await self._sums.over(1, now, first_item))[1]
+        found = await self._surveyor.survey(self._versions.model, now)
+        await self._arrivals.look(self._versions.model, self._clock())
+        training = self._training.out()
+        shadow = self._settings.ranking.mode == "shadow"
+        return api.Insights(
+            now=now,
+            model=self._versions.model.version,
+            mode=self._settings.ranking.mode,
+            k=k,
+            new_seconds=self._settings.insights.new_seconds,
+            first_item=first_item,
+            demo=self._settings.insights.demo,
+            hours=hours,
+            bucket_seconds=width,
+            totals=self._activity.totals,
+            buckets=[bucket_out(minute) for minute in minutes],
+            feedback=feedback_out(minutes, finer, self._activity.last_event),
+            routes=routes_out(minutes),
+            system=await self._system.out(self._versions.model),
+            arrivals=self._arrivals.out(),
+            waiting=api.WaitingTimes(waiting(found.waits), waiting(found.earned)),
+            buried=found.buried,
+            found=found.found,
+            top_queries=found.top_queries,
+            coverage=api.Coverage(*found.coverage.tolist()),
+            examination=examination_out(self._versions.model, k),
+            exploration=exploration_out(minutes),
+            calibration=calibration(found),
+            models=await self._versions.out(MOST_SHOWN),
+            training=training,
+            prior=await self._versions.prior(training, self._training.failing_since),
+            bots=bots_out(minutes),
+            servers=await self._fleet.servers(),
+            shadow=shadow_out(minutes) if shadow else None,
         )
-
-    def settle(self) -> None:
-        """Keep the most telling of what was found."""
-        self.buried.sort(key=lambda item: -item.prior / (1.0 + item.exposure))
-        self.found.sort(key=lambda item: (-item.entered, item.query, item.item))
-        self.top_queries.sort(key=lambda query: (-query.lists, query.query))
-        for listed in (self.buried, self.found, self.top_queries):
-            del listed[MOST_LISTED:]
 
 
 class Sums:
@@ -132,29 +138,6 @@ class Sums:
         return wide[0] if wide else WIDTHS[-1]
 
 
-class Surveyor:
-    """Looks at the most recently used queries now and then."""
-
-    def __init__(self, settings: Settings, queries: Queries, timer: Callable[[], float]) -> None:
-        self._k = settings.ranking.k
-        self._seconds = settings.insights.refresh_seconds
-        self._new_seconds = settings.insights.new_seconds
-        self._queries = queries
-        self._timer = timer
-        self._last: tuple[float, Survey] | None = None
-
-    async def survey(self, model: Model, now: float) -> Survey:
-        """Return a look at these queries: the last one, unless it is too old."""
-        if self._last is None or self._timer() - self._last[0] > self._seconds:
-            found = Survey()
-            for live in self._queries.recent(MOST_QUERIES):
-                found.look(live, model, self._k, now, self._new_seconds)
-                await asyncio.sleep(0)
-            found.settle()
-            self._last = self._timer(), found
-        return self._last[1]
-
-
 class System:
     """The server itself, for the engineer on call; it looks at the store now and then."""
 
@@ -178,47 +161,6 @@ class System:
             free_bytes=None if size is None else size.free,
             log_entries=None if size is None else size.entries,
         )
-
-
-def waiting(pairs: Sequence[Floats]) -> api.WaitingCurve:
-    """Return Kaplan and Meier's curve of waits; each pair is (waits, watched), in seconds."""
-    waits, watched = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0))
-    happened = ~np.isnan(waits)
-    whole = np.where(happened, np.maximum(waits, 0.0), -1.0).astype(np.int64)
-    curve = kaplan_meier(whole, np.maximum(watched.astype(np.int64), whole))
-    steps = np.unique(np.linspace(0, max(len(curve.x) - 1, 0), MOST_STEPS).astype(np.int64))
-    steps = steps[: len(curve.x)]
-    return api.WaitingCurve(
-        items=len(waits),
-        happened=int(happened.sum()),
-        median=None if curve.median is None else float(curve.median),
-        seconds=curve.x[steps].astype(float).tolist(),
-        still_waiting=(1.0 - curve.share[steps]).tolist(),
-    )
-
-
-def calibration(found: Survey) -> list[api.CalibrationBin]:
-    """Return items in bins of about equal size by what the prior predicts of them.
-
-    Observed is the click rate Σwc/ΣwE with w = 1/(E + α + β). If c is Beta-binomial with mean E·m,
-    these weights give the estimate of m that varies least. Without them good items, which are shown
-    most, would dominate their bin.
-    """
-    if not found.predicted:
-        return []
-    predicted, clicks, exposure = (
-        np.concatenate(parts) for parts in (found.predicted, found.clicks, found.exposure)
-    )
-    order = np.argsort(predicted, kind="stable")
-    bins = [part for part in np.array_split(order, BINS) if len(part)]
-    return [
-        api.CalibrationBin(
-            predicted=float(predicted[part].mean()),
-            observed=float(clicks[part].sum() / exposure[part].sum()),
-            rows=len(part),
-        )
-        for part in bins
-    ]
 
 
 def bucket_out(minute: Minute) -> api.BucketOut:
@@ -333,39 +275,3 @@ def bots_out(minutes: Sequence[Minute]) -> api.BotsOut:
 
 def _total(minutes: Sequence[Minute], name: str) -> float:
     return sum((minute.values.get(name, 0.0) for minute in minutes), 0.0)
-
-
-def _found(
-    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, clicks: Ints, k: int
-) -> list[api.FoundItem]:
-    places = np.flatnonzero(live.explored_first[candidates.rows] & (ranks <= k)).tolist()
-    return [
-        api.FoundItem(
-            query=live.state.query,
-            item=live.state.ids[candidates.rows[place]],
-            relevance=float(candidates.known.relevance[place]),
-            rank_by_relevance=int(ranks[place]),
-            shown=int(candidates.known.sums.shown[place]),
-            clicks=int(clicks[place]),
-            entered=float(live.state.entered[candidates.rows[place]]),
-        )
-        for place in places
-    ]
-
-
-def _buried(
-    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, k: int
-) -> list[api.BuriedItem]:
-    prior, sums = candidates.known.prior_mean, candidates.known.sums
-    return [
-        api.BuriedItem(
-            query=live.state.query,
-            item=live.state.ids[candidates.rows[place]],
-            prior=float(prior[place]),
-            relevance=float(candidates.known.relevance[place]),
-            shown=int(sums.shown[place]),
-            exposure=float(sums.exposure[place]),
-            rank_by_relevance=int(ranks[place]),
-        )
-        for place in buried(candidates, k, most=3)
-    ]

@@ -1,0 +1,189 @@
+"""A look at the items of recently used queries, at a bounded cost.
+
+It is kept for some seconds. The loop gets a turn between queries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ebrank.evaluation.survival import kaplan_meier
+from ebrank.service import api
+from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
+from ebrank.service.core.queries.cache import Queries
+from ebrank.service.core.queries.live import LiveQuery
+from ebrank.service.insight.query_report import buried, places_in
+from ebrank.service.learning.models import Model
+from ebrank.service.settings import Settings
+from ebrank.typing import Floats, Ints
+
+MOST_QUERIES = 500
+MOST_LISTED = 20
+MOST_STEPS = 200
+BINS = 10
+
+
+@dataclass
+class Survey:
+    """What a look at the items of some queries found.
+
+    Attributes:
+        predicted: prior mean of the items that were shown.
+        clicks, exposure: their c and E, each divided by E + α + β.
+        waits: seconds until the first impression, NaN while waiting; with how long it was watched.
+        earned: the same until the first place in a list that relevance alone gave it.
+        found: items that exploration showed first and that stand in the top k by relevance.
+        coverage: queries, candidates, those shown, those clicked, and those that are new.
+    """
+
+    predicted: list[Floats] = field(default_factory=list)
+    clicks: list[Floats] = field(default_factory=list)
+    exposure: list[Floats] = field(default_factory=list)
+    waits: list[Floats] = field(default_factory=list)
+    earned: list[Floats] = field(default_factory=list)
+    buried: list[api.BuriedItem] = field(default_factory=list)
+    found: list[api.FoundItem] = field(default_factory=list)
+    top_queries: list[api.TopQuery] = field(default_factory=list)
+    coverage: Ints = field(default_factory=lambda: np.zeros(5, np.int64))
+
+    def look(self, live: LiveQuery, model: Model, k: int, now: float, new_seconds: float) -> None:
+        """Take in one query."""
+        candidates, state = scored(live, model), live.state
+        rows = candidates.rows
+        ranks = places_in(candidates.relevance_order)
+        sums, (alpha, beta) = candidates.known.sums, candidates.known.prior_beta
+        seen = sums.exposure > 0
+        self.predicted.append(candidates.known.prior_mean[seen])
+        evidence = sums.exposure + alpha + beta
+        self.clicks.append((sums.clicks / evidence)[seen])
+        self.exposure.append((sums.exposure / evidence)[seen])
+        age = now - state.entered[rows]
+        self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
+        watched = rows[state.entered[rows] >= live.since]
+        self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
+        self.buried += _buried(live, candidates, ranks, k)
+        clicks = examined_clicks(candidates.known.behavior, candidates.known.examination)
+        self.found += _found(live, candidates, ranks, clicks, k)
+        shown = sums.shown.astype(np.int64)
+        self.coverage += (1, len(rows), seen.sum(), (clicks > 0).sum(), (age < new_seconds).sum())
+        self.top_queries.append(
+            api.TopQuery(
+                query=live.state.query,
+                candidates=len(rows),
+                lists=live.lists,
+                shown=int(shown.sum()),
+                clicks=int(clicks.sum()),
+            )
+        )
+
+    def settle(self) -> None:
+        """Keep the most telling of what was found."""
+        self.buried.sort(key=lambda item: -item.prior / (1.0 + item.exposure))
+        self.found.sort(key=lambda item: (-item.entered, item.query, item.item))
+        self.top_queries.sort(key=lambda query: (-query.lists, query.query))
+        for listed in (self.buried, self.found, self.top_queries):
+            del listed[MOST_LISTED:]
+
+
+def _buried(
+    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, k: int
+) -> list[api.BuriedItem]:
+    prior, sums = candidates.known.prior_mean, candidates.known.sums
+    return [
+        api.BuriedItem(
+            query=live.state.query,
+            item=live.state.ids[candidates.rows[place]],
+            prior=float(prior[place]),
+            relevance=float(candidates.known.relevance[place]),
+            shown=int(sums.shown[place]),
+            exposure=float(sums.exposure[place]),
+            rank_by_relevance=int(ranks[place]),
+        )
+        for place in buried(candidates, k, most=3)
+    ]
+
+
+def _found(
+    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, clicks: Ints, k: int
+) -> list[api.FoundItem]:
+    places = np.flatnonzero(live.explored_first[candidates.rows] & (ranks <= k)).tolist()
+    return [
+        api.FoundItem(
+            query=live.state.query,
+            item=live.state.ids[candidates.rows[place]],
+            relevance=float(candidates.known.relevance[place]),
+            rank_by_relevance=int(ranks[place]),
+            shown=int(candidates.known.sums.shown[place]),
+            clicks=int(clicks[place]),
+            entered=float(live.state.entered[candidates.rows[place]]),
+        )
+        for place in places
+    ]
+
+
+class Surveyor:
+    """Looks at the most recently used queries now and then."""
+
+    def __init__(self, settings: Settings, queries: Queries, timer: Callable[[], float]) -> None:
+        self._k = settings.ranking.k
+        self._seconds = settings.insights.refresh_seconds
+        self._new_seconds = settings.insights.new_seconds
+        self._queries = queries
+        self._timer = timer
+        self._last: tuple[float, Survey] | None = None
+
+    async def survey(self, model: Model, now: float) -> Survey:
+        """Return a look at these queries: the last one, unless it is too old."""
+        if self._last is None or self._timer() - self._last[0] > self._seconds:
+            found = Survey()
+            for live in self._queries.recent(MOST_QUERIES):
+                found.look(live, model, self._k, now, self._new_seconds)
+                await asyncio.sleep(0)
+            found.settle()
+            self._last = self._timer(), found
+        return self._last[1]
+
+
+def waiting(pairs: Sequence[Floats]) -> api.WaitingCurve:
+    """Return Kaplan and Meier's curve of waits; each pair is (waits, watched), in seconds."""
+    waits, watched = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0))
+    happened = ~np.isnan(waits)
+    whole = np.where(happened, np.maximum(waits, 0.0), -1.0).astype(np.int64)
+    curve = kaplan_meier(whole, np.maximum(watched.astype(np.int64), whole))
+    steps = np.unique(np.linspace(0, max(len(curve.x) - 1, 0), MOST_STEPS).astype(np.int64))
+    steps = steps[: len(curve.x)]
+    return api.WaitingCurve(
+        items=len(waits),
+        happened=int(happened.sum()),
+        median=None if curve.median is None else float(curve.median),
+        seconds=curve.x[steps].astype(float).tolist(),
+        still_waiting=(1.0 - curve.share[steps]).tolist(),
+    )
+
+
+def calibration(found: Survey) -> list[api.CalibrationBin]:
+    """Return items in bins of about equal size by what the prior predicts of them.
+
+    Observed is the click rate Σwc/ΣwE with w = 1/(E + α + β). If c is Beta-binomial with mean E·m,
+    these weights give the estimate of m that varies least. Without them good items, which are shown
+    most, would dominate their bin.
+    """
+    if not found.predicted:
+        return []
+    predicted, clicks, exposure = (
+        np.concatenate(parts) for parts in (found.predicted, found.clicks, found.exposure)
+    )
+    order = np.argsort(predicted, kind="stable")
+    bins = [part for part in np.array_split(order, BINS) if len(part)]
+    return [
+        api.CalibrationBin(
+            predicted=float(predicted[part].mean()),
+            observed=float(clicks[part].sum() / exposure[part].sum()),
+            rows=len(part),
+        )
+        for part in bins
+    ]
