@@ -30,6 +30,7 @@ class Choice:
         served: the list.
         order: the places of all ranks down to its last.
         k: the requested length.
+        user: the hash of the user's name.
         would: in shadow mode, the list EBRank would have served.
         page: whose list it is, if its order must be kept.
         continues: the user's first list within the window.
@@ -41,6 +42,7 @@ class Choice:
     served: Listing
     order: Ints
     k: int
+    user: str | None = None
     contexts: tuple[int, ...] = ()
     would: Listing | None = None
     page: ListKey | None = None
@@ -56,8 +58,10 @@ class Chooser:
         windows: what users have seen recently.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, salt: str) -> None:
+        """Take what users' names are hashed with."""
         self._settings = settings.ranking
+        self._salt = salt
         self._in_contexts = settings.contexts.most > 0
         self.windows = Windows(settings.ranking.window)
         self._draws = np.random.PCG64()
@@ -68,7 +72,6 @@ class Chooser:
         request: api.RankRequest,
         live: LiveQuery,
         model: Model,
-        user: str | None,
         now: float,
         expected: float | None,
     ) -> Choice:
@@ -83,6 +86,7 @@ class Chooser:
         candidates = lists.scored(
             live, model, only, draws=self._draws, lists=expected, contexts=contexts
         )
+        user = None if request.user is None else hashed(request.user, self._salt)
         page = None
         if user is not None and self._settings.window:
             among = None if only is None else _hash(only)
@@ -101,9 +105,10 @@ class Chooser:
             nothing = np.zeros(len(served.places), np.bool_)
             served = replace(served, explored=nothing, cost=0.0)
         if kept is None or kept.view is None:
-            return Choice(served, order, k, contexts, would, page)
+            return Choice(served, order, k, user, contexts, would, page)
         seen = kept.ranks_of(served.rows)
-        return Choice(served, order, k, contexts, would, page, kept.view, seen if any(seen) else ())
+        seen = seen if any(seen) else ()
+        return Choice(served, order, k, user, contexts, would, page, kept.view, seen)
 
     def remember(self, choice: Choice, ranking_id: str | None, now: float) -> None:
         """Keep the order of a logged list; without an id, of one that does not count."""

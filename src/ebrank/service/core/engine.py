@@ -26,16 +26,15 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from msgspec import UNSET, structs
-
 from ebrank.service import api
-from ebrank.service.core import bulk, chooser, fixed_settings, lists
+from ebrank.service.core import bulk, fixed_settings
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import UNKNOWN, Catalog
+from ebrank.service.core.chooser import Chooser
 from ebrank.service.core.deletions import delete, proof_out
 from ebrank.service.core.feature_changes import change_features, features_view
-from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists, Served
+from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists
 from ebrank.service.core.fleet import (
     BEAT_SECONDS,
     ROLLER,
@@ -48,22 +47,21 @@ from ebrank.service.core.fleet import (
 from ebrank.service.core.items import FIRST_ITEM, Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.queries.cache import Lookups, Queries
-from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.core.queries.names import naming, normalized
 from ebrank.service.core.queries.pace import Pace
 from ebrank.service.core.ranking_ids import RankingIds
+from ebrank.service.core.serving import Serving
 from ebrank.service.insight.activity import TOTALS, Activity
 from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.overview import Overview
 from ebrank.service.insight.query_report import query_view
 from ebrank.service.learning.fitting import TrainingResult
-from ebrank.service.learning.models import Model, warm_up
+from ebrank.service.learning.models import warm_up
 from ebrank.service.learning.training import Training
 from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.logs import about
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Store, StoreError, UnknownQuery
-from ebrank.service.store.records import RankingEntry
 
 SAVE_SECONDS = 5.0
 TOLERATED_SECONDS = 5.0
@@ -114,8 +112,7 @@ class Engine:
         self._behaviors = settings.events.declared()
         self._now = clock
         self._timer = timer
-        self._ids = RankingIds(after=clock.last)
-        self._half_life = fixed_settings.half_life(meta)
+        half_life = fixed_settings.half_life(meta)
         self._named = naming(normalize=settings.store.normalize_queries)
         self.bots = Bots(settings.bots)
         self._salt = meta[SALT]
@@ -125,11 +122,11 @@ class Engine:
             seed=settings.ranking.seed,
             behaviors=self._behaviors,
             catalog=catalog,
-            half_life=self._half_life,
+            half_life=half_life,
         )
-        self._pace = Pace(self._queries, self._half_life)
+        self._pace = Pace(self._queries, settings.ranking.plan_seconds, half_life)
         self._catalog = catalog
-        self._chooser = chooser.Chooser(settings)
+        self._chooser = Chooser(settings, meta[SALT])
         self._activity = Activity(
             store, settings.insights, self._chooser.examination, meta.get(TOTALS)
         )
@@ -141,9 +138,25 @@ class Engine:
         self._memory.start()
         first = FIRST_ITEM not in meta
         self._items = Items(store, catalog, self._queries, self._activity, first=first)
-        rules = FeedbackRules(settings, self._behaviors, self._half_life)
+        rules = FeedbackRules(settings, self._behaviors, half_life)
         self._feedback = Feedback(
             store, rules, self._queries, self._recent, self._activity, self.bots, clock, timer
+        )
+        self._serving = Serving(
+            store,
+            settings,
+            self._items,
+            self._queries,
+            catalog,
+            versions,
+            self._pace,
+            self._chooser,
+            self._recent,
+            self._activity,
+            self.bots,
+            RankingIds(after=clock.last),
+            clock,
+            timer,
         )
         self._epoch = store.epoch
         self.flusher = Flusher(store)
@@ -153,7 +166,7 @@ class Engine:
             settings, versions.fitted, self._adopt, lambda: self._activity.events, clock, timer
         )
         self._chores = Housekeeping(timer)
-        self._arrivals = Arrivals(settings, self._queries, self._expected_lists)
+        self._arrivals = Arrivals(settings, self._queries, self._pace.planned)
         self.fleet = Fleet(store, self._about)
         self._overview = Overview(
             store,
@@ -313,7 +326,7 @@ class Engine:
         try:
             return await _twice(lambda: self._logged_list(request))
         except StoreError as problem:
-            answer = self._list_from_memory(request)
+            answer = self._serving.list_from_memory(self._named(request.query), request)
             if answer is None:
                 raise
             self.on_failure(problem)
@@ -322,119 +335,11 @@ class Engine:
     async def _logged_list(self, request: api.RankRequest) -> api.RankResponse:
         began, now, epoch = time.perf_counter(), self._now(), self._begin()
         name = self._named(request.query)
-        live, model = await self._live(name, request, now), await self._versions.current()
-        user = None if request.user is None else chooser.hashed(request.user, self._salt)
-        expected = self._expected_lists(live, model, now)
-        choice = self._chooser.choose(request, live, model, user, self._timer(), expected)
-        visitor = self.bots.visitor(request, user) if self.bots.on else None
-        answer = await self._served(
-            live, model, choice, user, visitor, epoch, explain=request.explain
-        )
+        answer = await self._serving.logged_list(name, request, now, epoch)
         if self._settings.store.durability == "disk":
             await self._flushed(epoch)
         self._activity.latency(now, time.perf_counter() - began)
         return answer
-
-    def _list_from_memory(self, request: api.RankRequest) -> api.RankResponse | None:
-        """Return a list that is neither logged nor counted; None if memory does not suffice.
-
-        Items of the request that memory does not know are left out.
-        """
-        live = self._queries.in_memory(self._named(request.query))
-        if live is None or not self._settings.ranking.degraded:
-            return None
-        if request.items is not None:
-            named = chooser.ids_of(request.items)
-            rows = live.rows_of(named)
-            known = [name for name, row in zip(named, rows, strict=True) if live.lists_row(row)]
-            if not known or (len(known) < len(named) and self._settings.ranking.mode == "shadow"):
-                return None
-            request = structs.replace(request, items=known)
-        model, now = self._versions.model, self._timer()
-        expected = self._expected_lists(live, model, self._now())
-        user = None if request.user is None else chooser.hashed(request.user, self._salt)
-        choice = self._chooser.choose(request, live, model, user, now, expected)
-        names = live.ids.at(choice.served.rows.tolist())
-        items = lists.ranked_items(names, choice.served, explain=request.explain)
-        would = choice.would
-        shadow = UNSET if would is None else live.ids.at(would.rows.tolist())
-        return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)
-
-    def _expected_lists(self, live: LiveQuery, model: Model, now: float) -> float | None:
-        """Return how many lists a query is expected to get; None if the policy does not plan."""
-        if not model.ranker.policy.plans:
-            return None
-        return self._pace.expected_lists(live, now, self._settings.ranking.plan_seconds)
-
-    async def _live(self, name: str, request: api.RankRequest, now: float) -> LiveQuery:
-        """Return the query of a request, with its new items added if the others are known."""
-        if request.items is not None:
-            live = await self._queries.get(name, now)
-            new = [item for item in request.items if isinstance(item, api.ItemIn)]
-            unknown = chooser.unknown_names(live, request.items)
-            if unknown:
-                await self._items.check_in_catalog(unknown)
-                new += map(api.ItemIn, unknown)
-            await self._items.put(name, new, now, skip_known=True)
-        return await self._items.query(name, now)
-
-    async def _served(
-        self,
-        live: LiveQuery,
-        model: Model,
-        choice: chooser.Choice,
-        user: str | None,
-        visitor: str | None,
-        epoch: int,
-        *,
-        explain: bool,
-    ) -> api.RankResponse:
-        """Log a list, add it to the counters, and return it as in the response."""
-        served, would = choice.served, choice.would
-        rows = served.rows.tolist()
-        others = [] if would is None else would.rows.tolist()
-        names, would_rank = live.ids.at(rows), live.ids.at(others)
-        bot = visitor is not None and self.bots.suspects(visitor, self._timer(), lists=1)
-        now = self._now()  # after all that may take time: the log's times never go back
-        entry = RankingEntry(
-            id=self._ids.new(now),
-            query=live.state.query,
-            time=now,
-            model=model.version,
-            items=tuple(names),
-            counted=not bot and self._settings.events.impressions == "served",
-            explored=tuple(served.explored.tolist()),
-            relevance=tuple(served.relevance.tolist()),
-            cost=served.cost,
-            user=user,
-            would_rank=tuple(would_rank),
-            offset=served.offset,
-            continues=choice.continues,
-            seen=choice.seen,
-            bot=bot,
-            epoch=0 if self._half_life is None else self._half_life.epoch(now),
-            contexts=choice.contexts,
-            hint=live.hint(rows + others),
-        )
-        # As it was known when the list was made, not as this list changes it.
-        items = lists.ranked_items(names, served, explain=explain)
-        with self._queries.following([entry.query]):
-            commit = await self._store.log.write([entry], epoch=epoch, known=self._queries.version)
-        self._versions.found(commit.model)
-        self._catalog.found = commit.catalog
-        self._activity.ranking(live, served, entry)
-        if would is not None:
-            self._activity.shadow(live, served, would, entry)
-        query = entry.query
-        changed = self._queries.wrote(query, commit.versions[query], commit.news.get(query))
-        if changed is not None:
-            changed.add(entry, rows)
-        self._chooser.remember(choice, None if bot else entry.id, self._timer())
-        self._recent.add(entry.id, Served.of(entry, rows, live.life, visitor))
-        if bot:
-            self.bots.on_bot("list")
-        shadow = UNSET if would is None else would_rank
-        return api.RankResponse(entry.id, entry.model, items, shadow)
 
     async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
         """Count events; those accepted are on disk when this returns."""
@@ -451,7 +356,7 @@ class Engine:
         """Return the state of a query's items, or of some if there are many."""
         wanted = wanted or api.QueryOptions()
         live, model = await self._items.query(self._named(query), self._now()), self._versions.model
-        expected = self._expected_lists(live, model, self._now())
+        expected = self._pace.planned(live, model, self._now())
         turns = self.turns if len(live) > LONG_QUERY else Turns()  # a short one need not wait
         async with turns:
             k = self._settings.ranking.k

@@ -28,7 +28,7 @@ def planned(lists: int, *, after: float, others: int = 0, period: float = MONTH)
     queries = Queries(MemoryStore(), seed=0)
     if others:
         with_lists(queries, "other", others)
-    return Pace(queries).expected_lists(with_lists(queries, "q", lists), after, period)
+    return Pace(queries, period).expected_lists(with_lists(queries, "q", lists), after)
 
 
 def test_a_rate_goes_on_for_the_period_planned() -> None:
@@ -51,16 +51,16 @@ def test_a_new_query_is_expected_to_be_like_the_others() -> None:
     new = queries.empty("new", ("p0",), now=MONTH)
     new.put([NewItem("a", (0.0,))], MONTH)
     queries.admit(new)
-    assert Pace(queries).expected_lists(new, MONTH, MONTH) > 10_000
+    assert Pace(queries, MONTH).expected_lists(new, MONTH) > 10_000
 
 
 def test_plans_end_where_new_items_take_over() -> None:
     queries = Queries(MemoryStore(), seed=0)
-    pace, live = Pace(queries), with_lists(queries, "q", 600, items=30)
-    before = pace.expected_lists(live, 100.0, MONTH)
+    pace, live = Pace(queries, MONTH), with_lists(queries, "q", 600, items=30)
+    before = pace.expected_lists(live, 100.0)
     assert live.arrivals == 0
     live.put([NewItem(f"new{at}", (0.0,)) for at in range(30)], 50.0)
     assert live.arrivals == 30
     # 60 candidates, and one arrival in 20 lists: all are new after 1200 lists
     expected = 1.0 / (1.0 / before + 2.0 / 1200.0)
-    assert pace.expected_lists(live, 100.0, MONTH) == pytest.approx(expected)
+    assert pace.expected_lists(live, 100.0) == pytest.approx(expected)

@@ -91,6 +91,10 @@ class Queries:
             live.reach(self._half_life.epoch(now))
         return live
 
+    def epoch(self, now: float) -> int:
+        """Return the epoch of counts at a time: they fade from one to the next, if ever."""
+        return 0 if self._half_life is None else self._half_life.epoch(now)
+
     async def _found(self, query: str, now: float) -> LiveQuery | None:
         catalog = self._catalog
         if catalog.found != catalog.version:

@@ -3,7 +3,7 @@
 >>> from ebrank.service.store.memory import MemoryStore
 >>> queries = Queries(MemoryStore(), seed=0)
 >>> new = queries.empty("tea", (), now=0.0)
->>> Pace(queries).expected_lists(new, now=60.0, period=86400.0)  # when nothing is known yet
+>>> Pace(queries, period=86400.0).expected_lists(new, now=60.0)  # when nothing is known yet
 100.0
 """
 
@@ -15,6 +15,7 @@ from ebrank.evidence.forgetting import HalfLife
 from ebrank.policy import LISTS_AHEAD, USUAL_LISTS
 from ebrank.service.core.queries.cache import Queries
 from ebrank.service.core.queries.live import LiveQuery
+from ebrank.service.learning.models import Model
 
 KNOWN = 10.0
 """After this many lists a query's own rate counts as much as that of all."""
@@ -25,13 +26,19 @@ PACE_SECONDS, MOST_PACED = 10.0, 256
 class Pace:
     """The rate at which lists of a query are requested, from its past and that of others."""
 
-    def __init__(self, queries: Queries, half_life: HalfLife | None = None) -> None:
+    def __init__(self, queries: Queries, period: float, half_life: HalfLife | None = None) -> None:
+        """Take for how many seconds to plan at most."""
         self._queries = queries
+        self._period = period
         self._half_life = half_life
         self._usual = 0.0, 0.0, 0.0
         self._usual_until = -math.inf
 
-    def expected_lists(self, live: LiveQuery, now: float, period: float) -> float:
+    def planned(self, live: LiveQuery, model: Model, now: float) -> float | None:
+        """Return how many lists of a query to plan for; None if the model's policy has no plans."""
+        return self.expected_lists(live, now) if model.ranker.policy.plans else None
+
+    def expected_lists(self, live: LiveQuery, now: float) -> float:
         """Return how many lists of a query to plan for: those in which its items matter.
 
         We assume that its rate stays the same, and plan no further ahead than its past reaches
@@ -48,7 +55,7 @@ class Pace:
         remembered = self._remembered(since)
         if lists > 0.0 and age > 0.0:
             rate = (KNOWN + own) / (KNOWN * age / lists + remembered)
-            expected = max(rate * min(period, max(since, past)), USUAL_LISTS)
+            expected = max(rate * min(self._period, max(since, past)), USUAL_LISTS)
         arrivals = live.arrivals * (remembered / since if since else 1.0)
         renewal = arrivals / max(own * len(live.candidates), 1)
         return 1.0 / (1.0 / expected + LISTS_AHEAD * renewal)
