@@ -7,7 +7,8 @@ import gc
 import pytest
 
 from ebrank.service.core.queries.cache import Queries
-from ebrank.service.store.memory import MemoryItems, MemoryStore
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.memory.items import MemoryItems
 from ebrank.service.store.records import NewItem, QueryState, RankingEntry
 from tests.service.store.blocking import run
 
