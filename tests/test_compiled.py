@@ -122,10 +122,10 @@ def result():
 @pytest.mark.slow
 def test_another_processor_has_machine_code_of_its_own(folder: Folder, cache: Path) -> None:
     folder.write({"helper": HELPER, "script": SCRIPT})
-    assert run(folder, "script") == [12, 0]
+    assert folder.load("script").result() == [12, 0]
     assert run(folder, "script", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == [12, 0]
     assert run(folder, "script", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == [12, 1]
-    assert run(folder, "script") == [12, 1]
+    assert folder.load("script").result() == [12, 1]
     assert len({path.parents[1] for path in machine_code(cache)}) == 2
 
 
@@ -170,25 +170,40 @@ def test_each_signature_has_an_index_of_its_own(folder: Folder, cache: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cache")
-def test_processes_may_compile_at_once(folder: Folder) -> None:
+def test_processes_may_compile_at_once_and_none_compiles_what_another_does(folder: Folder) -> None:
     text = """
-import sys
+import math, sys, time
+from pathlib import Path
 from ebrank.compiled import kernel
 
 @kernel
 def half(x):
-    return x / 2
+    s = 0.0  # this takes a while to compile
+{lines}
+    return x / 2 + 0 * s
+
+@kernel
+def nothing(x):
+    return x
 
 if __name__ == "__main__":
     import script
-    print(abs(script.half(eval(sys.argv[1]))))
+    script.nothing(0)
+    Path(f"{path}/ready{{sys.argv[1]}}").touch()
+    while len(list(Path("{path}").glob("ready*"))) < 3:
+        time.sleep(0.001)
+    print(abs(script.half(eval(sys.argv[2]))), sum(script.half.stats.cache_hits.values()))
 """
-    folder.write({"script": text})
-    together = [start(folder, "script", number) for number in ("3", "3.0", "3+0j", "3")]
-    assert [printed(process) for process in together] == [[1.5]] * 4
+    lines = "\n".join(f"    s += math.sin(s) if s < {i} else s / {i}" for i in range(1, 40))
+    folder.write({"script": text.format(lines=lines, path=folder.path)})
+    calls = enumerate(("3", "3.0", "3"))
+    together = [start(folder, "script", str(number), call) for number, call in calls]
+    results = [printed(process) for process in together]
+    assert [result for result, _ in results] == [1.5] * 3
+    assert sorted(hits for _, hits in results) == [0, 0, 1]
     half: Any = folder.load("script").half
-    assert (half(3), half(3.0), half(3 + 0j)) == (1.5, 1.5, 1.5)
-    assert sum(half.stats.cache_hits.values()) == 3
+    assert (half(3), half(3.0)) == (1.5, 1.5)
+    assert sum(half.stats.cache_hits.values()) == 2
 
 
 def test_a_kernel_without_a_file_is_compiled_all_the_same(cache: Path) -> None:
@@ -342,7 +357,7 @@ for rate in map(float, sys.argv[1:]):
 @pytest.mark.usefixtures("cache")
 def test_code_from_disk_calls_its_own_functions_not_namesakes(folder: Folder) -> None:
     line = "        s = s * 1.{i:03} + math.sin(x + {i}) if s < {i} else s / {i} - x"
-    lines = "\n".join(line.format(i=i) for i in range(2, 122))
+    lines = "\n".join(line.format(i=i) for i in range(2, 32))
     folder.write({"script": NAMESAKES.format(lines=lines)})
     assert run(folder, "script", "1") == [1, 0]
     assert run(folder, "script", "2", "1") == [2, 0, 1, 1]
@@ -408,7 +423,7 @@ def formula_texts(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.lists(formula_texts(), min_size=2, max_size=3), CONSTANTS)
 def test_any_formulas_beside_each_other_agree_with_their_plain_forms(
     tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]], other: str

@@ -21,8 +21,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -34,6 +34,7 @@ import numba
 import xxhash
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 
 from ebrank import equations, lanes, paths, special
@@ -47,6 +48,9 @@ _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contrac
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
 _UNUSED_DAYS = 30
 """Machine code that nobody has used for this many days is removed."""
+_PATIENCE = 120.0
+"""Seconds to wait for another process that compiles the same."""
+_EMPTY = "def compiled(): ...\n"
 
 
 def kernel(function: F) -> F:
@@ -161,7 +165,8 @@ class FirstClass:
             if folder is not None:
                 path = _written(folder, f"{self._signature}\n{text}", text)
                 keep = numba.cfunc(self._signature, error_model="numpy", cache=True)
-                return keep(_defined(text, path, names))
+                with _turn(path):
+                    return keep(_defined(text, path, names))
         return numba.cfunc(self._signature, error_model="numpy")(_defined(text, None, names))
 
     def _anew(self, function: FunctionType) -> FunctionType:
@@ -196,7 +201,14 @@ def _kept(dispatcher: Any, function: F) -> F:  # noqa: ANN401 (Numba's own type)
     The public way, `cache=True`, looks for a folder when a function is defined. The functions that
     it calls may not be defined yet, so what the machine code depends on would be unknown.
     """
-    dispatcher._cache = _KernelCache(function)
+    dispatcher._cache = cache = _KernelCache(function)
+    compile_now = dispatcher.compile
+
+    def compile_once(signature: object) -> object:
+        with global_compiler_lock, cache.turn(signature):
+            return compile_now(signature)
+
+    dispatcher.compile = compile_once
     return cast(F, dispatcher)
 
 
@@ -236,14 +248,23 @@ class _KernelCache:
             if files is not None:
                 files.save_overload(signature, code)
 
+    def turn(self, signature: object) -> AbstractContextManager[object]:
+        """Wait until no other process is compiling for this signature."""
+        path = self._path(signature)
+        return nullcontext() if path is None else _turn(path)
+
     def _files(self, signature: object) -> FunctionCache | None:
         """Return Numba's cache of one signature; None if nothing can be cached."""
+        path = self._path(signature)
+        with suppress(RuntimeError):  # it cannot be written
+            return None if path is None else FunctionCache(_defined(_EMPTY, path, {}))
+        return None
+
+    def _path(self, signature: object) -> Path | None:
+        """Return the file beside which Numba keeps machine code; None if nothing can be cached."""
         folder = _folder(self._function, trace(self._function)) if self._enabled else None
-        if folder is None:
-            return None
-        text = "def compiled(): ...\n"
-        with suppress(OSError, RuntimeError):  # it cannot be written
-            return FunctionCache(_defined(text, _written(folder, str(signature), text), {}))
+        with suppress(OSError):
+            return None if folder is None else _written(folder, str(signature), _EMPTY)
         return None
 
     def enable(self) -> None:
@@ -315,6 +336,26 @@ def _written(folder: Path, key: str, text: str) -> Path:
         os.utime(temporary, (0, 0))  # some versions of Numba compare times
         temporary.replace(path)
     return path
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[None]:
+    """Hold a file while compiling: who else needs the same code waits, and finds it on disk.
+
+    Nobody waits for ever: at worst, two processes do the same work.
+    """
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):  # not on Windows, nor on every file system
+            import fcntl
+
+            file = stack.enter_context(path.open())
+            deadline = time.monotonic() + _PATIENCE
+            while time.monotonic() < deadline:
+                with suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                time.sleep(0.02)
+        yield
 
 
 def _defined(text: str, path: Path | None, names: dict[str, Any]) -> FunctionType:
