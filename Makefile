@@ -31,7 +31,7 @@ lock: ## write the versions in .venv to requirements-dev.lock
 
 demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, and a report
 	@$(BIN)/ebrank reproduce --scale 0.2 --trials 2 --out reproduction/demo \
-	  --only table1,table2,table3,time,toy,waiting
+	  --only table1,table2,table3,time,toy,waiting $(OPTIONS)
 	@echo
 	@echo 'A fifth of the embedded dataset, two trials. What to try next:'
 	@echo '  $(BIN)/ebrank reproduce                       the whole of it, every table and figure'

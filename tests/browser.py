@@ -22,6 +22,11 @@ ARGUMENTS = (
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--force-device-scale-factor=1",
+    # One process for all pages, instead of a new one for each:
+    "--renderer-process-limit=1",
+    "--in-process-gpu",
+    "--disable-site-isolation-trials",
+    "--disable-features=SpareRendererForSitePerProcess,BackForwardCache",
 )
 
 

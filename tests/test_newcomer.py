@@ -18,6 +18,8 @@ PROJECT = Path(__file__).parents[1]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 SHOP = (PROJECT / "docs" / "tutorials" / "shop.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(sh|python)\n(.*?)```", re.DOTALL)
+QUICK = "--scale 0.02 --trials 1 --updates 2"
+GIVEN = "--given ebrank:epsilon=20 --given ebrank:epsilon=20,estimator=exposure"
 SERVE = "ebrank serve &\n"
 LOOK_FIRST = "python look_first.py\n"
 TEAS = ["assam", "darjeeling", "oolong", "sencha", "white"]
@@ -30,7 +32,7 @@ def test_the_demo_makes_a_report_that_opens(tmp_path: Path, browser: Chrome) -> 
     installed = f"{sys.prefix}/.installed"  # this environment is
     with shell(tmp_path) as terminal:
         make = f"make -f {PROJECT}/Makefile VENV={sys.prefix} --old-file {installed}"
-        terminal.run(f"{make} demo")
+        terminal.run(f"{make} demo OPTIONS='{QUICK} {GIVEN}'")
     [report] = tmp_path.glob("reproduction/demo/*.html")
     console_errors(browser)  # of pages before
     browser.get(report.as_uri())

@@ -72,10 +72,23 @@ def put_items(server: Running) -> None:
 
 
 def survive(
-    database: Postgres, servers: Sequence[Running], kills: int, seed: int = 1, pause: float = 0.5
+    database: Postgres,
+    servers: Sequence[Running],
+    kills: int,
+    *,
+    pause: float = 0.5,
+    reading: float = 0.0,
 ) -> Outcome:
-    """Kill servers, and at every fifth turn the database; return what clients were told."""
-    return asyncio.run(_survive(database, servers, kills, random.Random(seed), pause))
+    """Kill servers, and at every fifth turn the database; return what clients were told.
+
+    Args:
+        database: of all servers.
+        servers: are there again in the end.
+        kills: how many.
+        pause: most seconds between two kills.
+        reading: seconds that a client takes between two lists.
+    """
+    return asyncio.run(_survive(database, servers, kills, random.Random(1), pause, reading))
 
 
 async def _survive(
@@ -84,10 +97,11 @@ async def _survive(
     kills: int,
     chance: random.Random,
     pause: float,
+    reading: float,
 ) -> Outcome:
     outcome, done = Outcome(), asyncio.Event()
     clients = [
-        asyncio.create_task(_client(name, servers, outcome, done, random.Random(name)))
+        asyncio.create_task(_client(name, servers, outcome, done, random.Random(name), reading))
         for name in range(CLIENTS)
     ]
     crashes = 0
@@ -121,12 +135,14 @@ async def _client(
     outcome: Outcome,
     done: asyncio.Event,
     chance: random.Random,
+    reading: float,
 ) -> None:
     """Ask for a list and click on it, again and again; what fails is sent again, elsewhere."""
-    async with httpx.AsyncClient(timeout=10.0) as http:
+    async with httpx.AsyncClient(verify=False, timeout=10.0) as http:
         turn = 0
         while not done.is_set():
             turn += 1
+            await asyncio.sleep(reading)
             query = {"query": f"q{chance.randrange(QUERIES)}", "k": 4}
             served = await _sent(http, servers, "/v1/rank", query, outcome, chance)
             if served is None or served.get("degraded"):
@@ -189,7 +205,7 @@ class Balancer:
 
     async def probe(self, done: asyncio.Event) -> None:
         """Find out again and again who is ready."""
-        async with httpx.AsyncClient(timeout=5.0) as http:
+        async with httpx.AsyncClient(verify=False, timeout=5.0) as http:
             while not done.is_set():
                 ready = await asyncio.gather(*(self._is_ready(http, s) for s in self._servers))
                 self._ready = [s for s, yes in zip(self._servers, ready, strict=True) if yes]
@@ -215,16 +231,19 @@ class Balancer:
         return answer.json()
 
 
-async def restart_in_turn(servers: Sequence[Running]) -> tuple[Balancer, Outcome]:
+async def restart_in_turn(
+    servers: Sequence[Running], reading: float
+) -> tuple[Balancer, Outcome]:
     """Restart each server while clients are served, and return what became of them."""
     balancer, outcome, done = Balancer(servers), Outcome(), asyncio.Event()
 
     async def client(name: int) -> None:
         chance, turn = random.Random(name), 0
         without_keeping = httpx.Limits(max_keepalive_connections=0)
-        async with httpx.AsyncClient(timeout=30.0, limits=without_keeping) as http:
+        async with httpx.AsyncClient(verify=False, timeout=30.0, limits=without_keeping) as http:
             while not done.is_set():
                 turn += 1
+                await asyncio.sleep(reading)
                 query = {"query": f"q{chance.randrange(QUERIES)}", "k": 4}
                 served = await balancer.sent(http, "/v1/rank", query)
                 if served is None:

@@ -39,6 +39,15 @@ class Page:
         """Click the first element."""
         self._do(lambda: self._first(selector).click(), f"a click on {selector}")
 
+    def point_at(self, selector: str) -> None:
+        """Move the mouse to the first element, and wait until the page knows."""
+
+        def move() -> object:
+            ActionChains(self.browser).move_to_element(self._first(selector)).perform()
+            return self.run(f"return {_all(selector)}[0].matches(':hover')")
+
+        self.wait(move, f"the mouse on {selector}")
+
     def enter(self, selector: str, *keys: str) -> None:
         """Press keys in the first element."""
         self._do(lambda: self._first(selector).send_keys(*keys), f"keys in {selector}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from selenium.webdriver import ActionChains, Chrome, Keys
+from selenium.webdriver import Chrome, Keys
 
 import ebrank
 from ebrank.report.figures.palette import LOOKS
@@ -174,19 +174,15 @@ def test_figures_of_a_day_and_of_a_week(page: Page, name: str, hours: int) -> No
 
 def test_a_table_stands_still_while_somebody_points_at_it(page: Page, server: Running) -> None:
     page.open()
-    before = page.text("#panel-top table")
-    ActionChains(page.browser).move_to_element(
-        page.browser.find_element("css selector", "#panel-top table")
-    ).perform()
+    page.point_at("#panel-top table")
+    before = page.text("#panel-top table")  # from now on: until then it follows
     with ebrank.Client(server.url) as client:
         for _ in range(3):
             client.rank(insights(server).top_queries[0].query)
         total = client.insights().totals.rankings
     page.wait(lambda: f"{total} rankings" in page.text("#panel-traffic .note"), "the rankings")
     assert page.text("#panel-top table") == before
-    ActionChains(page.browser).move_to_element(
-        page.browser.find_element("css selector", "h1")
-    ).perform()
+    page.point_at("h1")
     page.wait(lambda: page.text("#panel-top table") != before, "the table to follow")
 
 
