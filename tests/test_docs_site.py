@@ -16,6 +16,7 @@ from ebrank.cli import VERBS
 from ebrank.service.http.routes import API
 from tests.accessibility import violations
 from tests.browser import console_errors
+from tests.sharing import made_once
 
 PROJECT = Path(__file__).parents[1]
 
@@ -24,7 +25,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
+    return made_once(tmp_path_factory, "site", build)
+
+
+def build(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
         cwd=PROJECT,
@@ -34,7 +38,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return folder
 
 
 def test_every_command_and_route_is_there(site: Path) -> None:
