@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ebrank
-from tests.serving import serving
+from tests.threaded import Threaded
 
 PAGE = (Path(__file__).parents[1] / "docs" / "http.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(sh|json|python)\n(.*?)```", re.DOTALL)
@@ -40,11 +40,11 @@ def agrees(told: Any, found: Any) -> bool:  # noqa: ANN401 (JSON)
 
 @pytest.mark.slow
 def test_the_walk_through_works_as_written(tmp_path: Path) -> None:
-    with serving(tmp_path / "store") as server:
+    with Threaded(tmp_path) as server:
         answer: Any = None
         names = {"RANKING": "", "ITEM": ""}
         for kind, text in BLOCK.findall(PAGE):
-            local = text.replace("http://127.0.0.1:8000", server.address)
+            local = text.replace("http://127.0.0.1:8000", server.url)
             if kind == "json":
                 assert agrees(json.loads(text), answer), f"{text}\n{answer}"
             elif kind == "python":
@@ -61,7 +61,6 @@ def test_the_walk_through_works_as_written(tmp_path: Path) -> None:
                 else:
                     assert output
                     assert '"error"' not in output
-        assert server.stop() == (0, "")
 
 
 def test_every_status_in_the_table_exists_and_the_other_way_round() -> None:

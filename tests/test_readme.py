@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ebrank import Client
-from tests.serving import serving
+from tests.threaded import Threaded
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *(PROJECT / "docs").rglob("*.md"), *PROJECT.glob("benchmarks/*.md")]
@@ -47,14 +47,14 @@ def test_the_walk_with_curl_can_be_pasted(tmp_path: Path) -> None:
     [walk] = [
         block for block in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL) if "curl" in block
     ]
-    with serving(tmp_path / "store") as server:
-        local = walk.replace("http://127.0.0.1:8000", server.address)
+    with Threaded(tmp_path) as server:
+        local = walk.replace("http://127.0.0.1:8000", server.url)
         done = subprocess.run(
             ["sh", "-e", "-c", local], capture_output=True, text=True, check=True, timeout=60
         )
         assert '"added":2' in done.stdout
         assert '"accepted":1' in done.stdout
-        with Client(server.address) as client:
+        with Client(server.url) as client:
             clicked = {item.id: item.clicks for item in client.query("tea").items}
         assert clicked == {"sencha": 1, "assam": 0}
 

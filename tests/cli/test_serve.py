@@ -105,12 +105,6 @@ def test_a_port_in_use_is_one_line_and_leaves_no_store(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
-def test_a_locked_store_names_its_owner(tmp_path: Path) -> None:
-    with serving(tmp_path / "store") as server:
-        line = refused(run("--port", "0", "--store", str(tmp_path / "store")))
-        assert str(server.process.pid) in line
-
-
 def test_a_demo_keeps_nothing_where_somebody_wants_it(tmp_path: Path) -> None:
     done = run("--demo", "--store", str(tmp_path / "store"))
     assert done.returncode == 2
@@ -130,13 +124,15 @@ def test_scopes_without_a_token_are_a_usage_error() -> None:
     assert "--scopes works only with --new-token" in done.stderr
 
 
-def test_it_says_where_everything_is(tmp_path: Path) -> None:
+def test_it_says_where_everything_is_and_shares_its_store_with_no_other(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as server:
         assert server.process.stdout is not None
         lines = [server.process.stdout.readline() for _ in range(3)]
         assert lines[0].split() == ["dashboard", f"{server.address}/"]
         assert lines[1].split() == ["documentation", f"{server.address}/docs"]
         assert (tmp_path / "store" / "log.db").exists()
+        line = refused(run("--port", "0", "--store", str(tmp_path / "store")))
+        assert str(server.process.pid) in line
 
 
 def test_the_access_log_is_json_on_stderr(tmp_path: Path) -> None:

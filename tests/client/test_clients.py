@@ -22,7 +22,8 @@ from ebrank.contexts import numbers
 from ebrank.service.http.admission import new_token
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.store.blocking import Blocking
-from tests.serving import Server, free_port, serving
+from tests.serving import free_port
+from tests.threaded import Threaded
 
 SECRET, TOKEN = new_token("all", ["rank", "feedback", "admin"])
 CONFIG = f'[tokens.all]\nsha256 = "{TOKEN.sha256}"\nscopes = ["rank", "feedback", "admin"]\n'
@@ -34,13 +35,13 @@ ITEMS: dict[str, Features] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("client") / "store", config=CONFIG) as started:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Threaded]:
+    with Threaded(tmp_path_factory.mktemp("client"), CONFIG) as started:
         yield started
 
 
-def test_every_method_waits_for_its_answer(server: Server) -> None:
-    with ebrank.Client(server.address, token=SECRET) as client:
+def test_every_method_waits_for_its_answer(server: Threaded) -> None:
+    with ebrank.Client(server.url, token=SECRET) as client:
         assert client.put_items("tea/green", ITEMS).added == 3
         served = client.rank("tea/green", k=2, user="ann", explain=True)
         assert [item.rank for item in served.items] == [1, 2]
@@ -62,9 +63,9 @@ def test_every_method_waits_for_its_answer(server: Server) -> None:
         assert (proof.kind, client.deletions().deletions) == ("user", [proof])
 
 
-def test_every_method_as_a_coroutine(server: Server) -> None:
+def test_every_method_as_a_coroutine(server: Threaded) -> None:
     async def session() -> None:
-        async with ebrank.AsyncClient(server.address, token=SECRET) as client:
+        async with ebrank.AsyncClient(server.url, token=SECRET) as client:
             assert (await client.put_items("coffee", ITEMS)).added == 3
             lists = await asyncio.gather(*(client.rank("coffee", k=1) for _ in range(5)))
             assert len({served.ranking_id for served in lists}) == 5
@@ -85,8 +86,8 @@ def test_every_method_as_a_coroutine(server: Server) -> None:
     asyncio.run(session())
 
 
-def test_candidates_may_be_named_or_brought_along(server: Server) -> None:
-    with ebrank.Client(server.address, token=SECRET) as client:
+def test_candidates_may_be_named_or_brought_along(server: Threaded) -> None:
+    with ebrank.Client(server.url, token=SECRET) as client:
         client.put_items("named", ITEMS)
         some = client.rank("named", items=["assam", "sencha"])
         assert sorted(item.id for item in some.items) == ["assam", "sencha"]
@@ -94,8 +95,8 @@ def test_candidates_may_be_named_or_brought_along(server: Server) -> None:
         assert sorted(item.id for item in brought.items) == ["assam", "new"]
 
 
-def test_errors_say_what_the_server_says(server: Server) -> None:
-    with ebrank.Client(server.address, token=SECRET) as client:
+def test_errors_say_what_the_server_says(server: Threaded) -> None:
+    with ebrank.Client(server.url, token=SECRET) as client:
         with pytest.raises(ServiceError, match="nobody asked") as unknown:
             client.query("nobody asked")
         assert (unknown.value.status, unknown.value.code) == (404, "not_found")
@@ -106,9 +107,9 @@ def test_errors_say_what_the_server_says(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("token", "status"), [(None, 401), ("wrong", 401)])
-def test_a_wrong_token_is_an_error(server: Server, token: str | None, status: int) -> None:
+def test_a_wrong_token_is_an_error(server: Threaded, token: str | None, status: int) -> None:
     with (
-        ebrank.Client(server.address, token=token) as client,
+        ebrank.Client(server.url, token=token) as client,
         pytest.raises(ServiceError) as refused,
     ):
         client.models()
@@ -222,9 +223,9 @@ def closed_port() -> int:
         return int(free.getsockname()[1])
 
 
-def test_a_fallback_takes_the_place_of_a_list_that_does_not_come(server: Server) -> None:
+def test_a_fallback_takes_the_place_of_a_list_that_does_not_come(server: Threaded) -> None:
     mine = ["z", "y", "x"]
-    with ebrank.Client(server.address, token=SECRET) as client:
+    with ebrank.Client(server.url, token=SECRET) as client:
         client.put_items("fallback", {"a": [1.0, 2.0]})
         served = client.rank("fallback", fallback=mine)
         assert ([item.id for item in served.items], served.degraded) == (["a"], False)
@@ -239,7 +240,7 @@ def test_a_fallback_takes_the_place_of_a_list_that_does_not_come(server: Server)
         with pytest.raises(ServiceError) as told_so:  # the caller's mistake, not the server's
             client.rank("fallback", k=0, fallback=mine)
         assert told_so.value.status == 422
-    with ebrank.Client(server.address) as stranger, pytest.raises(ServiceError) as told_so:
+    with ebrank.Client(server.url) as stranger, pytest.raises(ServiceError) as told_so:
         stranger.rank("fallback", fallback=mine)
     assert told_so.value.status == 401
 
@@ -275,15 +276,15 @@ def test_a_fallback_comes_when_the_server_is_too_slow() -> None:
 def test_a_context_reaches_the_log_as_numbers(tmp_path: Path) -> None:
     """Of both clients, any mapping will do."""
     phone = MappingProxyType({"device": "mobile", "segment": "new"})
-    with serving(tmp_path / "store", config="[contexts]\nmost = 4\n") as started:
-        with ebrank.Client(started.address) as client:
+    with Threaded(tmp_path, "[contexts]\nmost = 4\n") as started:
+        with ebrank.Client(started.url) as client:
             client.put_items("tea", ITEMS)
             client.rank("tea", context=phone)
             with pytest.raises(ServiceError, match="context"):
                 client.rank("tea", context={"device": ""})
 
         async def session() -> None:
-            async with ebrank.AsyncClient(started.address) as client:
+            async with ebrank.AsyncClient(started.url) as client:
                 await client.rank("tea", context={"device": "mobile"})
 
         asyncio.run(session())

@@ -231,9 +231,7 @@ class Balancer:
         return answer.json()
 
 
-async def restart_in_turn(
-    servers: Sequence[Running], reading: float
-) -> tuple[Balancer, Outcome]:
+async def restart_in_turn(servers: Sequence[Running], reading: float) -> tuple[Balancer, Outcome]:
     """Restart each server while clients are served, and return what became of them."""
     balancer, outcome, done = Balancer(servers), Outcome(), asyncio.Event()
 

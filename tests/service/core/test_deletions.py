@@ -24,9 +24,9 @@ from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore, deletions
-from tests.service.running import Running
 from tests.service.scenes import click, ids, items, play, settings, statuses
 from tests.service.store.blocking import run
+from tests.threaded import Threaded
 
 ITEM, QUERY, USER = "item-Zanzibar-7", "query quokka 9", "ada.lovelace@example.org"
 
@@ -201,7 +201,7 @@ def test_nothing_is_left_in_the_files_of_a_store(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_served_store_is_changed_through_its_server(tmp_path: Path) -> None:
-    with Running(tmp_path) as server, Client(server.url) as client:
+    with Threaded(tmp_path) as server, Client(server.url) as client:
         client.put_items(QUERY, {ITEM: [1.0], "b": [2.0]})
         client.put_items("tea", {ITEM: [1.0], "b": [2.0]})
         client.rank(QUERY, user=USER)

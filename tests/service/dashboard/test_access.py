@@ -12,7 +12,7 @@ from selenium.webdriver import Chrome, Keys
 
 import ebrank
 from tests.service.dashboard.page import Page
-from tests.service.running import Running
+from tests.threaded import Threaded
 
 HOSTILE = '<img src=x onerror="window.hacked = 1">\'&amp;/..%2f ☃'
 
@@ -31,7 +31,7 @@ scopes = ["rank", "feedback", "admin"]
 
 
 @pytest.fixture
-def page(browser: Chrome, server: Running) -> Page:
+def page(browser: Chrome, server: Threaded) -> Page:
     opened = Page(browser, server.url)
     opened.emulate()
     return opened
@@ -43,8 +43,8 @@ def config() -> str:
 
 
 @pytest.fixture
-def server(tmp_path: Path, config: str) -> Iterator[Running]:
-    with Running(tmp_path, config) as running:
+def server(tmp_path: Path, config: str) -> Iterator[Threaded]:
+    with Threaded(tmp_path, config) as running:
         yield running
 
 
@@ -61,7 +61,7 @@ def test_an_empty_service_says_how_to_begin_and_its_lines_work(page: Page) -> No
 
 
 @pytest.mark.parametrize("config", ["[ranking]\nk = 1\n[insights]\nrefresh_seconds = 0\n"])
-def test_hostile_names_are_text(page: Page, server: Running) -> None:
+def test_hostile_names_are_text(page: Page, server: Threaded) -> None:
     with ebrank.Client(server.url) as client:
         client.put_items(HOSTILE, {HOSTILE: [0.5], "good": [0.1]})
         client.rank(HOSTILE, k=1)
@@ -78,7 +78,7 @@ def test_hostile_names_are_text(page: Page, server: Running) -> None:
     assert page.text("h1") == "%"
 
 
-def test_a_server_that_leaves_is_told_and_its_return_noticed(page: Page, server: Running) -> None:
+def test_a_server_that_leaves_is_told_and_its_return_noticed(page: Page, server: Threaded) -> None:
     with ebrank.Client(server.url) as client:
         client.put_items("tea", {"green": [0.5], "black": [0.1]})
     page.open("#/queries/tea")
@@ -92,7 +92,7 @@ def test_a_server_that_leaves_is_told_and_its_return_noticed(page: Page, server:
     assert not page.run("return document.querySelector('main').hasAttribute('data-stale')")
 
 
-def test_a_server_that_is_not_ready_is_waited_for(page: Page, server: Running) -> None:
+def test_a_server_that_is_not_ready_is_waited_for(page: Page, server: Threaded) -> None:
     page.open()
     page.run(
         "window.real = window.fetch; const error = { message: 'the server is starting' };"
@@ -109,7 +109,7 @@ def test_a_server_that_is_not_ready_is_waited_for(page: Page, server: Running) -
 
 
 @pytest.mark.parametrize("config", [TOKENS])
-def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: Running) -> None:
+def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: Threaded) -> None:
     page.browser.get("about:blank")
     page.browser.get(server.url)
     page.wait(lambda: page.count("dialog"), "the question")
@@ -136,7 +136,7 @@ def enter(page: Page, secret: str) -> None:
     page.enter("dialog input", secret, Keys.ENTER)
 
 
-def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -> None:
+def test_models_are_activated_only_when_confirmed(page: Page, server: Threaded) -> None:
     with ebrank.Client(server.url) as client:
         items = {f"item {i}": [i / 40] for i in range(40)}
         for query in range(10):
@@ -162,7 +162,7 @@ def test_models_are_activated_only_when_confirmed(page: Page, server: Running) -
         assert client.models().active == int(version)
 
 
-def losses_are_compared(page: Page, server: Running) -> None:
+def losses_are_compared(page: Page, server: Threaded) -> None:
     """Look for the change against the version in use, and no loss that invites to compare runs."""
     with ebrank.Client(server.url) as client:
         [model] = client.models().models
@@ -179,7 +179,7 @@ def losses_are_compared(page: Page, server: Running) -> None:
 
 
 def test_before_the_first_click_nothing_is_a_dash_in_a_sentence(
-    page: Page, server: Running
+    page: Page, server: Threaded
 ) -> None:
     with ebrank.Client(server.url) as client:
         client.put_items("tea", {f"tea {i}": [i / 10] for i in range(10)})
@@ -205,7 +205,7 @@ def choose(page: Page, version: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("config", ["[insights]\ndemo = true\n"])
-def test_a_demo_says_so_and_asks_for_no_items(page: Page, server: Running) -> None:
+def test_a_demo_says_so_and_asks_for_no_items(page: Page, server: Threaded) -> None:
     page.open()
     assert page.shows(".ribbon")
     assert "users are simulated" in page.text(".ribbon")
@@ -214,7 +214,7 @@ def test_a_demo_says_so_and_asks_for_no_items(page: Page, server: Running) -> No
 
 
 @pytest.mark.parametrize("config", ['[ranking]\nmode = "shadow"\n'])
-def test_shadow_mode_has_a_panel(page: Page, server: Running) -> None:
+def test_shadow_mode_has_a_panel(page: Page, server: Threaded) -> None:
     with ebrank.Client(server.url) as client:
         client.put_items("tea", {f"tea {i}": [i / 10] for i in range(10)})
         for _ in range(5):

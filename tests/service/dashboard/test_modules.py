@@ -10,12 +10,12 @@ import scipy
 from selenium.webdriver import Chrome
 
 from tests.service.dashboard.page import Page
-from tests.service.running import Running
+from tests.threaded import Threaded
 
 
 @pytest.fixture(scope="module")
 def page(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with Running(tmp_path_factory.mktemp("modules")) as server:
+    with Threaded(tmp_path_factory.mktemp("modules")) as server:
         yield Page(browser, server.url).open()
 
 

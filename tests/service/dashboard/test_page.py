@@ -16,7 +16,7 @@ from ebrank.service.api import Insights
 from ebrank.service.ops import demo
 from tests.accessibility import violations
 from tests.service.dashboard.page import Page
-from tests.service.running import Running
+from tests.threaded import Threaded
 
 CONFIG = """
 [ranking]
@@ -34,9 +34,9 @@ SESSIONS = 400
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Threaded]:
     """A server whose users have searched, clicked and seen items arrive, with a trained prior."""
-    with Running(tmp_path_factory.mktemp("dashboard"), CONFIG) as running:
+    with Threaded(tmp_path_factory.mktemp("dashboard"), CONFIG) as running:
         world = demo_world()
         with ebrank.Client(running.url) as client:
             demo.fill(client, world)
@@ -56,14 +56,14 @@ def demo_world() -> demo.DemoWorld:
 
 
 @pytest.fixture
-def page(browser: Chrome, server: Running) -> Iterator[Page]:
+def page(browser: Chrome, server: Threaded) -> Iterator[Page]:
     opened = Page(browser, server.url)
     opened.emulate()
     yield opened
     opened.emulate()
 
 
-def insights(server: Running) -> Insights:
+def insights(server: Threaded) -> Insights:
     with ebrank.Client(server.url) as client:
         return client.insights()
 
@@ -71,7 +71,7 @@ def insights(server: Running) -> Insights:
 # --- the overview ------------------------------------------------------------------------------
 
 
-def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Running) -> None:
+def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Threaded) -> None:
     page.open()
     charts = (
         *("newest", "waiting", "cost", "calibration"),
@@ -108,7 +108,7 @@ def test_everybody_can_use_it(page: Page, scheme: str, address: str) -> None:
 
 
 def test_the_newest_items_are_drawn_as_served_and_by_clicks_alone(
-    page: Page, server: Running
+    page: Page, server: Threaded
 ) -> None:
     page.open()
     known = insights(server)
@@ -126,7 +126,7 @@ def test_the_newest_items_are_drawn_as_served_and_by_clicks_alone(
     )
 
 
-def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Running) -> None:
+def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Threaded) -> None:
     page.open()
     told, lines, fair = long_after_the_first_item(page)
     assert (lines, fair) == (2, 1)
@@ -172,7 +172,7 @@ def test_figures_of_a_day_and_of_a_week(page: Page, name: str, hours: int) -> No
     assert page.complaints() == []
 
 
-def test_a_table_stands_still_while_somebody_points_at_it(page: Page, server: Running) -> None:
+def test_a_table_stands_still_while_somebody_points_at_it(page: Page, server: Threaded) -> None:
     page.open()
     page.point_at("#panel-top table")
     before = page.text("#panel-top table")  # from now on: until then it follows
@@ -186,7 +186,7 @@ def test_a_table_stands_still_while_somebody_points_at_it(page: Page, server: Ru
     page.wait(lambda: page.text("#panel-top table") != before, "the table to follow")
 
 
-def test_buried_items_stand_together_with_their_query(page: Page, server: Running) -> None:
+def test_buried_items_stand_together_with_their_query(page: Page, server: Threaded) -> None:
     page.open()
     named = [item.query for item in insights(server).buried[:10]]
     assert page.texts("#panel-buried tbody a") == list(dict.fromkeys(named))
@@ -206,7 +206,7 @@ def test_a_table_can_be_downloaded(page: Page) -> None:
     assert text.startswith("query,item,prior,relevance,shown,exposure,rank_by_relevance\r\n")
 
 
-def test_calibration_weighs_items_by_what_their_exposure_can_tell(server: Running) -> None:
+def test_calibration_weighs_items_by_what_their_exposure_can_tell(server: Threaded) -> None:
     with ebrank.Client(server.url) as client:
         queries = [client.query(query) for query in demo_world().queries]
         bins = client.insights().calibration
@@ -221,7 +221,7 @@ def test_calibration_weighs_items_by_what_their_exposure_can_tell(server: Runnin
         assert told.observed == pytest.approx(clicks[part].sum() / exposure[part].sum())
 
 
-def test_the_page_follows_what_happens(page: Page, server: Running) -> None:
+def test_the_page_follows_what_happens(page: Page, server: Threaded) -> None:
     page.open()
     before = page.text("#panel-traffic .note")
     page.run("document.querySelector('main').dataset.same = 'yes'")
@@ -231,7 +231,7 @@ def test_the_page_follows_what_happens(page: Page, server: Running) -> None:
     assert page.run("return document.querySelector('main').dataset.same") == "yes"  # not reloaded
 
 
-def test_a_page_nobody_sees_asks_nothing(page: Page, server: Running) -> None:
+def test_a_page_nobody_sees_asks_nothing(page: Page, server: Threaded) -> None:
     def asked() -> int:
         return int(page.run("return performance.getEntriesByType('resource').length"))
 
@@ -249,7 +249,7 @@ def test_a_page_nobody_sees_asks_nothing(page: Page, server: Running) -> None:
 # --- the view of a query -----------------------------------------------------------------------
 
 
-def test_a_buried_item_leads_to_its_query(page: Page, server: Running) -> None:
+def test_a_buried_item_leads_to_its_query(page: Page, server: Threaded) -> None:
     page.open()
     name = page.text("#panel-buried tbody a")
     page.click("#panel-buried tbody a")
@@ -287,7 +287,7 @@ def test_an_unknown_query_says_what_to_do(page: Page) -> None:
 
 
 def test_all_queries_are_listed_and_found_by_a_part_of_their_name(
-    page: Page, server: Running
+    page: Page, server: Threaded
 ) -> None:
     with ebrank.Client(server.url) as client:
         names = [one.query for one in client.queries().queries]
@@ -367,7 +367,7 @@ def _contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("width", [320, 390])
 @pytest.mark.parametrize("address", ["", "#/queries", "#/queries/{query}"])
 def test_a_phone_needs_no_sideways_scrolling(
-    page: Page, server: Running, address: str, width: int
+    page: Page, server: Threaded, address: str, width: int
 ) -> None:
     page.emulate(width=width)
     page.open(address.format(query=insights(server).buried[0].query.replace(" ", "%20")))
@@ -398,7 +398,7 @@ def test_paper_has_one_column_and_no_controls(page: Page) -> None:
 # --- by keyboard -------------------------------------------------------------------------------
 
 
-def test_everything_is_reached_by_keyboard(page: Page, server: Running) -> None:
+def test_everything_is_reached_by_keyboard(page: Page, server: Threaded) -> None:
     page.open()
     assert not page.shows(".skip")
     page.press(Keys.TAB)

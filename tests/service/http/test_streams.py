@@ -15,7 +15,7 @@ from ebrank.service.core.engine import Engine
 from ebrank.service.http.app import App
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.memory import MemoryStore
-from tests.serving import serving
+from tests.threaded import Threaded
 
 LIMITS = LimitsSettings(body_bytes=1024, body_seconds=0.2)
 
@@ -89,7 +89,7 @@ def test_a_caller_who_leaves_gets_no_answer() -> None:
 @pytest.mark.slow
 def test_a_real_server_reads_a_long_stream(tmp_path: Path) -> None:
     config = "[limits]\nbody_bytes = 2048\nbodies_bytes = 4096\n"
-    with serving(tmp_path / "store", config=config) as server:
+    with Threaded(tmp_path, config) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
         connection.request("POST", "/v1/items:bulk", body=lines(20_000), encode_chunked=True)
         answer = connection.getresponse()

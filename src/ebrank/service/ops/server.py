@@ -107,25 +107,34 @@ def run(
     """
     check(settings)
     spans = tracing.exporting() if settings.server.traces else None
+
+    def ready(address: str) -> None:
+        _settle()
+        announce(address)
+
+    async def served(opened: socket.socket) -> None:
+        await serve(settings, opened, _signals(), ready, companion, reloading, spans)
+
     with (
         logs.written(settings.server.log),
         listening(settings.server.host, settings.server.port) as opened,
         _no_collections(),
     ):
-        asyncio.run(_serve(settings, opened, announce, companion, reloading, spans))
+        asyncio.run(served(opened))
     if spans is not None:
         spans.close()
 
 
-async def _serve(
+async def serve(
     settings: Settings,
     opened: socket.socket,
+    stopped: asyncio.Event,
     announce: Callable[[str], None],
-    companion: Companion | None,
-    reloading: Callable[[], Reloading] | None,
-    spans: tracing.Spans | None,
+    companion: Companion | None = None,
+    reloading: Callable[[], Reloading] | None = None,
+    spans: tracing.Spans | None = None,
 ) -> None:
-    stopped = _signals()
+    """Serve on a listening socket until an event is set."""
     async with open(settings.store.url) as store:
         last, most_idle = await store.log.last_time(), settings.store.max_idle_seconds
         clock.check(time.time(), last, store.touched, most_idle)
@@ -141,7 +150,6 @@ async def _serve(
         try:
             await connections.listen(opened)
             await engine.start()
-            _settle()
             app.readiness.started = True
             announce(address)
             if companion is not None:
