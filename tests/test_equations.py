@@ -351,6 +351,8 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (eq.posterior_spread, (2.0, 7.0, 1.3, 5.0)),
     (eq.marginal_certainty, (0.4, 7.0, 1.3, 5.0)),
     (eq.ranking_score, (0.4, 0.01, 20.0)),
+    *((eq.exploration_boundary, (s,)) for s in (0.0, 0.1, 0.5, 4.0, 9.0, 100.0)),
+    (eq.horizon_bonus, (0.3, 0.1, 200.0)),
     (eq.prior_alpha, (0.7,)),
     (eq.prior_loss, (2.0, 7.0, 1.3, 5.0)),
     (eq.prior_loss_gradient, (2.0, 7.0, 1.3, 5.0)),
@@ -367,7 +369,6 @@ def test_the_interval_of_what_is_known_for_sure_is_its_mean(spread: float) -> No
 
 
 FOR_ARRAYS_ONLY = {"posterior_interval", "interval_of", "beta_of"}  # two by SciPy's quantiles
-FOR_NUMBERS_ONLY = {"exploration_boundary", "horizon_bonus"}  # they branch
 
 
 @pytest.mark.parametrize(
@@ -382,12 +383,6 @@ def test_compiled_equation_equals_the_array_one(
     np.testing.assert_allclose(compiled(*numbers), on_arrays, rtol=1e-9)
 
 
-def test_compiled_horizon_bonus_equals_the_plain_one() -> None:
-    compiled = kernel(_wrapped(eq.horizon_bonus))
-    for spread in (0.0, 1e-3, 0.02, 0.05, 0.1, 0.2, 0.3):
-        assert compiled(0.3, spread, 200.0) == pytest.approx(eq.horizon_bonus(0.3, spread, 200.0))
-
-
 def test_compiled_query_uncertainty_equals_the_array_one() -> None:
     variances = np.array([0.1, 0.2, 0.4])
     compiled = kernel(_wrapped(eq.query_uncertainty))
@@ -400,7 +395,7 @@ def test_every_equation_is_among_the_cases() -> None:
         for name, value in vars(eq).items()
         if callable(value) and getattr(value, "__module__", "") == eq.__name__
     }
-    apart = {"query_uncertainty", *FOR_ARRAYS_ONLY, *FOR_NUMBERS_ONLY}
+    apart = {"query_uncertainty", *FOR_ARRAYS_ONLY}
     assert written == {function.__name__ for function, _ in CASES} | apart
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.formula import COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
+from ebrank.formula import BATCH, COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
 from ebrank.priors import ItemPrior
 from ebrank.scoring import scores
 
@@ -20,12 +20,15 @@ QUANTITIES = ("a", "b", "shown", "clicks", "weighted_clicks", "exposure")
 CURVE = Examination(cutoff=4)
 
 
+ITEMS = BATCH + 7
+
+
 def some_items(seed: int = 0) -> tuple[ItemPrior, BehaviorStats, dict[str, Any]]:
     """Return items, and their quantities by name as a plain call takes them."""
     rng = np.random.default_rng(seed)
-    shown = rng.integers(0, 9, (7, 5))
+    shown = rng.integers(0, 9, (ITEMS, 5))
     stats = BehaviorStats.of(shown, rng.binomial(shown, 0.4))
-    prior = ItemPrior(rng.random(7), rng.random(7))
+    prior = ItemPrior(rng.random(ITEMS), rng.random(ITEMS))
     return prior, stats, {"a": prior.a, "b": prior.b, **stats.sums(CURVE)._asdict()}
 
 
@@ -74,7 +77,9 @@ def compositions(draw: st.DrawFn) -> Composition:
         else:
             given[f"q{i}"] = draw(st.floats(-2, 2))
         known.append(f"q{i}")
-    return Composition(Formula(body(), *parameters, given=given), parameters, "\n".join(texts))
+    before = tuple(name for name in given if draw(st.booleans()))
+    formula = Formula(body(), *parameters, given=given, before=before)
+    return Composition(formula, parameters, "\n".join(texts))
 
 
 @pytest.mark.slow
@@ -86,7 +91,7 @@ def test_a_composed_formula_compiles_to_what_plain_python_computes(
     prior, stats, quantities = some_items(seed)
     plain = drawn.formula(**quantities, **drawn.parameters)
     compiled = scores(drawn.formula.bind(None, **drawn.parameters), prior, stats, CURVE)
-    np.testing.assert_allclose(compiled, np.broadcast_to(plain, 7), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(compiled, np.broadcast_to(plain, ITEMS), rtol=1e-12, atol=1e-12)
 
 
 def test_each_quantity_is_computed_once() -> None:
@@ -118,7 +123,7 @@ def test_counts_and_keys_reach_a_function_too() -> None:
     found = scores(Formula(first_rank).bind(), prior, stats, CURVE)
     shown, clicks = stats.counts[:, 0, 0], stats.counts[:, 1, 0]
     np.testing.assert_array_equal(found, shown + 100.0 * clicks + 15_000.0)
-    keys = np.arange(7, dtype=np.uint64) + np.uint64(2**63)
+    keys = np.arange(ITEMS, dtype=np.uint64) + np.uint64(2**63)
     np.testing.assert_array_equal(
         scores(Formula(keyed).bind(), prior, stats, CURVE, keys), keys % np.uint64(1000)
     )
@@ -132,7 +137,21 @@ def test_what_is_explained_cannot_be_overridden() -> None:
 def test_a_quantity_may_be_called_what_it_is() -> None:
     formula = Formula(lambda a, b: a - b, given={"a": "a", "b": "b"})
     assert formula(a=3.0, b=1.0) == 2.0
-    assert "function_0(a, b)" in formula.text()
+    assert "function_0(a[rows[i]], b[rows[i] * b_step])" in formula.text()
+
+
+def test_what_comes_before_is_computed_in_a_loop_of_its_own_if_needed() -> None:
+    given: dict[str, Source] = {
+        "early": lambda both: both + 1.0,
+        "both": lambda a, b: a * b,
+        "unused": lambda a: a,
+    }
+    formula = Formula(lambda early, both: early - both, given=given, before=("early", "unused"))
+    lines = [line.strip() for line in formula.text().splitlines()]
+    assert lines.count("for i in range(items):") == 2
+    assert "early_of[i] = early_" in lines
+    assert lines[-1] == "out[i] = function_1(early_of[i], both_)"
+    assert "unused" not in formula.text()
 
 
 def test_a_function_may_be_given_by_its_path() -> None:

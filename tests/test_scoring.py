@@ -19,7 +19,7 @@ SHOP = Behaviors.of({"click": 0.25, "purchase": 1.0})
 @st.composite
 def candidates(draw: st.DrawFn) -> tuple[ItemPrior, BehaviorStats]:
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
-    items, slots = draw(st.integers(0, 20)), draw(st.integers(1, 16))
+    items, slots = draw(st.integers(0, 40)), draw(st.integers(1, 16))
     counts = np.zeros((items, 3, slots), np.int32)
     counts[:, 1] = rng.integers(0, 5, (items, slots))
     counts[:, 2] = rng.integers(0, 3, (items, slots))
@@ -62,7 +62,7 @@ def test_an_item_s_score_depends_on_nothing_but_the_item(
 ) -> None:
     prior, stats = known
     chosen = np.array(data.draw(st.permutations(range(len(stats)))), np.int64)[::2]
-    for text in ("ebrank", "ebrank:estimator=exact", "thompson"):
+    for text in ("ebrank", "ebrank:estimator=exact", "thompson", "auto"):
         score = unfitted(parse(text)).score
         keys = np.arange(len(stats), dtype=np.uint64) * np.uint64(77)
         whole = scores(score, prior, stats, Examination(), keys)

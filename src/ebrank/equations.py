@@ -25,7 +25,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.special import beta_quantile, log_gamma, shifted_log_gamma
+from ebrank.special import beta_quantile, log, log_gamma, shifted_log_gamma
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
@@ -33,6 +33,7 @@ NARROWEST = 1e-7
 """Standard deviation below which quantiles of a Beta distribution are lost to rounding."""
 LOWEST_LOG_ALPHA = -10.0
 HIGHEST_LOG_ALPHA = 10.0
+LOG_16_PI = 3.9173186080891815
 
 
 # --- users -----------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> 
     return relevance + epsilon * marginal_certainty
 
 
-def exploration_boundary(s: float) -> float:
+def exploration_boundary(s: Real) -> Real:
     """Return ψ(s), what a standard deviation of doubt is worth when s = σ²·H/(R̂(1 − R̂)).
 
     Brezzi and Lai's approximation of Gittins' index for many lists to come (Optimal learning and
@@ -104,24 +105,23 @@ def exploration_boundary(s: float) -> float:
     15 % too high for s up to 0.2, then more and more too low: by a fifth at 0.5, by half from 5 to
     15. So it explores cautiously.
 
+    All pieces are computed and one is taken: a loop without branches does several items at once.
+
     >>> print(f"{exploration_boundary(0.08):.3f} {exploration_boundary(100.0):.3f}")
     0.200 1.941
     """
-    if s <= 0.2:
-        return np.sqrt(0.5 * s)
-    if s <= 1.0:
-        return 0.49 - 0.11 / np.sqrt(s)
-    if s <= 5.0:
-        return 0.63 - 0.26 / np.sqrt(s)
-    if s <= 15.0:
-        return 0.77 - 0.58 / np.sqrt(s)
-    log = np.log(s)
-    return np.sqrt(2.0 * log - np.log(log) - np.log(16.0 * np.pi))
+    near = np.sqrt(0.5 * np.minimum(s, 0.2))
+    level = 0.49 + 0.14 * (s > 1.0) + 0.14 * (s > 5.0)
+    fall = 0.11 + 0.15 * (s > 1.0) + 0.32 * (s > 5.0)
+    middle = level - fall / np.sqrt(np.maximum(s, 0.2))
+    log_s = log(np.maximum(s, 15.0))
+    far = np.sqrt(2.0 * log_s - log(log_s) - LOG_16_PI)
+    return near * (s <= 0.2) + middle * ((s > 0.2) & (s <= 15.0)) + far * (s > 15.0)
 
 
-def horizon_bonus(relevance: float, spread: float, horizon: float) -> float:
+def horizon_bonus(relevance: Real, spread: Real, horizon: float) -> Real:
     """Return σ·ψ(σ²·H/(R̂(1 − R̂))): what showing an item is worth if H more lists matter."""
-    chance = max(relevance * (1.0 - relevance), 1e-12)
+    chance = np.maximum(relevance * (1.0 - relevance), 1e-12)
     return spread * exploration_boundary(spread * spread * horizon / chance)
 
 

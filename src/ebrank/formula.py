@@ -44,17 +44,12 @@ NOTHING = np.zeros(1)
 """What a model without shared numbers has learned."""
 MODEL = ("a", "b")
 """The model's two numbers for the item."""
-DERIVED: dict[str, str] = {
-    "shown": "float(shown_sum(counts, slots, table))",
-    "clicks": "number(clicks_sum(counts, slots, behaviors, table))",
-    "weighted_clicks": "number(weighted_clicks_units)",
-    "exposure": "number(exposure_units)",
-}
-"""n, c, C and E, and how compiled code gets them; the two costly ones are stored with the item."""
 RAW = ("counts", "slots", "behaviors", "table")
 """The item's counts, what they are worth, and how many slots and behaviors there are."""
-LEARNED = "learned"
+LEARNED = {"learned": "shifted(parameters, {})"}
 """The model's numbers that all items share; they follow the parameters in memory."""
+BATCH = 16
+"""The most items that a compiled formula scores at once."""
 
 
 @dataclass(frozen=True)
@@ -64,46 +59,88 @@ class Frame:
     Attributes:
         arguments: names of all arguments.
         signature: their types.
-        quantities: the arguments that a function may name.
-        derived: further quantities, each with the expression that computes it.
+        quantities: what a function may name, each with the expression that gives it.
+        derived: further quantities, which take some work to compute.
         result: what to do with the value of the formula.
+        batch: whether it is called for a batch of items; i is the number of each.
     """
 
     arguments: tuple[str, ...]
     signature: str
-    quantities: tuple[str, ...]
+    quantities: Mapping[str, str]
     derived: Mapping[str, str]
     result: str
+    batch: bool = False
 
 
 SCORE = Frame(
-    arguments=(*MODEL, "weighted_clicks_units", "exposure_units", *RAW, "parameters", "key"),
-    signature="f8(f8, f8, i8, i8, CPointer(i4), i8, i8, CPointer(i8), CPointer(f8), u8)",
-    quantities=(*MODEL, *RAW, LEARNED, "key"),
-    derived=DERIVED,
-    result="return {}",
+    arguments=(
+        "items",
+        "rows",
+        "a",
+        "b",
+        "b_step",
+        "weighted_clicks_units",
+        "exposure_units",
+        "units_step",
+        "counts",
+        "counts_step",
+        "slots",
+        "behaviors",
+        "table",
+        "parameters",
+        "keys",
+        "out",
+    ),
+    signature="void(i8, CPointer(i4), CPointer(f8), CPointer(f8), i8, CPointer(i8), CPointer(i8), "
+    "i8, CPointer(i4), i8, i8, i8, CPointer(i8), CPointer(f8), CPointer(u8), CPointer(f8))",
+    quantities={
+        "a": "a[rows[i]]",
+        "b": "b[rows[i] * b_step]",
+        "counts": "shifted(counts, rows[i] * counts_step)",
+        "slots": "slots",
+        "behaviors": "behaviors",
+        "table": "table",
+        "key": "keys[i]",
+        **LEARNED,
+    },
+    derived={
+        "shown": "float(shown_sum(shifted(counts, rows[i] * counts_step), slots, table))",
+        "clicks": "number(clicks_sum(shifted(counts, rows[i] * counts_step), slots, behaviors, "
+        "table))",
+        "weighted_clicks": "number(weighted_clicks_units[rows[i] * units_step])",
+        "exposure": "number(exposure_units[rows[i] * units_step])",
+    },
+    result="out[i] = {}",
+    batch=True,
 )
-"""The score of an item, given its state."""
+"""The scores of a batch of items, given the rows where their state is.
+
+C and E, which cost more to compute than n and c, are stored with an item. Steps are how many
+numbers lie between a row and the next.
+"""
 
 PAIR = replace(
     SCORE,
-    arguments=(*SCORE.arguments, "out"),
+    arguments=(*SCORE.arguments, "beside"),
     signature=f"{SCORE.signature[:-1]}, CPointer(f8))",
-    result="out[0], out[1] = {}; return 0.0",
+    result="out[i], beside[i] = {}",
 )
-"""Two scores of an item at once, which share the costly parts."""
+"""Two scores of each item at once, which share the costly parts."""
 
 COUNTS_LOSS = Frame(
     arguments=("score", *RAW, "parameters", "out"),
     signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
-    quantities=("score", *RAW, LEARNED),
+    quantities={**{name: name for name in ("score", *RAW)}, **LEARNED},
     derived={"clicks": "number(clicks_sum(counts, slots, behaviors, table))"},
     result="out[0], out[1] = {}",
 )
 """The loss of a learner's score and its slope, given the counts of a row."""
 
 SUMS_LOSS = replace(
-    COUNTS_LOSS, quantities=("score",), derived={"hits": "counts[0]", "trials": "counts[1]"}
+    COUNTS_LOSS,
+    quantities={"score": "score"},
+    derived={"hits": "counts[0]", "trials": "counts[1]"},
 )
 """The same, for rows with two sums instead of counts."""
 
@@ -123,12 +160,17 @@ class Formula:
 
     A function that draws needs compiled code, which is slow to import: give it as
     "module:function", and it is imported when first called.
+
+    Quantities in `before` are computed for a whole batch of items before anything that needs them:
+    where each step of a formula waits for the one before, the processor then works on several
+    items at once. They must be numbers.
     """
 
     function: Function | str
     parameters: tuple[str, ...]
     given: Mapping[str, Source]
     frame: Frame
+    before: tuple[str, ...]
 
     def __init__(
         self,
@@ -136,12 +178,14 @@ class Formula:
         *parameters: str,
         given: Mapping[str, Source] | None = None,
         frame: Frame = SCORE,
+        before: tuple[str, ...] = (),
     ) -> None:
         explained = {name: source for name, source in (given or {}).items() if name != source}
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "given", explained)
         object.__setattr__(self, "frame", frame)
+        object.__setattr__(self, "before", before)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out the compiled function; a function given by name counts by its code."""
@@ -149,7 +193,7 @@ class Formula:
             name: loaded(source) if isinstance(source, str) and ":" in source else source
             for name, source in self.given.items()
         }
-        return _made, (loaded(self.function), self.parameters, given, self.frame)
+        return _made, (loaded(self.function), self.parameters, given, self.frame, self.before)
 
     def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score from quantities by name, in plain Python or NumPy."""
@@ -206,7 +250,8 @@ class Formula:
         text, functions = _Composer(self).composed()
         home = loaded(self.function)
         names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
-        names["shifted"] = pointers.shifted
+        for name in ("room", "shifted"):
+            names[name] = getattr(pointers, name)
         exec(compile(text, home.__code__.co_filename, "exec"), names)
         made_of = (text, *functions.values())
         return FirstClass(names["formula"], self.frame.signature, made_of)
@@ -253,10 +298,12 @@ class _Composer:
         self._formula = formula
         self._frame = formula.frame
         self._trusting = trusting
-        self._lines: list[str] = []
         self._functions: dict[str, Function] = {}
+        self._lines: list[str] = []
         self._done: set[str] = set()
         self._pending: list[str] = []
+        self._before = formula.before
+        self._needed: list[str] = []
 
     def composed(self) -> tuple[str, dict[str, Function]]:
         taken = {*self._frame.arguments, *self._frame.derived, *self._formula.given}
@@ -264,9 +311,23 @@ class _Composer:
             if name in taken:
                 raise ParameterError(f"a quantity is called {name!r}; rename the parameter")
         result = self._call(self._formula.function)
+        body = self._for_each_item(self._frame.result.format(result))
+        if self._needed:
+            self._before, user = (), loaded(self._formula.function)
+            kept = [f"{name}_of[i] = {self._named(name, user)}" for name in self._needed]
+            rooms = [f"{name}_of = room()" for name in self._needed]
+            body = [*rooms, *self._for_each_item(*kept), *body]
         head = f"def formula({', '.join(self._frame.arguments)}):"
-        lines = [head, *self._lines, self._frame.result.format(result)]
-        return "\n    ".join(lines) + "\n", self._functions
+        numbers = [f"{name} = parameters[{at}]" for at, name in enumerate(self._formula.parameters)]
+        return "\n    ".join([head, *numbers, *body]) + "\n", self._functions
+
+    def _for_each_item(self, *last: str) -> list[str]:
+        """Return the lines so far and the last ones, in a loop if there is a batch of items."""
+        lines = [*self._lines, *last]
+        self._lines, self._done = [], set()
+        if not self._frame.batch:
+            return lines
+        return ["for i in range(items):", *(f"    {line}" for line in lines)]
 
     def _call(self, source: Function | str) -> str:
         if self._trusting and isinstance(source, str):
@@ -280,17 +341,19 @@ class _Composer:
     def _named(self, name: str, user: Function) -> str:
         """Return the expression for a quantity, after the lines that compute it."""
         formula = self._formula
+        if name in self._before:
+            if name not in self._needed:
+                self._needed.append(name)
+            return f"{name}_of[i]"
         if name in formula.given:
             return self._given(name, user)
         if name in formula.parameters:
-            return f"parameters[{formula.parameters.index(name)}]"
+            return name
         if name in self._frame.derived:
             self._assign(name, self._frame.derived[name])
             return name
-        if name == LEARNED and name in self._frame.quantities:
-            return f"shifted(parameters, {len(formula.parameters)})"
         if name in self._frame.quantities:
-            return name
+            return self._frame.quantities[name].format(len(formula.parameters))
         known = (*self._frame.quantities, *self._frame.derived, *formula.given)
         raise ParameterError(
             f"{user.__name__} takes {name!r}, which is neither a quantity ({', '.join(known)}) "
@@ -325,9 +388,13 @@ def arguments_of(function: Function) -> tuple[str, ...]:
 
 
 def _made(
-    function: Function, parameters: tuple[str, ...], given: Mapping[str, Source], frame: Frame
+    function: Function,
+    parameters: tuple[str, ...],
+    given: Mapping[str, Source],
+    frame: Frame,
+    before: tuple[str, ...],
 ) -> Formula:
-    return Formula(function, *parameters, given=given, frame=frame)
+    return Formula(function, *parameters, given=given, frame=frame, before=before)
 
 
 def loaded(function: Function | str) -> Function:

@@ -57,39 +57,24 @@ def _row(builder: Any, header: Any, row: Any) -> Any:  # noqa: ANN401
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def score_at(
+def call_at(
     typing_context: Any,  # noqa: ANN401
     address: Any,  # noqa: ANN401
     arguments: Any,  # noqa: ANN401
 ) -> tuple[Any, Callable[..., Any]]:
-    """Call the compiled score at an address with a tuple of arguments (`ebrank.formula.SCORE`).
+    """Call the compiled formula at an address with a tuple of arguments (see `ebrank.formula`).
 
     Numba takes some ten microseconds to examine a function that it is passed, and none for a
     number. The caller keeps the function alive.
     """
-    return types.float64(types.intp, arguments), _calling(ir.DoubleType())
-
-
-@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def loss_at(
-    typing_context: Any,  # noqa: ANN401
-    address: Any,  # noqa: ANN401
-    arguments: Any,  # noqa: ANN401
-) -> tuple[Any, Callable[..., Any]]:
-    """Call the compiled loss at an address in the same way (`ebrank.formula.COUNTS_LOSS`)."""
-    return types.void(types.intp, arguments), _calling(ir.VoidType())
-
-
-def _calling(result: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Return the generator of a call to a function by its address."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ANN401
         values = cgutils.unpack_tuple(builder, given[1])
-        kind = ir.FunctionType(result, [value.type for value in values])
-        called = builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
-        return context.get_dummy_value() if result == ir.VoidType() else called
+        kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+        builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
+        return context.get_dummy_value()
 
-    return generate
+    return types.void(types.intp, arguments), generate
 
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]

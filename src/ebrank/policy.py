@@ -507,7 +507,14 @@ def _score_formula(
         return Formula(_as_it_is, *own, given=given)
     total, frame = (_total_and_relevance, PAIR) if paired else (_total, SCORE)
     own = (*own, *_numbers(bonus))
-    return Formula(total, *own, given={**given, "bonus": bonus.value}, frame=frame)
+    given["bonus"] = bonus.value
+    return Formula(
+        total,
+        *own,
+        given=given,
+        frame=frame,
+        before=("relevance", "spread") if posterior.given else (),
+    )
 
 
 @cache

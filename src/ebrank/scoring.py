@@ -13,13 +13,11 @@ from ebrank.compiled import inner, kernel
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.stats import packed
 from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
-from ebrank.formula import PAIR, Score
+from ebrank.formula import BATCH, PAIR, Score
 from ebrank.parameters import require
-from ebrank.pointers import pointer_to, score_at
+from ebrank.pointers import call_at, pointer_to
 from ebrank.priors.base import ItemPrior
 from ebrank.typing import Floats, Ints, Keys, SmallInts
-
-NO_KEYS = np.zeros(1, np.uint64)
 
 
 def scores(
@@ -73,31 +71,53 @@ def score_pairs(
 def _checked(prior: ItemPrior, behavior: BehaviorStats, keys: Keys | None) -> Keys:
     """Return the keys; raise if the arrays do not fit together."""
     n = len(behavior)
-    own = NO_KEYS if keys is None else keys
+    own = np.zeros(n, np.uint64) if keys is None else keys
     require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
-    require(len(own) in (1, n), f"{len(own)} keys for {n} items")
+    require(len(own) == n, f"{len(own)} keys for {n} items")
     return own
 
 
 @inner
 def item_state(
-    a: Floats, b: Floats, counts: SmallInts, table: Ints, parameters: Floats, keys: Keys, i: int
+    a: Floats,
+    b: Floats,
+    weighted_clicks: Ints,
+    exposure: Ints,
+    counts: SmallInts,
+    table: Ints,
+    parameters: Floats,
 ) -> Any:  # noqa: ANN401 (a tuple of numbers and pointers)
-    """Return the arguments of a score; b and keys may hold one number for all items."""
-    behaviors, slots = counts.shape[1] - 1, counts.shape[2]
-    own, worth = pointer_to(counts, i), pointer_to(table, 0)
+    """Return a formula's arguments from `a` to `parameters`; b may hold one number for all items.
+
+    C and E, in units of 2⁻³⁰, are equally far apart. Pointers keep no array alive: the caller
+    uses the arrays again later.
+    """
     return (
-        a[i],
-        b[min(i, len(b) - 1)],
-        weighted_clicks_sum(own, slots, behaviors, worth),
-        exposure_sum(own, slots, worth),
-        own,
-        slots,
-        behaviors,
-        worth,
+        pointer_to(a, 0),
+        pointer_to(b, 0),
+        min(len(b) - 1, 1),
+        pointer_to(weighted_clicks, 0),
+        pointer_to(exposure, 0),
+        exposure.strides[0] // exposure.itemsize,
+        pointer_to(counts, 0),
+        counts.strides[0] // counts.itemsize,
+        counts.shape[2],
+        counts.shape[1] - 1,
+        pointer_to(table, 0),
         pointer_to(parameters, 0),
-        keys[min(i, len(keys) - 1)],
     )
+
+
+@kernel
+def sums(counts: SmallInts, table: Ints) -> tuple[Ints, Ints]:
+    """Return C and E of each item."""
+    behaviors, slots, worth = counts.shape[1] - 1, counts.shape[2], pointer_to(table, 0)
+    weighted_clicks, exposure = np.empty(len(counts), np.int64), np.empty(len(counts), np.int64)
+    for row in range(len(counts)):
+        own = pointer_to(counts, row)
+        weighted_clicks[row] = weighted_clicks_sum(own, slots, behaviors, worth)
+        exposure[row] = exposure_sum(own, slots, worth)
+    return weighted_clicks, exposure
 
 
 @kernel
@@ -112,8 +132,13 @@ def write_scores(
     out: Floats,
 ) -> None:
     """Write the score of each item, given the address of its formula."""
-    for i in range(len(out)):
-        out[i] = score_at(address, item_state(a, b, counts, table, parameters, keys, i))
+    n = len(out)
+    rows = np.arange(n).astype(np.int32)
+    weighted_clicks, exposure = sums(counts, table)
+    for first in range(0, n, BATCH):
+        state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
+        items = min(BATCH, n - first), pointer_to(rows, first)
+        call_at(address, (*items, *state, pointer_to(keys, first), pointer_to(out, first)))
 
 
 @kernel
@@ -128,8 +153,11 @@ def write_pairs(
     out: Floats,
 ) -> None:
     """Write both scores of each item."""
-    both = np.empty(2)
-    for i in range(out.shape[1]):
-        state = item_state(a, b, counts, table, parameters, keys, i)
-        score_at(address, (*state, pointer_to(both, 0)))
-        out[0, i], out[1, i] = both[0], both[1]
+    n = out.shape[1]
+    rows = np.arange(n).astype(np.int32)
+    weighted_clicks, exposure = sums(counts, table)
+    for first in range(0, n, BATCH):
+        state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
+        items = min(BATCH, n - first), pointer_to(rows, first)
+        results = pointer_to(out[0], first), pointer_to(out[1], first)
+        call_at(address, (*items, *state, pointer_to(keys, first), *results))

@@ -20,6 +20,32 @@ import numpy.typing as npt
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
 HALF_LOG_TWO_PI = 0.9189385332046727
+LOG_2 = 0.6931471805599453
+
+_FRACTION = np.int64(52)
+"""How many bits of a number are behind the point."""
+_BITS_OF_ROOT = np.int64(0x3FE6A09E667F3BCD)
+"""The bits of √½."""
+
+
+def log(x: Real) -> Real:
+    """Return log x for normal numbers x > 0, to 1e-15 of the value or of 1.
+
+    Kernels inline it and compute several at once, which they cannot do with the platform's own.
+    log x = e·log 2 + log m with √½ ≤ m < √2, and log m = 2·artanh((m − 1)/(m + 1)).
+
+    >>> print(f"{log(10.0):.12f}")
+    2.302585092994
+    """
+    bits = np.float64(x).view(np.int64)
+    exponent = (bits - _BITS_OF_ROOT) >> _FRACTION
+    m: Real = np.int64(bits - (exponent << _FRACTION)).view(np.float64)  # type: ignore[assignment]
+    z = (m - 1.0) / (m + 1.0)
+    w = z * z
+    low, high = 1 / 3 + w * (1 / 5), 1 / 11 + w * (1 / 13)
+    middle, highest = 1 / 7 + w * (1 / 9), 1 / 15 + w * (1 / 17)
+    series = low + w * w * (middle + w * w * (high + w * w * highest))
+    return exponent * LOG_2 + 2.0 * (z + z * w * series)
 
 
 def log_gamma(x: Real) -> Real:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.pointers import loss_at, pointer_to
+from ebrank.pointers import call_at, pointer_to
 from ebrank.typing import Bools, Floats, Ints
 
 
@@ -29,6 +29,6 @@ def write_losses(
     shared = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     for i in range(start, stop):
         if included[i]:
-            loss_at(loss, (scores[i], pointer_to(evidence, i), slots, behaviors, *shared))
+            call_at(loss, (scores[i], pointer_to(evidence, i), slots, behaviors, *shared))
             losses[i] = out[0]
             slopes[i] = out[1]

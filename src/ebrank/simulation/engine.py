@@ -31,7 +31,7 @@ from ebrank.simulation.schedule import Schedule
 from ebrank.simulation.session import NO_OUTCOME
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
-from ebrank.simulation.world import AGES, World, believe, ideal_dcg, new_world, stats_of
+from ebrank.simulation.world import AGES, World, believe, ideal_dcg, new_world, stats_of, unseen
 from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Floats, Ints
 
@@ -240,16 +240,15 @@ class _Run:
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the lists (rows) that the model alone would show for the test queries."""
         score = model.cold if cold and model.cold is not None else model.offline
-        compiled = score.compiled
+        world, address = unseen(self.world) if cold else self.world, score.compiled.address
         lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
         map_blocks(
             lambda start, stop: offline.write_best(
-                self.world,
-                compiled,
+                world,
+                address,
                 model.a,
                 model.b,
                 score.parameters,
-                not cold,
                 self.test[start:stop],
                 lists[start:stop],
             ),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.pointers import pointer_to
-from ebrank.simulation.scored import check, doubt_of, insert
+from ebrank.simulation.scored import check, room_for_batch, write_top
 from ebrank.simulation.world import World
-from ebrank.typing import Compiled, Floats, Ints
+from ebrank.typing import Floats, Ints
 
 NOBODY = -1
 """Fills a list that is longer than its query has candidates."""
@@ -17,42 +16,23 @@ NOBODY = -1
 @kernel
 def write_best(
     world: World,
-    score: Compiled,
+    score: int,
     a: Floats,
     b: Floats,
     parameters: Floats,
-    seen: bool,
     queries: Ints,
     lists: Ints,
 ) -> None:
     """Write each query's best candidates, best first, into its row of `lists`.
 
-    Candidates are the items that have entered. Unless `seen`, items are scored as if nobody had
-    seen them.
+    `score` is the address of the formula. Candidates are the items that have entered.
     """
     length = lists.shape[1]
-    values, doubt = np.empty(length), 0.0
-    behaviors, slots = world.counts.shape[1] - 1, world.counts.shape[2]
-    nothing = np.zeros((1, (1 + behaviors) * slots), np.int32)
+    values, doubt, batch = np.empty(length), 0.0, room_for_batch()
     for i, q in enumerate(queries):
-        listed = 0
-        for row in range(world.pointers[q], world.pointers[q + 1]):
-            if world.positions[row] < world.entered[q]:
-                value = score(
-                    a[row],
-                    b[min(row, len(b) - 1)],
-                    seen * world.weighted_clicks[row],
-                    seen * world.exposure[row],
-                    pointer_to(world.counts, row) if seen else pointer_to(nothing, 0),
-                    slots,
-                    behaviors,
-                    pointer_to(world.table, 0),
-                    pointer_to(parameters, 0),
-                    np.uint64(0),
-                )
-                doubt += doubt_of(value)
-                listed = insert(world.leaves, lists[i], values, listed, row, value, length)
-        lists[i, listed:] = NOBODY
+        key = np.uint64(0)
+        doubt += write_top(world, score, a, b, parameters, q, key, batch, values, lists[i])
+        lists[i, min(length, world.entered[q]) :] = NOBODY
     check(doubt)
 
 

@@ -86,7 +86,7 @@ def runner(
         return lambda start, stop: blocks.run_sessions(
             world, model.pairs, model.delta, browse, eta, key, plan, start, stop, served
         )
-    score = model.serve.compiled
+    score = model.serve.compiled.address
     return lambda start, stop: scored.run_sessions(
         world,
         score,

@@ -7,24 +7,25 @@ candidate a new score in every session; then one pass finds the best.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import inner, kernel
-from ebrank.pointers import pointer_to, prefetch
+from ebrank.formula import BATCH
+from ebrank.pointers import call_at, pointer_to, prefetch
+from ebrank.scoring import item_state
 from ebrank.simulation import tournament
 from ebrank.simulation.session import item_enters, room_for_sheet, show
 from ebrank.simulation.world import AGES, World
-from ebrank.typing import Compiled, Floats, Ints, SmallInts
-
-AHEAD = 12
-"""How many candidates ahead to fetch state from memory."""
+from ebrank.typing import Compiled, Floats, Ints, Keys, SmallInts
 
 
 @kernel
 def run_sessions(
     world: World,
-    score: Compiled,
+    score: int,
     browse: Compiled,
     a: Floats,
     b: Floats,
@@ -40,7 +41,7 @@ def run_sessions(
 ) -> tuple[Floats, Floats]:
     """Run the scheduled sessions of some queries; write each session's NDCG at its time.
 
-    Returns exposure and clicks by age of the items.
+    `score` is the address of the formula. Returns exposure and clicks by age of the items.
     """
     arrivals_key = streams.child(key, streams.ARRIVALS)
     users_key = streams.child(key, streams.USERS)
@@ -49,7 +50,8 @@ def run_sessions(
     marks = np.empty(2 * size, np.int64)
     winners = np.empty(2 * size, np.int32)
     length = len(world.discounts)
-    sheet, drawn = room_for_sheet(length), np.empty(length)
+    sheet, drawn, batch = room_for_sheet(length), np.empty(length), room_for_batch()
+    changed = np.empty(length + 1, np.int32)
     by_age = np.zeros(AGES), np.zeros(AGES)
     doubt = 0.0
     for q in range(first_query, stop_query):
@@ -59,24 +61,27 @@ def run_sessions(
         noise = streams.child(ranker_key, q)
         size = tournament.width(world.pointers[q + 1] - first)
         if not noisy:
-            doubt += enter_all(world, score, a, b, parameters, q, marks, winners, size)
+            doubt += enter_all(world, score, a, b, parameters, q, batch, marks, winners, size)
+        n = 0
         for i in range(starts[q], starts[q + 1]):
-            if item_enters(world, arrivals_key, q, eta) and not noisy:
-                row = world.arrivals[first + world.entered[q] - 1]
-                doubt += put_row(world, score, a, b, parameters, marks, winners, size, row)
+            if item_enters(world, arrivals_key, q, eta):
+                changed[n] = world.arrivals[first + world.entered[q] - 1]
+                n += 1
             shown = min(length, world.entered[q])
             if noisy:
                 session = streams.child(noise, world.sessions_done[q])
-                doubt += draw_top(
-                    world, score, a, b, parameters, q, session, drawn, sheet.rows, shown
+                doubt += write_top(
+                    world, score, a, b, parameters, q, session, batch, drawn, sheet.rows
                 )
             else:
+                doubt += put_rows(
+                    world, score, a, b, parameters, changed, n, batch, marks, winners, size
+                )
                 take_top(world, marks, winners, size, first, sheet.rows, shown)
             ndcg[times[i]] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
-            if not noisy:
-                for rank in range(shown):
-                    row = sheet.rows[rank]
-                    doubt += put_row(world, score, a, b, parameters, marks, winners, size, row)
+            n = shown
+            for rank in range(shown):
+                changed[rank] = sheet.rows[rank]
     check(doubt)
     return by_age
 
@@ -103,39 +108,52 @@ def longest(world: World, first_query: int, stop_query: int) -> int:
     return most
 
 
+class Batch(NamedTuple):
+    """Room for items to score at once: their rows, the keys of their draws, and their scores."""
+
+    rows: SmallInts
+    keys: Keys
+    scores: Floats
+
+
+@kernel
+def room_for_batch() -> Batch:
+    """Return room for a batch."""
+    return Batch(np.empty(BATCH, np.int32), np.zeros(BATCH, np.uint64), np.empty(BATCH))
+
+
 @inner
-def score_of(
-    world: World,
-    score: Compiled,
-    a: Floats,
-    b: Floats,
-    parameters: Floats,
-    row: int,
-    key: np.uint64,
+def score_batch(
+    world: World, score: int, a: Floats, b: Floats, parameters: Floats, batch: Batch, items: int
 ) -> float:
-    """Return the score of an item, given the behavior so far."""
-    return score(  # type: ignore[no-any-return]
-        a[row],
-        b[min(row, len(b) - 1)],
-        world.weighted_clicks[row],
-        world.exposure[row],
-        pointer_to(world.counts, row),
-        world.counts.shape[2],
-        world.counts.shape[1] - 1,
-        pointer_to(world.table, 0),
-        pointer_to(parameters, 0),
-        key,
+    """Write the scores of a batch, given the behavior so far; return the doubt about them."""
+    call_at(
+        score,
+        (
+            items,
+            pointer_to(batch.rows, 0),
+            *item_state(
+                a, b, world.weighted_clicks, world.exposure, world.counts, world.table, parameters
+            ),
+            pointer_to(batch.keys, 0),
+            pointer_to(batch.scores, 0),
+        ),
     )
+    doubt = 0.0
+    for i in range(items):
+        doubt += doubt_of(batch.scores[i])
+    return doubt
 
 
 @inner
 def enter_all(
     world: World,
-    score: Compiled,
+    score: int,
     a: Floats,
     b: Floats,
     parameters: Floats,
     q: int,
+    batch: Batch,
     marks: Ints,
     winners: SmallInts,
     size: int,
@@ -148,32 +166,45 @@ def enter_all(
     for row in range(first, stop):  # in order of memory, and without a branch
         winners[n] = row
         n += world.positions[row] < world.entered[q]
-    for i in range(n):
-        prefetch(world.counts, winners[i + AHEAD] if i + AHEAD < n else stop + i + AHEAD - n)
-        row = winners[i]
-        value = score_of(world, score, a, b, parameters, row, np.uint64(0))
-        doubt += doubt_of(value)
-        marks[size + world.leaves[row]] = tournament.mark(value)
+    for begin in range(0, n, BATCH):
+        items = min(BATCH, n - begin)
+        for i in range(items):
+            batch.rows[i] = winners[begin + i]
+            prefetch(
+                world.counts, winners[begin + BATCH + i] if begin + BATCH + i < n else stop + i
+            )
+        doubt += score_batch(world, score, a, b, parameters, batch, items)
+        for i in range(items):
+            marks[size + world.leaves[batch.rows[i]]] = tournament.mark(batch.scores[i])
     tournament.build(marks, winners, size)
     return doubt
 
 
 @inner
-def put_row(
+def put_rows(
     world: World,
-    score: Compiled,
+    score: int,
     a: Floats,
     b: Floats,
     parameters: Floats,
+    rows: SmallInts,
+    n: int,
+    batch: Batch,
     marks: Ints,
     winners: SmallInts,
     size: int,
-    row: int,
 ) -> float:
-    """Put an item into the tournament with its present score; return the doubt about it."""
-    value = score_of(world, score, a, b, parameters, row, np.uint64(0))
-    tournament.put(marks, winners, size, world.leaves[row], tournament.mark(value))
-    return doubt_of(value)
+    """Put items into the tournament with their present scores; return the doubt about these."""
+    doubt = 0.0
+    for begin in range(0, n, BATCH):
+        items = min(BATCH, n - begin)
+        for i in range(items):
+            batch.rows[i] = rows[begin + i]
+        doubt += score_batch(world, score, a, b, parameters, batch, items)
+        for i in range(items):
+            leaf, mark = world.leaves[batch.rows[i]], tournament.mark(batch.scores[i])
+            tournament.put(marks, winners, size, leaf, mark)
+    return doubt
 
 
 @inner
@@ -195,31 +226,34 @@ def take_top(
 
 
 @inner
-def draw_top(
+def write_top(
     world: World,
-    score: Compiled,
+    score: int,
     a: Floats,
     b: Floats,
     parameters: Floats,
     q: int,
-    session: np.uint64,
-    drawn: Floats,
+    key: np.uint64,
+    batch: Batch,
+    values: Floats,
     rows: Ints,
-    length: int,
 ) -> float:
-    """Score every candidate with this session's draws; write the best rows and their scores.
+    """Score every candidate, with draws of a session's key; write the best rows and their scores.
 
     Returns the doubt about all the scores.
     """
-    first, doubt = world.pointers[q], 0.0
-    listed = 0
-    for row in range(first, world.pointers[q + 1]):
-        if world.positions[row] >= world.entered[q]:
-            continue
-        key = streams.child(session, row - first)
-        value = score_of(world, score, a, b, parameters, row, key)
-        doubt += doubt_of(value)
-        listed = insert(world.leaves, rows, drawn, listed, row, value, length)
+    first, stop, doubt = world.pointers[q], world.pointers[q + 1], 0.0
+    listed, items = 0, 0
+    for row in range(first, stop):
+        batch.rows[items] = row
+        batch.keys[items] = streams.child(key, row - first)
+        items += world.positions[row] < world.entered[q]
+        if items == BATCH or row == stop - 1:
+            doubt += score_batch(world, score, a, b, parameters, batch, items)
+            for i in range(items):
+                row_, value = batch.rows[i], batch.scores[i]
+                listed = insert(world.leaves, rows, values, listed, row_, value, len(rows))
+            items = 0
     return doubt
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,21 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
 def stats_of(world: World, behaviors: Behaviors) -> BehaviorStats:
     """Return the behavior statistics, sharing memory with the world."""
     return BehaviorStats(world.counts, behaviors)
+
+
+def unseen(world: World) -> World:
+    """Return the world as if nobody had seen any item, for scores alone."""
+    return world._replace(
+        counts=_nothing(world.counts),
+        weighted_clicks=_nothing(world.weighted_clicks),
+        exposure=_nothing(world.exposure),
+    )
+
+
+def _nothing(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return zeros of the same shape and type, which share one row in memory."""
+    zeros = np.zeros((1, *numbers.shape[1:]), numbers.dtype)
+    return np.lib.stride_tricks.as_strided(zeros, numbers.shape, (0, *zeros.strides[1:]))
 
 
 def believe(world: World, valuation: Valuation) -> None:

@@ -16,12 +16,12 @@ from ebrank.policy import Policy, Scores
 from ebrank.priors import ItemPrior
 from ebrank.ranker import EBRanker
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.scored import score_of
+from ebrank.simulation.scored import room_for_batch, score_batch
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import World, new_world
 from ebrank.testing.datasets import tiny
 from ebrank.testing.plain import plain_score
-from ebrank.typing import Compiled, Features, Floats, Keys
+from ebrank.typing import Features, Floats, Keys
 
 CURVE = Examination(cutoff=5)
 ITEMS = 400
@@ -195,7 +195,7 @@ def simulated_scores(
     for kind in range(1, 1 + kinds):
         world.weighted_clicks[:] += counts[:, kind] @ worth[1 + kinds + kind]
     out = np.empty(len(behavior))
-    _simulated(world, score.compiled, prior.a, prior.b, score.parameters, own, out)
+    _simulated(world, score.compiled.address, prior.a, prior.b, score.parameters, own, out)
     return out
 
 
@@ -268,12 +268,15 @@ def policies_tie_keys(count: int) -> Keys:
 @kernel
 def _simulated(
     world: World,
-    score: Compiled,
+    score: int,
     a: Floats,
     b: Floats,
     parameters: Floats,
     own: Keys,
     out: Floats,
 ) -> None:
+    batch = room_for_batch()
     for row in range(len(out)):
-        out[row] = score_of(world, score, a, b, parameters, row, own[row])
+        batch.rows[0], batch.keys[0] = row, own[row]
+        score_batch(world, score, a, b, parameters, batch, 1)
+        out[row] = batch.scores[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import inner, kernel
-from ebrank.pointers import loss_at, pointer_to
+from ebrank.pointers import call_at, pointer_to
 from ebrank.typing import Bools, Features, Floats, Ints
 
 TOGETHER = 4
@@ -56,7 +56,7 @@ def write_losses(
             own = pointer_to(evidence, i)
             for t in range(len(thetas)):
                 s = score(features, i, thetas[t])
-                loss_at(loss, (s, own, slots, behaviors, worth, numbers, result))
+                call_at(loss, (s, own, slots, behaviors, worth, numbers, result))
                 losses[t, i] = out[0]
 
 
@@ -83,7 +83,7 @@ def loss_and_gradient_sum(
     for i in range(start, stop):
         if included[i]:
             own = pointer_to(evidence, i)
-            loss_at(
+            call_at(
                 loss, (score(features, i, theta), own, slots, behaviors, worth, numbers, result)
             )
             total += out[0]
@@ -127,9 +127,9 @@ def curvature_sum(
             if begin + t < stop:
                 s = score(features, i, theta)
                 own = pointer_to(evidence, i)
-                loss_at(loss, (s + step, own, slots, behaviors, worth, numbers, result))
+                call_at(loss, (s + step, own, slots, behaviors, worth, numbers, result))
                 up = out[1]
-                loss_at(loss, (s - step, own, slots, behaviors, worth, numbers, result))
+                call_at(loss, (s - step, own, slots, behaviors, worth, numbers, result))
                 bend = max((up - out[1]) / (2.0 * step), 0.0)
             for j in range(n_features):
                 x[t, j] = features[i, j]
