@@ -43,7 +43,7 @@ def counts(expected: Counts, log: list[Path], folder: Path, **options: object) -
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(events=logs(), form=st.sampled_from(FORMS), seed=st.integers(0, 99))
 def test_confirmed_impressions(events: list[Event], form: Form, seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -58,7 +58,7 @@ def test_confirmed_impressions(events: list[Event], form: Form, seed: int) -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(log=served_logs(), form=st.sampled_from(("parquet", "ndjson")))
 def test_served_impressions(log: tuple[list[Served], list[Event]], form: Form) -> None:
     lists, events = log

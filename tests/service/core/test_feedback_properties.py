@@ -119,4 +119,4 @@ class Feedback(RuleBasedStateMachine):
 
 
 TestFeedback = pytest.mark.slow(Feedback.TestCase)
-TestFeedback.settings = hypothesis_settings(max_examples=40, stateful_step_count=12)
+TestFeedback.settings = hypothesis_settings(max_examples=25, stateful_step_count=12)

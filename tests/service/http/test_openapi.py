@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # takes a while to import
     from schemathesis import Case, SerializationContext
     from schemathesis.schemas import BaseSchema
 
-EXAMPLES = 40
+EXAMPLES = 20
 LONGEST = 50
 
 

@@ -29,7 +29,7 @@ from tests.in_process import in_process
 from tests.service.scenes import linear_state
 
 QUERIES = 40
-SEEDS = range(20)
+SEEDS = range(12)
 NOW = 10_000.0
 
 

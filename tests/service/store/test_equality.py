@@ -180,7 +180,7 @@ class Histories(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-Histories.TestCase.settings = settings(max_examples=25, stateful_step_count=25)
+Histories.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
 test_histories = Histories.TestCase
 
 

@@ -68,32 +68,31 @@ async def random_histories(stores: Stores) -> None:
 
 async def forgetting(stores: Stores) -> None:
     """Counters fade from epoch to epoch by the same bits for all, whenever a roll-up comes."""
-    for seed in range(3):
-        for roll_ups in (False, True):
-            async with stores.new() as store:
-                memory, lists = MemoryStore(), list[RankingEntry]()
-                for one in (store, memory):
-                    await one.items.put("q", new_items(*"abcdef"), 1.0)
-                    await one.items.put("p", new_items(*"abcdef"), 1.0)
-                chance, epoch = random.Random(seed), 0
-                for turn in range(60):
-                    epoch += chance.choice([0, 0, 0, 1, 1, 5])
-                    entries = _random_entries(chance, float(turn + 10), lists, epoch)
-                    found = (await store.log.write(entries)).written
-                    equal("what was written", found, (await memory.log.write(entries)).written)
-                    if roll_ups and turn % 7 == 6:
-                        await store.log.roll_up(float(turn))
-                for query in "pq":
-                    state, truth = await state_of(store, query), await state_of(memory, query)
-                    equal("the state", bits(state), bits(truth))
-                    most = state.counts[:, SHOWN] - state.counts[:, SHOWN + 1 :].sum(axis=1)
-                    assert state.counts.min() >= 0, "a count is negative"
-                    assert most.min() >= 0, "there are more outcomes than impressions"
-                await store.log.roll_up(1000.0)
-                for query in "pq":
-                    snapshot = await store.items.snapshot(query)
-                    found_bits = bits(snapshot)
-                    equal("the snapshot of all", found_bits, bits(await state_of(memory, query)))
+    for seed, roll_ups in enumerate((False, True, True)):
+        async with stores.new() as store:
+            memory, lists = MemoryStore(), list[RankingEntry]()
+            for one in (store, memory):
+                await one.items.put("q", new_items(*"abcdef"), 1.0)
+                await one.items.put("p", new_items(*"abcdef"), 1.0)
+            chance, epoch = random.Random(seed), 0
+            for turn in range(40):
+                epoch += chance.choice([0, 0, 0, 1, 1, 5])
+                entries = _random_entries(chance, float(turn + 10), lists, epoch)
+                found = (await store.log.write(entries)).written
+                equal("what was written", found, (await memory.log.write(entries)).written)
+                if roll_ups and turn % 7 == 6:
+                    await store.log.roll_up(float(turn))
+            for query in "pq":
+                state, truth = await state_of(store, query), await state_of(memory, query)
+                equal("the state", bits(state), bits(truth))
+                most = state.counts[:, SHOWN] - state.counts[:, SHOWN + 1 :].sum(axis=1)
+                assert state.counts.min() >= 0, "a count is negative"
+                assert most.min() >= 0, "there are more outcomes than impressions"
+            await store.log.roll_up(1000.0)
+            for query in "pq":
+                snapshot = await store.items.snapshot(query)
+                found_bits = bits(snapshot)
+                equal("the snapshot of all", found_bits, bits(await state_of(memory, query)))
 
 
 def _random_call(
