@@ -5,11 +5,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 import scipy
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ebrank import EBRanker
+from ebrank.policy import parse
 from ebrank.threads import available_threads, map_blocks, one_blas_thread
 from tests.priors.made_up import made_up
 
@@ -99,15 +101,41 @@ def test_blas_has_its_threads_back_after_an_error() -> None:
         assert blas_threads() == {2}
 
 
+def test_any_thread_limits_blas_and_lifts_the_limit_of_another() -> None:
+    """Of its own accord, threadpoolctl listens only to the thread that was first."""
+
+    def enter() -> set[int]:
+        one_blas_thread.__enter__()
+        return blas_threads()
+
+    def leave() -> set[int]:
+        one_blas_thread.__exit__()
+        return blas_threads()
+
+    with (
+        threadpool_limits(2, "blas"),
+        ThreadPoolExecutor(1) as one,
+        ThreadPoolExecutor(1) as other,
+    ):
+        steps = [(one, enter), (one, leave), (other, enter), (one, enter), (other, leave)]
+        seen = [thread.submit(step).result() for thread, step in [*steps, (one, leave)]]
+    assert seen == [{1}, {2}, {1}, {1}, {1}, {2}]
+
+
 def test_a_fit_keeps_blas_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[set[int]] = []
+    seen: dict[str, set[int]] = {}
 
-    def watched(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-        seen.append(blas_threads())
-        return minimize(*arguments, **options)
+    def watch(module: object, name: str) -> None:
+        function = getattr(module, name)
 
-    minimize = scipy.optimize.minimize
-    monkeypatch.setattr(scipy.optimize, "minimize", watched)
+        def watched(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            seen.setdefault(name, set()).update(blas_threads())
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(module, name, watched)
+
+    watch(scipy.optimize, "minimize")
+    watch(np.linalg, "solve")
     with threadpool_limits(2, "blas"):
-        EBRanker(ridge=1e-3).fit(*made_up(100, 3, seed=1))
-    assert seen == [{1}]
+        EBRanker(parse("auto")).fit(*made_up(200, 3, seed=1))
+    assert seen == {"minimize": {1}, "solve": {1}}

@@ -74,7 +74,7 @@ class _OneBlasThread:
     OpenBLAS wakes a thread per core even for matrices of a few dozen rows, and its threads busily
     wait for each other. On a machine with other load, an optimizer that solves such a system in
     each iteration takes twenty times as long. The limit applies to the whole process, so callers
-    that overlap share it.
+    that overlap share it, whatever their threads.
     """
 
     def __init__(self) -> None:
@@ -85,6 +85,7 @@ class _OneBlasThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._callers == 0:
+                _take_control()
                 self._limit = _libraries().limit(limits=1, user_api="blas")
             self._callers += 1
 
@@ -92,15 +93,24 @@ class _OneBlasThread:
         with self._lock:
             self._callers -= 1
             if self._callers == 0:
+                _take_control()
                 self._limit.restore_original_limits()
 
 
 one_blas_thread = _OneBlasThread()
 
 
+def _take_control() -> None:
+    """Let this thread set limits: since 3.8, threadpoolctl ignores all but the first that did."""
+    for library in _libraries().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 @cache
 def _libraries() -> Any:  # noqa: ANN401 (threadpoolctl has no types)
-    """Return the loaded libraries that have their own threads."""
+    """Return the libraries that have their own threads: NumPy's, and SciPy's own copy."""
+    import scipy.optimize  # noqa: F401 (takes a while, and a server never needs it)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

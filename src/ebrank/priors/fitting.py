@@ -23,6 +23,7 @@ from ebrank.evidence.slots import DEEPEST, ranks_of
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.priors.base import State
 from ebrank.priors.rows import Rows
+from ebrank.threads import one_blas_thread
 from ebrank.typing import Features, Floats, Ints
 
 if TYPE_CHECKING:
@@ -65,8 +66,9 @@ def fit(
     turns = 1
     if start is None and policy.takes_turns:
         turns = FIRST_TURNS
-    for _ in range(turns):
-        state = _turn(policy, training, validation, examination, state, threads)
+    with one_blas_thread:
+        for _ in range(turns):
+            state = _turn(policy, training, validation, examination, state, threads)
     return state
 
 

@@ -17,7 +17,7 @@ from ebrank import linalg
 from ebrank.errors import ParameterError
 from ebrank.priors.learners import linear_kernel
 from ebrank.priors.rows import Rows
-from ebrank.threads import map_blocks, one_blas_thread
+from ebrank.threads import map_blocks
 from ebrank.typing import Floats
 
 CURVATURE_ROWS = 16_384
@@ -101,15 +101,14 @@ def descended(
             raise ParameterError("the features hold a number that is not finite, or overflow")
         return value, linalg.solve_lower(lower, gradient)
 
-    with one_blas_thread:
-        result = optimize.minimize(
-            whitened,
-            np.zeros(len(start)),
-            jac=True,
-            method="L-BFGS-B",
-            callback=None if see is None else lambda u: see(place(u)),
-            options={"maxiter": max_iterations, "gtol": tolerance, "ftol": 1e-15, "maxcor": 20},
-        )
+    result = optimize.minimize(
+        whitened,
+        np.zeros(len(start)),
+        jac=True,
+        method="L-BFGS-B",
+        callback=None if see is None else lambda u: see(place(u)),
+        options={"maxiter": max_iterations, "gtol": tolerance, "ftol": 1e-15, "maxcor": 20},
+    )
     return place(result.x), int(result.nit)
 
 
