@@ -109,6 +109,9 @@ class Page:
             f"status {state}",
         )
 
+    def wait_for_text(self, selector: str, text: str) -> None:
+        self.wait(lambda: self.text(selector) == text, f"{selector} to be {text}")
+
     def press(self, *keys: str) -> None:
         ActionChains(self.browser).send_keys(*keys).perform()
 
