@@ -124,7 +124,9 @@ class Engine:
             catalog=catalog,
             half_life=half_life,
         )
-        self._pace = Pace(self._queries, settings.ranking.plan_seconds, half_life)
+        self._pace = Pace(
+            self._queries, settings.ranking.plan_seconds, settings.ranking.k, half_life
+        )
         self._catalog = catalog
         self._chooser = Chooser(settings, meta[SALT])
         self._activity = Activity(

@@ -12,6 +12,7 @@ from ebrank.service.store.records import NewItem, News
 
 DAY = 86_400.0
 MONTH = 30 * DAY
+K = 10
 
 
 def with_lists(queries: Queries, name: str, lists: int, items: int = 20) -> LiveQuery:
@@ -28,7 +29,7 @@ def planned(lists: int, *, after: float, others: int = 0, period: float = MONTH)
     queries = Queries(MemoryStore(), seed=0)
     if others:
         with_lists(queries, "other", others)
-    return Pace(queries, period).expected_lists(with_lists(queries, "q", lists), after)
+    return Pace(queries, period, K).expected_lists(with_lists(queries, "q", lists), after)
 
 
 def test_a_rate_goes_on_for_the_period_planned() -> None:
@@ -51,16 +52,24 @@ def test_a_new_query_is_expected_to_be_like_the_others() -> None:
     new = queries.empty("new", ("p0",), now=MONTH)
     new.put([NewItem("a", (0.0,))], MONTH)
     queries.admit(new)
-    assert Pace(queries, MONTH).expected_lists(new, MONTH) > 10_000
+    assert Pace(queries, MONTH, K).expected_lists(new, MONTH) > 10_000
 
 
 def test_plans_end_where_new_items_take_over() -> None:
     queries = Queries(MemoryStore(), seed=0)
-    pace, live = Pace(queries, MONTH), with_lists(queries, "q", 600, items=30)
+    pace, live = Pace(queries, MONTH, K), with_lists(queries, "q", 600, items=30)
     before = pace.expected_lists(live, 100.0)
     assert live.arrivals == 0
     live.put([NewItem(f"new{at}", (0.0,)) for at in range(30)], 50.0)
     assert live.arrivals == 30
-    # 60 candidates, and one arrival in 20 lists: all are new after 1200 lists
-    expected = 1.0 / (1.0 / before + 2.0 / 1200.0)
+    # an arrival in 20 lists, of which one in six (10 of 60) is listed
+    expected = 1.0 / (1.0 / before + 2.0 / 120.0)
     assert pace.expected_lists(live, 100.0) == pytest.approx(expected)
+
+
+def test_where_all_are_listed_every_arrival_is() -> None:
+    queries = Queries(MemoryStore(), seed=0)
+    pace, live = Pace(queries, MONTH, K), with_lists(queries, "q", 600, items=3)
+    before = pace.expected_lists(live, 100.0)
+    live.put([NewItem("new", (0.0,))], 50.0)
+    assert pace.expected_lists(live, 100.0) == pytest.approx(1.0 / (1.0 / before + 2.0 / 600.0))

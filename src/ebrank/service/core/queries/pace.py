@@ -3,7 +3,7 @@
 >>> from ebrank.service.store.memory import MemoryStore
 >>> queries = Queries(MemoryStore(), seed=0)
 >>> new = queries.empty("tea", (), now=0.0)
->>> Pace(queries, period=86400.0).expected_lists(new, now=60.0)  # when nothing is known yet
+>>> Pace(queries, period=86400.0, k=10).expected_lists(new, now=60.0)  # when nothing is known yet
 100.0
 """
 
@@ -26,10 +26,13 @@ PACE_SECONDS, MOST_PACED = 10.0, 256
 class Pace:
     """The rate at which lists of a query are requested, from its past and that of others."""
 
-    def __init__(self, queries: Queries, period: float, half_life: HalfLife | None = None) -> None:
-        """Take for how many seconds to plan at most."""
+    def __init__(
+        self, queries: Queries, period: float, k: int, half_life: HalfLife | None = None
+    ) -> None:
+        """Take for how many seconds to plan at most, and how long lists are."""
         self._queries = queries
         self._period = period
+        self._k = k
         self._half_life = half_life
         self._usual = 0.0, 0.0, 0.0
         self._usual_until = -math.inf
@@ -43,9 +46,9 @@ class Pace:
 
         We assume that its rate stays the same, and plan no further ahead than its past reaches
         back. The rate of a query with little history is shrunk towards that of all: a Gamma prior
-        worth `KNOWN` lists. If new items keep coming, what we learn about one is useful until
-        others replace it, after as many lists as bring in a whole new set of candidates. Each of
-        the two ends has its own rate; the rates add up.
+        worth `KNOWN` lists. If new items keep coming, what we learn decides who is last in the list
+        until the next new item takes that place. Of M candidates k are listed, and so is one
+        arrival in M/k. Each of the two ends has its own rate; the rates add up.
         """
         if now >= self._usual_until:
             self._usual, self._usual_until = self._of_all(now), now + PACE_SECONDS
@@ -57,7 +60,8 @@ class Pace:
             rate = (KNOWN + own) / (KNOWN * age / lists + remembered)
             expected = max(rate * min(self._period, max(since, past)), USUAL_LISTS)
         arrivals = live.arrivals * (remembered / since if since else 1.0)
-        renewal = arrivals / max(own * len(live.candidates), 1)
+        candidates = max(len(live.candidates), 1)
+        renewal = arrivals / max(own, 1) * min(self._k / candidates, 1.0)
         return 1.0 / (1.0 / expected + LISTS_AHEAD * renewal)
 
     def _of_all(self, now: float) -> tuple[float, float, float]:
