@@ -34,7 +34,7 @@ from ebrank.features import Scaling
 from ebrank.parameters import check_whole, require
 from ebrank.policy import Policy, Scores
 from ebrank.priors.base import ItemPrior, State
-from ebrank.ranking import Candidates, Ranking
+from ebrank.ranking import Candidates, Ranking, best_first
 from ebrank.typing import Features, Floats, Ints, Keys
 
 __all__ = ["EBRanker", "Ranking"]
@@ -233,7 +233,7 @@ class EBRanker:
         if shifts is not None:
             change = moved(relevance, shifts)
             total, relevance = total + change, relevance + change
-        order = np.lexsort((keys, -total))[:k]
+        order = best_first(total, keys)[:k]
         known = Candidates(
             self.policy, scores, prior, behavior, self.curve, relevance, total, change
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from ebrank import equations
 from ebrank.errors import ParameterError
@@ -15,6 +16,29 @@ from ebrank.parameters import check_whole
 from ebrank.policy import Policy, Scores
 from ebrank.priors.base import ItemPrior
 from ebrank.typing import Floats, Ints
+
+MANY = 128
+"""From this many candidates on, it pays to look for equal scores before sorting by two keys."""
+
+
+def best_first(scores: Floats, keys: npt.NDArray[np.unsignedinteger]) -> Ints:
+    """Return the order by score, the highest first; the lower key decides between equals.
+
+    >>> best_first(np.array([0.5, 0.7, 0.5]), np.array([9, 1, 3], np.uint64)).tolist()
+    [1, 2, 0]
+    """
+    if len(scores) < MANY:
+        return np.lexsort((keys, -scores))
+    order = np.argsort(-scores)
+    ordered = scores[order]
+    equal = ordered[1:] == ordered[:-1]
+    if equal.any():
+        tied = np.zeros(len(order), np.bool_)
+        tied[1:] = equal
+        tied[:-1] |= equal
+        places = order[tied]
+        order[tied] = places[np.lexsort((keys[places], -scores[places]))]
+    return order
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import UNSET
 
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.ranking import Candidates, Ranking
+from ebrank.ranking import Candidates, Ranking, best_first
 from ebrank.service import api
 from ebrank.service.core import exploration
 from ebrank.service.core.exploration import Kept
@@ -108,7 +108,7 @@ def scored(
     ranking = model.ranker.rank_by_prior(
         prior, live.stats(rows), tie_keys=keys, draw_keys=drawn, lists=lists, shifts=shifts
     )
-    by_relevance = np.lexsort((keys, -ranking.candidates.relevance))
+    by_relevance = best_first(ranking.candidates.relevance, keys)
     return ScoredCandidates(rows, ranking, by_relevance)
 
 
