@@ -28,6 +28,7 @@ from ebrank.simulation import offline, play, schedule
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.schedule import Schedule
+from ebrank.simulation.scored import Scorer
 from ebrank.simulation.session import NO_OUTCOME
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
@@ -240,15 +241,13 @@ class _Run:
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the lists (rows) that the model alone would show for the test queries."""
         score = model.cold if cold and model.cold is not None else model.offline
-        world, address = unseen(self.world) if cold else self.world, score.compiled.address
+        world = unseen(self.world) if cold else self.world
+        scorer = Scorer.of(score, model.a, model.b)
         lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
         map_blocks(
             lambda start, stop: offline.write_best(
                 world,
-                address,
-                model.a,
-                model.b,
-                score.parameters,
+                scorer,
                 self.test[start:stop],
                 lists[start:stop],
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.compiled import kernel
-from ebrank.simulation.scored import check, room_for_batch, write_top
+from ebrank.simulation.scored import Scorer, check, room_for_batch, write_top
 from ebrank.simulation.world import World
 from ebrank.typing import Floats, Ints
 
@@ -16,22 +16,16 @@ NOBODY = -1
 @kernel
 def write_best(
     world: World,
-    score: int,
-    a: Floats,
-    b: Floats,
-    parameters: Floats,
+    scorer: Scorer,
     queries: Ints,
     lists: Ints,
 ) -> None:
-    """Write each query's best candidates, best first, into its row of `lists`.
-
-    `score` is the address of the formula. Candidates are the items that have entered.
-    """
+    """Write each query's best candidates, those that have entered, into its row of `lists`."""
     length = lists.shape[1]
     values, doubt, batch = np.empty(length), 0.0, room_for_batch()
     for i, q in enumerate(queries):
         key = np.uint64(0)
-        doubt += write_top(world, score, a, b, parameters, q, key, batch, values, lists[i])
+        doubt += write_top(world, scorer, q, key, batch, values, lists[i])
         lists[i, min(length, world.entered[q]) :] = NOBODY
     check(doubt)
 

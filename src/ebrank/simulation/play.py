@@ -86,14 +86,11 @@ def runner(
         return lambda start, stop: blocks.run_sessions(
             world, model.pairs, model.delta, browse, eta, key, plan, start, stop, served
         )
-    score = model.serve.compiled.address
+    scorer = scored.Scorer.of(model.serve, model.a, model.b)
     return lambda start, stop: scored.run_sessions(
         world,
-        score,
+        scorer,
         browse,
-        model.a,
-        model.b,
-        model.serve.parameters,
         model.noisy,
         eta,
         key,

@@ -1,8 +1,9 @@
 """Sessions of rankers that sort by a formula: nearly all of them.
 
 A query's candidates are scored once per epoch. After a session only the items shown, and the one
-that entered, have new scores, so a tournament keeps the order. A noisy formula gives every
-candidate a new score in every session; then one pass finds the best.
+that entered, have new scores, so a tournament keeps the order; they are scored before the next
+session, if there is one. A noisy formula gives every candidate a new score in every session; then
+one pass finds the best.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from ebrank import streams
 from ebrank.compiled import inner, kernel
-from ebrank.formula import BATCH
+from ebrank.formula import BATCH, Score
 from ebrank.pointers import call_at, pointer_to, prefetch
 from ebrank.scoring import item_state
 from ebrank.simulation import tournament
@@ -22,14 +23,25 @@ from ebrank.simulation.world import AGES, World
 from ebrank.typing import Compiled, Floats, Ints, Keys, SmallInts
 
 
+class Scorer(NamedTuple):
+    """How a model scores items: its formula, by address, its numbers for each item, and others."""
+
+    formula: int
+    a: Floats
+    b: Floats
+    parameters: Floats
+
+    @classmethod
+    def of(cls, score: Score, a: Floats, b: Floats) -> Scorer:
+        """Return how a model with these numbers scores items; the score must stay alive."""
+        return cls(score.compiled.address, a, b, score.parameters)
+
+
 @kernel
 def run_sessions(
     world: World,
-    score: int,
+    scorer: Scorer,
     browse: Compiled,
-    a: Floats,
-    b: Floats,
-    parameters: Floats,
     noisy: bool,
     eta: float,
     key: np.uint64,
@@ -41,7 +53,7 @@ def run_sessions(
 ) -> tuple[Floats, Floats]:
     """Run the scheduled sessions of some queries; write each session's NDCG at its time.
 
-    `score` is the address of the formula. Returns exposure and clicks by age of the items.
+    Returns exposure and clicks by age of the items.
     """
     arrivals_key = streams.child(key, streams.ARRIVALS)
     users_key = streams.child(key, streams.USERS)
@@ -61,7 +73,7 @@ def run_sessions(
         noise = streams.child(ranker_key, q)
         size = tournament.width(world.pointers[q + 1] - first)
         if not noisy:
-            doubt += enter_all(world, score, a, b, parameters, q, batch, marks, winners, size)
+            doubt += enter_all(world, scorer, q, batch, marks, winners, size)
         n = 0
         for i in range(starts[q], starts[q + 1]):
             if item_enters(world, arrivals_key, q, eta):
@@ -70,13 +82,9 @@ def run_sessions(
             shown = min(length, world.entered[q])
             if noisy:
                 session = streams.child(noise, world.sessions_done[q])
-                doubt += write_top(
-                    world, score, a, b, parameters, q, session, batch, drawn, sheet.rows
-                )
+                doubt += write_top(world, scorer, q, session, batch, drawn, sheet.rows)
             else:
-                doubt += put_rows(
-                    world, score, a, b, parameters, changed, n, batch, marks, winners, size
-                )
+                doubt += put_rows(world, scorer, changed, n, batch, marks, winners, size)
                 take_top(world, marks, winners, size, first, sheet.rows, shown)
             ndcg[times[i]] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
             n = shown
@@ -123,17 +131,21 @@ def room_for_batch() -> Batch:
 
 
 @inner
-def score_batch(
-    world: World, score: int, a: Floats, b: Floats, parameters: Floats, batch: Batch, items: int
-) -> float:
+def score_batch(world: World, scorer: Scorer, batch: Batch, items: int) -> float:
     """Write the scores of a batch, given the behavior so far; return the doubt about them."""
     call_at(
-        score,
+        scorer.formula,
         (
             items,
             pointer_to(batch.rows, 0),
             *item_state(
-                a, b, world.weighted_clicks, world.exposure, world.counts, world.table, parameters
+                scorer.a,
+                scorer.b,
+                world.weighted_clicks,
+                world.exposure,
+                world.counts,
+                world.table,
+                scorer.parameters,
             ),
             pointer_to(batch.keys, 0),
             pointer_to(batch.scores, 0),
@@ -148,10 +160,7 @@ def score_batch(
 @inner
 def enter_all(
     world: World,
-    score: int,
-    a: Floats,
-    b: Floats,
-    parameters: Floats,
+    scorer: Scorer,
     q: int,
     batch: Batch,
     marks: Ints,
@@ -173,7 +182,7 @@ def enter_all(
             prefetch(
                 world.counts, winners[begin + BATCH + i] if begin + BATCH + i < n else stop + i
             )
-        doubt += score_batch(world, score, a, b, parameters, batch, items)
+        doubt += score_batch(world, scorer, batch, items)
         for i in range(items):
             marks[size + world.leaves[batch.rows[i]]] = tournament.mark(batch.scores[i])
     tournament.build(marks, winners, size)
@@ -183,10 +192,7 @@ def enter_all(
 @inner
 def put_rows(
     world: World,
-    score: int,
-    a: Floats,
-    b: Floats,
-    parameters: Floats,
+    scorer: Scorer,
     rows: SmallInts,
     n: int,
     batch: Batch,
@@ -200,7 +206,7 @@ def put_rows(
         items = min(BATCH, n - begin)
         for i in range(items):
             batch.rows[i] = rows[begin + i]
-        doubt += score_batch(world, score, a, b, parameters, batch, items)
+        doubt += score_batch(world, scorer, batch, items)
         for i in range(items):
             leaf, mark = world.leaves[batch.rows[i]], tournament.mark(batch.scores[i])
             tournament.put(marks, winners, size, leaf, mark)
@@ -228,10 +234,7 @@ def take_top(
 @inner
 def write_top(
     world: World,
-    score: int,
-    a: Floats,
-    b: Floats,
-    parameters: Floats,
+    scorer: Scorer,
     q: int,
     key: np.uint64,
     batch: Batch,
@@ -249,7 +252,7 @@ def write_top(
         batch.keys[items] = streams.child(key, row - first)
         items += world.positions[row] < world.entered[q]
         if items == BATCH or row == stop - 1:
-            doubt += score_batch(world, score, a, b, parameters, batch, items)
+            doubt += score_batch(world, scorer, batch, items)
             for i in range(items):
                 row_, value = batch.rows[i], batch.scores[i]
                 listed = insert(world.leaves, rows, values, listed, row_, value, len(rows))

@@ -16,7 +16,7 @@ from ebrank.policy import Policy, Scores
 from ebrank.priors import ItemPrior
 from ebrank.ranker import EBRanker
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.scored import room_for_batch, score_batch
+from ebrank.simulation.scored import Scorer, room_for_batch, score_batch
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import World, new_world
 from ebrank.testing.datasets import tiny
@@ -195,7 +195,7 @@ def simulated_scores(
     for kind in range(1, 1 + kinds):
         world.weighted_clicks[:] += counts[:, kind] @ worth[1 + kinds + kind]
     out = np.empty(len(behavior))
-    _simulated(world, score.compiled.address, prior.a, prior.b, score.parameters, own, out)
+    _simulated(world, Scorer.of(score, prior.a, prior.b), own, out)
     return out
 
 
@@ -266,17 +266,9 @@ def policies_tie_keys(count: int) -> Keys:
 
 
 @kernel
-def _simulated(
-    world: World,
-    score: int,
-    a: Floats,
-    b: Floats,
-    parameters: Floats,
-    own: Keys,
-    out: Floats,
-) -> None:
+def _simulated(world: World, scorer: Scorer, own: Keys, out: Floats) -> None:
     batch = room_for_batch()
     for row in range(len(out)):
         batch.rows[0], batch.keys[0] = row, own[row]
-        score_batch(world, score, a, b, parameters, batch, 1)
+        score_batch(world, scorer, batch, 1)
         out[row] = batch.scores[0]
