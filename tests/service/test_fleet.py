@@ -16,7 +16,7 @@ from tests.postgres import Postgres, postgres
 from tests.service import fleet
 from tests.service.running import Running
 
-READING = 0.03  # seconds that a client takes between two lists
+READING = 0.05  # seconds that a client takes between two lists
 
 pytestmark = pytest.mark.slow
 

@@ -137,7 +137,7 @@ def test_the_same_users_really_served_by_clicks_alone_see_none_of_what_is_new(
     data: ebrank.Dataset,
 ) -> None:
     """What the dashboard says of an order by clicks alone is what becomes of that order."""
-    sessions = 3000
+    sessions = 2200
     said = asyncio.run(arrivals_as_told(DemoWorld(data, seed=1), sessions))
     assert len(said) > 20
     assert sum(min(one.ranks) <= demo.K for one in said) > 0.8 * len(said)

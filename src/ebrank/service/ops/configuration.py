@@ -16,8 +16,9 @@ import difflib
 import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -64,14 +65,17 @@ class Declaration:
         return f"{PREFIX}{self.section}_{self.key}".upper()
 
 
-def declarations() -> Iterator[Declaration]:
-    """Yield every setting, in the order of the file."""
+@cache
+def declarations() -> tuple[Declaration, ...]:
+    """Return every setting, in the order of the file."""
+    found: list[Declaration] = []
     sections = get_type_hints(Settings)
     for section in _sections():
         kinds = get_type_hints(sections[section], include_extras=True)
         for key in fields(sections[section]):
             kind = kinds[key.name]
-            yield Declaration(section, key.name, kind, key.default, _meaning(kind))
+            found.append(Declaration(section, key.name, kind, key.default, _meaning(kind)))
+    return tuple(found)
 
 
 def read(
