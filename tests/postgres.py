@@ -73,7 +73,8 @@ class Postgres:
             shutil.chown(folder, self._user)
             if not _may_run(self._programs / "initdb", self._user):
                 self._programs = _copied(self._programs, folder / "programs")
-        self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "postgres", "-E", "UTF8")
+        new = ("--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8")
+        self._run("initdb", "-D", str(self._data), *new)
         options = {**OPTIONS, "fsync": "on" if fsync else "off", "port": "5432"}
         options["unix_socket_directories"] = str(self._socket)
         with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:

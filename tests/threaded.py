@@ -16,10 +16,10 @@ PATIENCE = 60.0  # seconds: the machine may be busy
 class Threaded:
     """What `ebrank serve` runs, with its store in a folder, on one loopback port for life."""
 
-    def __init__(self, folder: Path, config: str = "") -> None:
+    def __init__(self, folder: Path, config: str = "", *, store: str | None = None) -> None:
         file = folder / "ebrank.toml"
         file.write_text(config, encoding="utf-8")
-        flags: configuration.Tables = {"store": {"url": str(folder / "store")}}
+        flags: configuration.Tables = {"store": {"url": store or str(folder / "store")}}
         self._settings = configuration.read(file, flags=flags)
         self.port = 0
         self._thread: threading.Thread | None = None

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 
@@ -24,9 +24,11 @@ from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry
 from tests.postgres import Postgres
 from tests.service.running import Running
+from tests.threaded import Threaded
 
 QUERIES = 5
 CLIENTS = 3
+Server: TypeAlias = Running | Threaded
 QUIET = "[training]\nafter_events = 0\nevery_seconds = 0\n"
 
 
@@ -63,7 +65,7 @@ def fleet(folder: Path, url: str, size: int, config: str = QUIET) -> list[Runnin
     return servers
 
 
-def put_items(server: Running) -> None:
+def put_items(server: Server) -> None:
     """Give each query some candidates."""
     items = [{"id": f"i{place}", "features": [place / 10]} for place in range(8)]
     for query in range(QUERIES):
@@ -195,7 +197,7 @@ class Balancer:
         answered: how many were answered well.
     """
 
-    def __init__(self, servers: Sequence[Running], probe_seconds: float = 0.1) -> None:
+    def __init__(self, servers: Sequence[Server], probe_seconds: float = 0.1) -> None:
         self._servers = servers
         self._ready = list(servers)
         self._probe_seconds = probe_seconds
@@ -211,7 +213,7 @@ class Balancer:
                 self._ready = [s for s, yes in zip(self._servers, ready, strict=True) if yes]
                 await asyncio.sleep(self._probe_seconds)
 
-    async def _is_ready(self, http: httpx.AsyncClient, server: Running) -> bool:
+    async def _is_ready(self, http: httpx.AsyncClient, server: Server) -> bool:
         try:
             return (await http.get(f"{server.url}/readyz")).status_code == 200
         except httpx.TransportError:
@@ -231,7 +233,7 @@ class Balancer:
         return answer.json()
 
 
-async def restart_in_turn(servers: Sequence[Running], reading: float) -> tuple[Balancer, Outcome]:
+async def restart_in_turn(servers: Sequence[Server], reading: float) -> tuple[Balancer, Outcome]:
     """Restart each server while clients are served, and return what became of them."""
     balancer, outcome, done = Balancer(servers), Outcome(), asyncio.Event()
 

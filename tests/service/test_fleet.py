@@ -10,11 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
+from ebrank.errors import EBRankError
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import open
 from tests.postgres import Postgres, postgres
 from tests.service import fleet
 from tests.service.running import Running
+from tests.threaded import Threaded
 
 READING = 0.05  # seconds that a client takes between two lists
 
@@ -24,35 +26,36 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def pair(
     database: Postgres, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Running, Running]]:
+) -> Iterator[tuple[Running, Threaded]]:
+    """Two servers; the first is in a process that may be killed."""
     url = database.url("pair")
     folders = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
-    with Running(folders[0], store=url) as one, Running(folders[1], store=url) as two:
+    with Running(folders[0], store=url) as one, Threaded(folders[1], store=url) as two:
         yield one, two
 
 
-def sent(server: Running, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 (JSON)
+def sent(server: fleet.Server, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 (JSON)
     answer = httpx.request(method, server.url + path, json=body, timeout=30.0, verify=False)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def put(server: Running, query: str, names: str) -> None:
+def put(server: fleet.Server, query: str, names: str) -> None:
     items = [{"id": name, "features": {"price": float(ord(name)), "age": 0.0}} for name in names]
     sent(server, "PUT", f"/v1/queries/{query}/items", {"items": items})
 
 
-def listed(server: Running, query: str = "q") -> tuple[str, list[str]]:
+def listed(server: fleet.Server, query: str = "q") -> tuple[str, list[str]]:
     answer = sent(server, "POST", "/v1/rank", {"query": query})
     return answer["ranking_id"], [item["id"] for item in answer["items"]]
 
 
-def click(server: Running, name: str, ranking: str, item: str) -> Any:  # noqa: ANN401 (JSON)
+def click(server: fleet.Server, name: str, ranking: str, item: str) -> Any:  # noqa: ANN401 (JSON)
     event = {"event_id": name, "ranking_id": ranking, "item": item, "type": "click"}
     return sent(server, "POST", "/v1/feedback", {"events": [event]})["results"][0]["status"]
 
 
-def counted(server: Running, query: str = "q") -> dict[str, tuple[int, int]]:
+def counted(server: fleet.Server, query: str = "q") -> dict[str, tuple[int, int]]:
     items = sent(server, "GET", f"/v1/queries/{query}")["items"]
     return {item["id"]: (item["shown"], item["clicks"]) for item in items}
 
@@ -63,7 +66,7 @@ async def replayed(url: str) -> str:
 
 
 def test_the_first_items_decide_on_the_features_of_all_servers(
-    pair: tuple[Running, Running],
+    pair: tuple[Running, Threaded],
 ) -> None:
     one, two = pair
     named = {"items": [{"id": "a", "features": {"price": 1.0, "age": 2.0}}]}
@@ -78,7 +81,7 @@ def test_the_first_items_decide_on_the_features_of_all_servers(
 
 
 def test_clicks_through_either_server_count_once(
-    pair: tuple[Running, Running], database: Postgres
+    pair: tuple[Running, Threaded], database: Postgres
 ) -> None:
     one, two = pair
     put(one, "q", "abc")
@@ -123,15 +126,17 @@ def test_three_servers_and_the_database_are_killed_and_nothing_is_lost(tmp_path:
 def test_a_rolling_restart_fails_no_request(database: Postgres, tmp_path: Path) -> None:
     url = database.url("rolling")
     patient = f"{fleet.QUIET}[server]\nleave_seconds = 1.0\n"
-    servers = fleet.fleet(tmp_path, url, 2, patient)
-    try:
-        fleet.put_items(servers[0])
-        balancer, outcome = asyncio.run(fleet.restart_in_turn(servers, READING))
-        names = {server["name"] for server in sent(servers[0], "GET", "/v1/insights")["servers"]}
+    folders = tmp_path / "one", tmp_path / "two"
+    for folder in folders:
+        folder.mkdir()
+    with (
+        Running(folders[0], patient, store=url) as one,
+        Threaded(folders[1], patient, store=url) as two,
+    ):
+        fleet.put_items(one)
+        balancer, outcome = asyncio.run(fleet.restart_in_turn([one, two], READING))
+        names = {server["name"] for server in sent(one, "GET", "/v1/insights")["servers"]}
         assert len(names) == 2  # those that left said so
-    finally:
-        for server in servers:
-            server.stop()
     assert balancer.failed == []
     counted = asyncio.run(fleet.check(url, outcome))
     assert balancer.answered == 2 * outcome.lists
@@ -145,11 +150,10 @@ def test_a_server_with_other_rules_does_not_start_beside_others(
     folders = tmp_path / "one", tmp_path / "two"
     for folder in folders:
         folder.mkdir()
-    other = Running(folders[1], '[ranking]\npolicy = "ebrank:epsilon=5"\n', store=url)
+    other = Threaded(folders[1], '[ranking]\npolicy = "ebrank:epsilon=5"\n', store=url)
     with Running(folders[0], store=url):
-        with pytest.raises(AssertionError, match=r"ranking\.policy is"):
+        with pytest.raises(EBRankError, match="stop the others first") as told:
             other.start()
-        assert 'ranking.policy is "ebrank:epsilon=5" here and "auto" on' in other.log()
-        assert "stop the others first" in other.log()
-    other.start()  # they have left
-    other.stop()
+        assert 'ranking.policy is "ebrank:epsilon=5" here and "auto" on' in str(told.value)
+    with other:  # they have left
+        assert sent(other, "GET", "/readyz") == {"status": "ready"}
