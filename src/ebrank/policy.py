@@ -23,28 +23,27 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from ebrank.arrays import read_only
 from ebrank.bonus import Bonus
+from ebrank.composition import (
+    HORIZON,
+    LISTS_AHEAD,
+    USUAL_LISTS,
+    Scores,
+    loss_formula,
+    score_formula,
+)
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.evidence.estimators import ESTIMATORS, Estimator
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P
-from ebrank.formula import (
-    COUNTS_LOSS,
-    MODEL,
-    PAIR,
-    SCORE,
-    SUMS_LOSS,
-    Formula,
-    Score,
-    Source,
-)
+from ebrank.formula import Formula, Score
 from ebrank.parameters import (
     Configured,
     Parameter,
@@ -90,12 +89,6 @@ PRESETS = {
 
 PARTS = ("family", "learner", "bonus")
 
-HORIZON = "horizon"
-"""The parameter of a bonus that depends on how many lists a query is expected to get."""
-LISTS_AHEAD = 2.0
-"""H is this many times the lists expected of a query: results are flat from a half to four."""
-USUAL_LISTS = 100.0
-"""Lists expected of a query if nobody says."""
 CURVE_ARRAYS = ("examination", "examination_error", "examination_support")
 
 P = TypeVar("P", bound=Configured)
@@ -133,32 +126,6 @@ class Choices(Configured):
     )
     min_impressions: int = param(0, "train on rows shown more often than this", at_least=0)
     clamp: bool = param(False, "limit debiased clicks to the trials when training")
-
-
-class Scores(NamedTuple):
-    """How a policy scores items, given what it has learned.
-
-    Attributes:
-        score: sorts lists: R̂ plus the bonus.
-        both: the score and the relevance, in the frame PAIR.
-        relevance: R̂, the score without exploration.
-        prior: the relevance that the features alone predict.
-        spread: standard deviation of the relevance.
-    """
-
-    score: Score
-    both: Score
-    relevance: Score
-    prior: Score
-    spread: Score
-
-    def expecting(self, lists: float) -> Scores:
-        """Return the scores for a query that is expected to get this many lists."""
-        horizon = LISTS_AHEAD * lists
-        return self._replace(
-            score=self.score.with_parameter(HORIZON, horizon),
-            both=self.both.with_parameter(HORIZON, horizon),
-        )
 
 
 @dataclass(frozen=True)
@@ -251,11 +218,11 @@ class Policy:
         bonus: Any = type(self.bonus)
         part, estimator = self.choices.part, self.choices.estimator
         formulas = (
-            _score_formula(family, bonus, estimator, part),
-            _score_formula(family, bonus, estimator, part, paired=True),
-            _score_formula(family, None, estimator, part),
-            _score_formula(family, None, estimator, "prior"),
-            _score_formula(family, None, estimator, "spread"),
+            score_formula(family, bonus, estimator, part),
+            score_formula(family, bonus, estimator, part, paired=True),
+            score_formula(family, None, estimator, part),
+            score_formula(family, None, estimator, "prior"),
+            score_formula(family, None, estimator, "spread"),
         )
         return Scores(*(self._bound(formula, learned, lists) for formula in formulas))
 
@@ -362,7 +329,7 @@ class Policy:
     @property
     def _loss(self) -> Formula:
         family: Any = type(self.family)
-        return _loss_formula(family, self.choices.estimator)
+        return loss_formula(family, self.choices.estimator)
 
     def prior(
         self, state: State | None, features: Features, threads: int | None = None
@@ -469,98 +436,8 @@ def _check(policy: Policy) -> None:
             f"{policy.name}: the family {family.name} cannot learn the examination; shape can"
         )
     bonus: Any = type(policy.bonus)
-    _score_formula(family, bonus, estimator, policy.choices.part).check()  # names explained?
-    _loss_formula(family, estimator).check()
-
-
-@cache
-def _score_formula(
-    family: Any,  # noqa: ANN401 (a class)
-    bonus: Any,  # noqa: ANN401 (a class)
-    estimator: str,
-    part: str,
-    *,
-    paired: bool = False,
-) -> Formula:
-    """Return the formula of these parts; policies with the same parts share one object."""
-    item: dict[str, Source] = dict(zip(family.item, MODEL, strict=False))
-    quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
-    own = tuple(name for name in _numbers(family) if name not in item)
-    if part in ("prior", "behavior"):
-        alone = family.mean if part == "prior" else _rate
-        own, given = (own, item) if part == "prior" else ((), quantities)
-        if paired:
-            return Formula(_twice, *own, given={**given, "alone": alone}, frame=PAIR)
-        return Formula(alone, *own, given=given)
-    posterior = family.posteriors[estimator]
-    given = {
-        **item,
-        **quantities,
-        "relevance": posterior.relevance,
-        "spread": posterior.spread,
-        "draw": posterior.draw,
-        **posterior.given,
-    }
-    if part == "spread":
-        return Formula(_spread, *own, given=given)
-    if bonus is None:
-        return Formula(_as_it_is, *own, given=given)
-    total, frame = (_total_and_relevance, PAIR) if paired else (_total, SCORE)
-    own = (*own, *_numbers(bonus))
-    given["bonus"] = bonus.value
-    return Formula(
-        total,
-        *own,
-        given=given,
-        frame=frame,
-        before=("relevance", "spread") if posterior.given else (),
-    )
-
-
-@cache
-def _loss_formula(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a class)
-    """Return the formula of a family's loss."""
-    frame = COUNTS_LOSS if ESTIMATORS[estimator].by_rank else SUMS_LOSS
-    return Formula(family.posteriors[estimator].loss, *_numbers(family), frame=frame)
-
-
-def _numbers(part: type[Configured]) -> tuple[str, ...]:
-    """Return the parameters of a part that its functions may name."""
-    return tuple(
-        p.name
-        for p in declared(part)
-        if p.kind is not str and (p.default is not None or p.name == HORIZON)
-    )
-
-
-def _as_it_is(relevance: float) -> float:
-    """Return the relevance."""
-    return relevance
-
-
-def _spread(spread: float) -> float:
-    """Return the standard deviation of the posterior."""
-    return spread
-
-
-def _total(relevance: float, bonus: float) -> float:
-    """Return relevance plus bonus (eq:sortRankingscore)."""
-    return relevance + bonus
-
-
-def _total_and_relevance(relevance: float, bonus: float) -> tuple[float, float]:
-    """Return relevance plus bonus, and the relevance."""
-    return relevance + bonus, relevance
-
-
-def _twice(alone: float) -> tuple[float, float]:
-    """Return a score that has no bonus, and the relevance, which is the same."""
-    return alone, alone
-
-
-def _rate(hits: float, trials: float) -> float:
-    """Return the relevance by clicks alone; 0 for an item nobody has seen."""
-    return hits / trials if trials > 0.0 else 0.0
+    score_formula(family, bonus, estimator, policy.choices.part).check()  # names explained?
+    loss_formula(family, estimator).check()
 
 
 def _check_curve(state: State) -> None:

@@ -27,12 +27,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank import policy as policies
+from ebrank.composition import Scores
 from ebrank.contexts import Contexts, Impressions, learn, moved, numbers, saved
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.features import Scaling
 from ebrank.parameters import check_whole, require
-from ebrank.policy import Policy, Scores
+from ebrank.policy import Policy
 from ebrank.priors.base import ItemPrior, State
 from ebrank.ranking import Candidates, Ranking, best_first
 from ebrank.typing import Features, Floats, Ints, Keys

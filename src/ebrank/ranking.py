@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank import equations
+from ebrank.composition import Scores
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.formula import Score
 from ebrank.parameters import check_whole
-from ebrank.policy import Policy, Scores
+from ebrank.policy import Policy
 from ebrank.priors.base import ItemPrior
 from ebrank.typing import Floats, Ints
 

@@ -10,9 +10,10 @@ import numpy as np
 from ebrank import model_file, scoring
 from ebrank import policy as policies
 from ebrank.compiled import kernel
+from ebrank.composition import Scores
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.formula import Score
-from ebrank.policy import Policy, Scores
+from ebrank.policy import Policy
 from ebrank.priors import ItemPrior
 from ebrank.ranker import EBRanker
 from ebrank.simulation.config import SimulationConfig

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
+from ebrank.composition import LISTS_AHEAD, USUAL_LISTS
 from ebrank.evidence.forgetting import HalfLife
-from ebrank.policy import LISTS_AHEAD, USUAL_LISTS
 from ebrank.service.core.queries.cache import Queries
 from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.learning.models import Model
