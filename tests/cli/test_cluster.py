@@ -137,7 +137,7 @@ def test_workers_of_a_client_that_was_killed_are_free_again(
 @pytest.mark.slow
 def test_processes_of_this_machine_end_with_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     """There, every process of the group gets the signal."""
-    words = ("simulate", *LONG, "--out", str(tmp_path), "--cluster", "local:2")
+    words = ("simulate", *LONG, "--out", str(tmp_path), "--cluster", "local:1")
     with subprocess.Popen(
         [sys.executable, "-m", "ebrank", *words],
         stdout=subprocess.PIPE,

@@ -12,6 +12,12 @@ from pathlib import Path
 from types import TracebackType
 
 PATIENCE = 120  # seconds, should everything have to be compiled first
+IDLE = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+}
+"""Dask's processes that have nothing to do would use a tenth of a core."""
 
 
 class OwnCluster:
@@ -77,7 +83,7 @@ class OwnCluster:
         log = self._stack.enter_context((self.folder / f"{what}.log").open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard", *arguments],
-            env={**os.environ, **self._environment, **environment},
+            env={**os.environ, **IDLE, **self._environment, **environment},
             stdout=log,
             stderr=log,
         )
