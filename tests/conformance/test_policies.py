@@ -31,16 +31,18 @@ from tests.simulation.users import SHOP
 
 PARTS = "tests.conformance.parts"
 PARTS_OF_THE_ESTIMATE = ("both", "prior", "behavior")
-POLICIES = [
+POLICIES = [  # with every pair of choices
     *(
         policies.make("ebrank", estimator=estimator, bonus=bonus, part=part)
         for estimator, bonus, part in itertools.product(
             ESTIMATORS, ("marginal_certainty", "horizon", "none", "draw"), PARTS_OF_THE_ESTIMATE
         )
+        if part == "both" or bonus == "marginal_certainty" or estimator == "exposure"
     ),
     *(
         policies.make("auto", bonus=bonus, part=part)
         for bonus, part in itertools.product(("horizon", "none", "draw"), PARTS_OF_THE_ESTIMATE)
+        if part == "both" or bonus != "none"
     ),
     policies.parse("auto:examination=given"),
 ]

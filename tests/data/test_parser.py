@@ -165,7 +165,7 @@ anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_t
 @example(data=b"0 qid:1 1:1e40\n0 qid:1 1:x\n", chunk_size=50, threads=1)
 @example(data=b"0 qid:\xff 1:1\n0 qid:1 1:x\n", chunk_size=50, threads=1)
 @example(data=b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", chunk_size=50, threads=1)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_rows_or_refusal_are_those_of_a_slow_parser(
     data: bytes, chunk_size: int, threads: int, path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from threadpoolctl import threadpool_limits
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import prepare
@@ -216,10 +217,9 @@ def test_some_features_tell_much_and_others_nothing(name: str) -> None:
 @pytest.mark.slow
 @presets
 def test_bm25_and_a_linear_model_rank_as_well_as_on_the_real_set(name: str) -> None:
-    datasets = [prepared(name, seed) for seed in range(2)]
-    bm25 = np.mean([mean_ndcg(dataset, dataset.baseline) for dataset in datasets])
-    linear = np.mean([mean_ndcg(dataset, least_squares_scores(dataset)) for dataset in datasets])
-    assert (bm25, linear) == pytest.approx(TARGETS[name], abs=0.03)
+    dataset = prepared(name)
+    ranked = [mean_ndcg(dataset, by) for by in (dataset.baseline, least_squares_scores(dataset))]
+    assert ranked == pytest.approx(TARGETS[name], abs=0.03)
 
 
 # --- interactions ----------------------------------------------------------------------------
@@ -231,8 +231,9 @@ def boosted_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
 
     train = dataset.rows_in("train")
     model = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0)
-    model.fit(dataset.features[train], relevance(dataset)[train])
-    return np.asarray(model.predict(dataset.features), np.float64)
+    with threadpool_limits(1, "openmp"):  # threads that wait for each other on a busy machine
+        model.fit(dataset.features[train], relevance(dataset)[train])
+        return np.asarray(model.predict(dataset.features), np.float64)
 
 
 @presets

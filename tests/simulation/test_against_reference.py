@@ -172,8 +172,7 @@ def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["auto", "auto:bonus=draw"])
-def test_whole_run_in_which_the_curve_is_learned(text: str) -> None:
+def test_whole_run_in_which_the_curve_is_learned() -> None:
     """The log is long enough to tell: what was counted under the mistaken curve is revalued."""
     data = tiny(seed=7, sizes=[8] * 60)
     config = SimulationConfig(
@@ -183,7 +182,7 @@ def test_whole_run_in_which_the_curve_is_learned(text: str) -> None:
         users=PositionBased(Examination(severity=0.3)),
         believed=Examination(severity=2.0),
     )
-    learned = assert_whole_run_agrees(text, config, data).believed
+    learned = assert_whole_run_agrees("auto", config, data).believed
     assert learned[0] == 1.0
     assert np.all(np.array(learned[1:]) > Examination(2.0)([2, 3]) + 0.05)
 
