@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def test_the_same_ranker_before_and_after_a_change_is_two() -> None:
     simulate = ("simulate", "--ranker", "mine:Backwards", *SHORT, "--out")
     Path("mine.py").write_text(OWN_RANKER)
     in_a_process(*simulate, "before")
-    in_a_process(*simulate, "same")
+    shutil.copytree("before", "same")
     Path("mine.py").write_text(OWN_RANKER.replace("(-trial", "(trial"))
     in_a_process(*simulate, "after")
     document = printed_json(ebrank("compare", "before", "after", "same", "--json"))
