@@ -30,7 +30,7 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = Path(__file__).parents[1]
-SLOW_FIXTURES = {"browser", "database", "golden", "server", "uninterrupted"}
+SLOW_FIXTURES = {"browser", "database", "finished", "golden", "server", "uninterrupted"}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -99,7 +99,10 @@ OTHERS = ("dbgd", "mgd", "pdgd", "toprank")  # rank by no formula, and have thei
 VARIANTS = [text for text in variants() if not text.startswith(OTHERS)]
 
 
-@pytest.mark.parametrize("text", VARIANTS)
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, marks=pytest.mark.slow if ":" in text else ()) for text in VARIANTS],
+)
 def test_session_by_session(text: str) -> None:
     data = tiny(seed=1, sizes=(7, 1, 9, 12))
     config = SimulationConfig(

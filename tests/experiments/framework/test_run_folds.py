@@ -38,6 +38,9 @@ PLAN = ReproductionPlan(
 )
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def datasets() -> list[Dataset]:
     """Return two folds, one of which says that its files are not as published."""

@@ -71,6 +71,7 @@ def test_progress_grows_to_its_total_and_says_what_runs(dataset: Dataset, tmp_pa
     assert "mq2007-like×0.02: running, η = 0.1" in {what for what, _, _ in calls}
 
 
+@pytest.mark.slow
 def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path: Path) -> None:
     calls: list[tuple[str, int, int]] = []
     some = {key: GIVEN[key] for key in ("ebrank", "ebrank:estimator=exposure")}

@@ -12,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.rankers.kernels import pairwise
+from tests.kept import kept
 from tests.simulation.reference_online import list_probability, pair_weight, preferred
+
+write_log_tails, swap_weight = kept(pairwise.write_log_tails), kept(pairwise.swap_weight)
+write_item_weights = kept(pairwise.write_item_weights)
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +29,7 @@ def log_sum(scores: list[float]) -> float:
 
 def tails_of(listed: list[float], unlisted: list[float]) -> Floats:
     tails = np.empty(len(listed) + 1)
-    pairwise.write_log_tails(np.array(listed), len(listed), log_sum(unlisted), tails)
+    write_log_tails(np.array(listed), len(listed), log_sum(unlisted), tails)
     return tails
 
 
@@ -36,7 +40,7 @@ def weights_of(
     examination: list[float] | None = None,
 ) -> tuple[Floats, bool]:
     weights = np.full(len(listed), 9.0)
-    any_pair = pairwise.write_item_weights(
+    any_pair = write_item_weights(
         np.array(listed),
         tails_of(listed, unlisted),
         np.array(examination or [1.0] * len(listed)),
@@ -57,7 +61,7 @@ def test_rho_from_the_probabilities_of_both_lists(
     rows = list(range(len(listed)))
     swapped = [{i: j, j: i}.get(row, row) for row in rows]
     shown, other = list_probability(rows, f), list_probability(swapped, f)
-    rho = pairwise.swap_weight(np.array(listed), tails_of(listed, unlisted), i, j)
+    rho = swap_weight(np.array(listed), tails_of(listed, unlisted), i, j)
     assert rho == pytest.approx(other / (shown + other), rel=1e-9)
 
 
@@ -187,10 +191,8 @@ def test_extreme_scores_stay_finite(
 ) -> None:
     clicked = data.draw(st.lists(st.booleans(), min_size=len(listed), max_size=len(listed)))
     scores, tails, weights = np.array(listed), np.empty(len(listed) + 1), np.empty(len(listed))
-    pairwise.write_log_tails(scores, len(listed), log_rest, tails)
-    pairwise.write_item_weights(
-        scores, tails, np.ones(len(listed)), np.array(clicked), len(listed), weights
-    )
+    write_log_tails(scores, len(listed), log_rest, tails)
+    write_item_weights(scores, tails, np.ones(len(listed)), np.array(clicked), len(listed), weights)
     assert np.all(np.isfinite(weights))
     assert np.all(np.abs(weights) <= 0.25 * len(listed))
 

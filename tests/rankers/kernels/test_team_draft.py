@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.rankers.kernels import team_draft
+from tests.kept import kept
 from tests.simulation.reference_online import team_draft as slow_draft
+
+write_draft, write_wins = kept(team_draft.draft), kept(team_draft.write_wins)
 
 
 def draft(
@@ -19,7 +22,7 @@ def draft(
     length = length or array.shape[1]
     merged, teams = np.full(length, -9, np.int64), np.full(length, -9, np.int64)
     order = np.empty(len(array), np.int64)
-    team_draft.draft(array, length, disputed_only, np.uint64(key), order, merged, teams)
+    write_draft(array, length, disputed_only, np.uint64(key), order, merged, teams)
     return merged.tolist(), teams.tolist()
 
 
@@ -104,7 +107,7 @@ def test_all_rankers_alike_have_nothing_to_win() -> None:
     merged, teams = draft([[2, 0, 1]] * 3, 5, disputed_only=True)
     assert merged == [2, 0, 1]
     wins = np.ones(2, np.bool_)
-    team_draft.write_wins(np.array(teams), np.ones(3, np.bool_), 3, wins)
+    write_wins(np.array(teams), np.ones(3, np.bool_), 3, wins)
     assert not wins.any()
 
 
@@ -123,5 +126,5 @@ def test_all_rankers_alike_have_nothing_to_win() -> None:
 def test_more_clicks_than_the_current_ranker_win(clicked: list[int], expected: list[bool]) -> None:
     teams = np.array([0, 1, 2, 1, team_draft.NOBODY])
     wins = np.array([not win for win in expected])
-    team_draft.write_wins(teams, np.array(clicked, np.bool_), 5, wins)
+    write_wins(teams, np.array(clicked, np.bool_), 5, wins)
     assert wins.tolist() == expected
