@@ -14,6 +14,7 @@ import pytest
 from ebrank.client import Client
 from ebrank.service.api import RankResponse
 from tests.serving import serving
+from tests.threaded import Threaded
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 POLICIES = [
@@ -21,6 +22,7 @@ POLICIES = [
     "ebrank:learner=stumps:Stumps,rounds=5",
     "ebrank:family=steady:Steady,strength=4,estimator=exposure",
 ]
+SCRIPTS = ["check_policies.py", "run_buyers.py", "check_skimming.py", "check_named.py"]
 SMALL = ("--dataset", "mq2007-like", "--scale", "0.01", "--trials", "1", "--sessions", "200")
 
 pytestmark = pytest.mark.slow
@@ -55,8 +57,16 @@ def test_parts_run_in_the_lab(folder: Path) -> None:
     assert len(json.loads(printed)["rankers"]) == len(POLICIES)
 
 
-def test_parts_conform(folder: Path) -> None:
-    assert "all policies conform" in run(folder, "check_policies.py")
+def test_every_script_runs_and_every_part_conforms(folder: Path) -> None:
+    """All in one process, which starts once."""
+    printed = run(folder, "-c", f"import runpy\nfor name in {SCRIPTS}: runpy.run_path(name)")
+    for words in (
+        "all policies conform",
+        "Cum-NDCG",
+        "the users keep the rules",
+        "the store conforms",
+    ):
+        assert words in printed
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -81,12 +91,9 @@ def test_parts_rank_and_learn_over_http(
         assert (code, "Traceback" in errors) == (0, False), errors
 
 
-def test_a_behavior_with_a_weight_runs_in_the_lab_and_over_http(
-    folder: Path, tmp_path: Path
-) -> None:
-    assert "Cum-NDCG" in run(folder, "run_buyers.py")
+def test_a_behavior_with_a_weight_counts_over_http(folder: Path, tmp_path: Path) -> None:
     settings = (folder / "shop.toml").read_text() + '[ranking]\npolicy = "ebrank"\n'
-    with serving(tmp_path / "store", config=settings) as server, Client(server.address) as client:
+    with Threaded(tmp_path, settings) as server, Client(server.url) as client:
         client.put_items("tea", {"green": [1.0]})
         answer = client.rank("tea", explain=True)
         relevance = [relevance_of(answer)]
@@ -104,13 +111,8 @@ def relevance_of(answer: RankResponse) -> float:
 
 
 def test_users_of_ones_own(folder: Path) -> None:
-    assert "the users keep the rules" in run(folder, "check_skimming.py")
     users = "skimming:Skimming:haste=0.5"
     printed = run(
         folder, "-m", "ebrank", "simulate", *SMALL, "--ranker", "ebrank", "--users", users
     )
     assert f"users {users}" in printed
-
-
-def test_a_store_conforms_and_serves(folder: Path) -> None:
-    assert "the store conforms" in run(folder, "check_named.py")
