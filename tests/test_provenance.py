@@ -438,6 +438,7 @@ def test_no_import_is_overlooked() -> None:
     paths = [*root.glob("src/**/*.py"), *root.glob("tests/**/*.py"), Path(subprocess.__file__)]
     odd = "import a.b as c, d\nif 1: import e; from f import g\nfrom . import (h, # )\n i as j,)\n"
     odd += "from ..k.l import m, \\\n    n\nfrom .import o\ntry: import p\nexcept: pass\n"
+    odd += "# a comment ends in import\nfrom q import r\nimport \\\n  s\n"
     texts = [odd.encode(), *(path.read_bytes() for path in paths)]
     assert len(texts) > 300
     for text in texts:

@@ -16,7 +16,8 @@ import xxhash
 PACKAGE = "ebrank"
 
 _IMPORT = re.compile(
-    rb"(?:\bfrom\s*([.\w]+?)\s*)?\bimport\b\s*(\((?:#[^\n]*|[^)#])*\)|(?:\\\r?\n|[^\n;#])*)"
+    rb"(?:\bfrom\s*([.\w]+?)\s*)?\bimport\b(?:[ \t\f]|\\\r?\n)*"
+    rb"(\((?:#[^\n]*|[^)#])*\)|(?:\\\r?\n|[^\n;#])*)"
 )
 
 
