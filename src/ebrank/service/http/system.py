@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -57,17 +58,18 @@ def documentation_routes(routes: Iterable[Route]) -> list[Route]:
     documented = tuple(routes)
     style = Page(docs.STYLE.encode(), "text/css; charset=utf-8")
 
-    @cache  # made on first use: servers start sooner without
+    @cache  # made on first use, in a thread: servers start sooner without, and lists do not wait
     def document() -> dict[str, Any]:
         return openapi.document(documented)
 
     async def openapi_document(call: Request) -> Page:
         """Return the OpenAPI document."""
-        return Page(msgspec.json.encode(document()), JSON)
+        return Page(msgspec.json.encode(await asyncio.to_thread(document)), JSON)
 
     async def documentation(call: Request) -> Page:
         """Show the documentation."""
-        return html_page(docs.page(document(), call.host or "127.0.0.1:8000"))
+        shown = await asyncio.to_thread(document)
+        return html_page(docs.page(shown, call.host or "127.0.0.1:8000"))
 
     async def documentation_style(call: Request) -> Page:
         """Return the style of the documentation."""
