@@ -5,14 +5,17 @@ import pytest
 import scipy
 
 from ebrank.rankers.kernels import directions
+from tests.kept import kept
 from tests.simulation.reference_online import unit_vector
+
+write_direction = kept(directions.write_direction)
 
 
 def drawn(n: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     out = np.empty((count, n))
     for i in range(count):
         key = np.uint64(directions.direction_key(np.uint64(77), i))
-        directions.write_direction(key, out[i])
+        write_direction(key, out[i])
     return out
 
 
@@ -25,7 +28,7 @@ def test_directions_lie_on_the_unit_sphere(n: int) -> None:
 def test_as_in_plain_python(n: int) -> None:
     for key in (0, 5, 2**64 - 1):
         out = np.empty(n)
-        directions.write_direction(np.uint64(key), out)
+        write_direction(np.uint64(key), out)
         np.testing.assert_allclose(out, unit_vector(key, n), rtol=1e-13)
 
 
