@@ -340,7 +340,7 @@ def _written(folder: Path, key: str, text: str) -> Path:
 
 @contextmanager
 def _turn(path: Path) -> Iterator[None]:
-    """Hold a file while compiling: who else needs the same code waits, and finds it on disk.
+    """Hold a lock file while compiling: who else needs the same code waits, and finds it on disk.
 
     Nobody waits for ever: at worst, two processes do the same work.
     """
@@ -348,7 +348,7 @@ def _turn(path: Path) -> Iterator[None]:
         with suppress(ImportError, OSError):  # not on Windows, nor on every file system
             import fcntl
 
-            file = stack.enter_context(path.open())
+            file = stack.enter_context(path.with_suffix(".lock").open("a"))
             deadline = time.monotonic() + _PATIENCE
             while time.monotonic() < deadline:
                 with suppress(BlockingIOError):
