@@ -128,8 +128,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     with started(*LONG, "--out", tmp_path) as process:
         wait_until(lambda: trials_in(tmp_path) >= 2, process)
         process.kill()
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("ebrank_trial[01]_*.npz")}
-    assert len(times) == 2
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("ebrank_trial*.npz")}
+    assert len(times) >= 2  # not always the first two: trials run side by side
     again = run(*LONG, "--out", tmp_path, "--json", "--trials", "3")
     assert again.exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in times} == times
