@@ -22,6 +22,9 @@ from ebrank.simulation.session import item_enters, room_for_sheet, show
 from ebrank.simulation.world import AGES, World
 from ebrank.typing import Compiled, Floats, Ints, Keys, SmallInts
 
+AHEAD = 24
+"""How many candidates ahead to fetch state from memory."""
+
 
 class Scorer(NamedTuple):
     """How a model scores items: its formula, by address, its numbers for each item, and others."""
