@@ -182,9 +182,8 @@ def enter_all(
         items = min(BATCH, n - begin)
         for i in range(items):
             batch.rows[i] = winners[begin + i]
-            prefetch(
-                world.counts, winners[begin + BATCH + i] if begin + BATCH + i < n else stop + i
-            )
+            later = begin + i + AHEAD
+            prefetch(world.counts, winners[later] if later < n else stop + later - n)
         doubt += score_batch(world, scorer, batch, items)
         for i in range(items):
             marks[size + world.leaves[batch.rows[i]]] = tournament.mark(batch.scores[i])
