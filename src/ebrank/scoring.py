@@ -11,8 +11,8 @@ import numpy as np
 
 from ebrank.compiled import inner, kernel
 from ebrank.evidence import BehaviorStats, Examination, Valuation
+from ebrank.evidence.kernels import write_units
 from ebrank.evidence.stats import packed
-from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
 from ebrank.formula import BATCH, PAIR, Score
 from ebrank.parameters import require
 from ebrank.pointers import call_at, pointer_to
@@ -109,18 +109,6 @@ def item_state(
 
 
 @kernel
-def sums(counts: SmallInts, table: Ints) -> tuple[Ints, Ints]:
-    """Return C and E of each item."""
-    behaviors, slots, worth = counts.shape[1] - 1, counts.shape[2], pointer_to(table, 0)
-    weighted_clicks, exposure = np.empty(len(counts), np.int64), np.empty(len(counts), np.int64)
-    for row in range(len(counts)):
-        own = pointer_to(counts, row)
-        weighted_clicks[row] = weighted_clicks_sum(own, slots, behaviors, worth)
-        exposure[row] = exposure_sum(own, slots, worth)
-    return weighted_clicks, exposure
-
-
-@kernel
 def write_scores(
     address: int,
     a: Floats,
@@ -134,7 +122,8 @@ def write_scores(
     """Write the score of each item, given the address of its formula."""
     n = len(out)
     rows = np.arange(n).astype(np.int32)
-    weighted_clicks, exposure = sums(counts, table)
+    weighted_clicks, exposure = np.empty(n, np.int64), np.empty(n, np.int64)
+    write_units(counts, table, weighted_clicks, exposure)
     for first in range(0, n, BATCH):
         state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
         items = min(BATCH, n - first), pointer_to(rows, first)
@@ -155,7 +144,8 @@ def write_pairs(
     """Write both scores of each item."""
     n = out.shape[1]
     rows = np.arange(n).astype(np.int32)
-    weighted_clicks, exposure = sums(counts, table)
+    weighted_clicks, exposure = np.empty(n, np.int64), np.empty(n, np.int64)
+    write_units(counts, table, weighted_clicks, exposure)
     for first in range(0, n, BATCH):
         state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
         items = min(BATCH, n - first), pointer_to(rows, first)

@@ -33,3 +33,13 @@ def write_sums(
         exposure[i] = number(exposure_sum(own, slots, worth))
         clicks[i] = number(clicks_sum(own, slots, behaviors, worth))
         weighted_clicks[i] = number(weighted_clicks_sum(own, slots, behaviors, worth))
+
+
+@kernel
+def write_units(counts: SmallInts, table: Ints, weighted_clicks: Ints, exposure: Ints) -> None:
+    """Write C and E of every item in units of 2⁻³⁰; counts of one item must be adjacent."""
+    behaviors, slots, worth = counts.shape[1] - 1, counts.shape[2], pointer_to(table, 0)
+    for i in range(len(counts)):
+        own = pointer_to(counts, i)
+        weighted_clicks[i] = weighted_clicks_sum(own, slots, behaviors, worth)
+        exposure[i] = exposure_sum(own, slots, worth)

@@ -12,9 +12,8 @@ from ebrank.compiled import kernel
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination, relevance_probability
 from ebrank.evidence import Behaviors, BehaviorStats, Valuation
+from ebrank.evidence.kernels import write_units
 from ebrank.evidence.slots import slot_of, slots_for
-from ebrank.evidence.sums import exposure_sum, weighted_clicks_sum
-from ebrank.pointers import pointer_to
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import habits_of
 from ebrank.typing import Floats, Ints, SmallInts
@@ -128,18 +127,7 @@ def believe(world: World, valuation: Valuation) -> None:
     """Value counts by another curve, past and future ones."""
     if not np.array_equal(world.table, valuation.table):
         world.table[:] = valuation.table
-        _revalue(world)
-
-
-@kernel
-def _revalue(world: World) -> None:
-    """Write C and E of every item from its counts."""
-    behaviors, slots = world.counts.shape[1] - 1, world.counts.shape[2]
-    table = pointer_to(world.table, 0)
-    for row in range(len(world.exposure)):
-        own = pointer_to(world.counts, row)
-        world.weighted_clicks[row] = weighted_clicks_sum(own, slots, behaviors, table)
-        world.exposure[row] = exposure_sum(own, slots, table)
+        write_units(world.counts, world.table, world.weighted_clicks, world.exposure)
 
 
 class _ItemState(NamedTuple):
