@@ -32,6 +32,7 @@ import numpy.typing as npt
 import xxhash
 
 from ebrank import paths
+from ebrank.arrays import header_lock
 from ebrank.data.parsed import Parsed, ParsedFile
 from ebrank.data.text_reader import content_hash
 from ebrank.threads import map_blocks
@@ -164,7 +165,8 @@ def _checked_array(path: Path, checksums: list[str], threads: int | None) -> npt
         raise ValueError("damaged")
     header = io.BytesIO(content[:MAX_HEADER].tobytes())
     np.lib.format.read_magic(header)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(header)
+    with header_lock:
+        shape, _, dtype = np.lib.format.read_array_header_1_0(header)
     return content[header.tell() :].view(dtype).reshape(shape)
 
 

@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ebrank.arrays import header_lock
 from ebrank.compiled import kernel
 from ebrank.errors import DataError
 from ebrank.typing import Features, Ints, SmallInts
@@ -78,7 +79,8 @@ class FeatureTable:
         self._file.write(_header((self.rows, self.width)))
         self.close()
         assert self._path is not None
-        return np.asarray(np.load(self._path, mmap_mode="r"))
+        with header_lock:
+            return np.asarray(np.load(self._path, mmap_mode="r"))
 
     def close(self) -> None:
         """Give up the file, if there is one."""

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from ebrank.arrays import header_lock
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
 from ebrank.files import write_whole
@@ -130,7 +131,8 @@ def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
         DataError: if the file is damaged, or something else.
     """
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+        content = io.BytesIO(path.read_bytes())
+        with header_lock, np.load(content, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop(HEADER)))
         arrays.pop(QUERY_IDS)
@@ -148,7 +150,7 @@ def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
 
 def read_query_ids(path: Path) -> Texts:
     """Return the ids of a stored trial's test queries, in their order."""
-    with np.load(path, allow_pickle=False) as file:
+    with header_lock, np.load(path, allow_pickle=False) as file:
         ids: Texts = file[QUERY_IDS]
     return ids
 
