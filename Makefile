@@ -22,7 +22,7 @@ $(INSTALLED): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "ebrank needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]' \
 	  --constraint requirements-dev.lock
 	@touch $@
 
