@@ -28,7 +28,7 @@ LANES = 24
 
 LOG2_E = 1.4426950408889634
 LOWEST_EXPONENT = -700.0
-ROUNDER = 1.5 * 2.0**52
+ROUNDER = 1.5 * 2.0**52 + 1023.0
 """Adding this to a number rounds it: the sum has no bits for a fraction."""
 
 Lanes: TypeAlias = Any
@@ -60,9 +60,9 @@ def larger(first: Lanes, second: Lanes) -> Lanes:
 def power_of_two(rounded: Lanes) -> Lanes:
     """Return 2ⁿ for whole numbers n from −1022 to 1023, to each of which ROUNDER was added.
 
-    The last bits of the sum are those of n, and moved up they are those of an exponent.
+    The last bits of the sum are those of n + 1023, and moved up they are those of an exponent.
     """
-    return ((rounded.view(np.int64) + 1023) << 52).view(np.float64)
+    return (rounded.view(np.int64) << 52).view(np.float64)
 
 
 def total(values: Lanes) -> float:
@@ -251,8 +251,8 @@ def _larger(builder: Any, first: Any, second: Any) -> Any:  # noqa: ANN401
 
 @_compiled(power_of_two, (_LANES, _LANES))
 def _power_of_two(builder: Any, rounded: Any) -> Any:  # noqa: ANN401
-    bias, up = (ir.Constant(_BITS, [number] * _WIDTH) for number in (1023, 52))
-    whole = [builder.add(builder.bitcast(part, _BITS), bias) for part in _parts(builder, rounded)]
+    up = ir.Constant(_BITS, [52] * _WIDTH)
+    whole = [builder.bitcast(part, _BITS) for part in _parts(builder, rounded)]
     return _joined(builder, [builder.bitcast(builder.shl(n, up), _VECTOR) for n in whole])
 
 

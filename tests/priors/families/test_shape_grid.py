@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln, digamma, expit, log_expit, logsumexp
 
@@ -22,7 +22,7 @@ from ebrank.priors import ItemPrior
 from ebrank.priors.families import shape_grid
 from ebrank.priors.families.beta_exact import exact_loss, exact_relevance, exact_spread
 from ebrank.priors.families.shape import grid_numbers, logits
-from ebrank.priors.families.shape_grid import NARROW, STEEPEST
+from ebrank.priors.families.shape_grid import BROAD, NARROW, STEEPEST
 from ebrank.scoring import scores
 from ebrank.typing import Floats
 from tests.evidence.logs import SHOP
@@ -179,6 +179,17 @@ def test_wide_posteriors_are_the_sums_over_the_grid(seed: int) -> None:
     spread = np.sqrt(weights @ (RELEVANCE - mean) ** 2)
     found = moments(case.score, *case.evidence, case.learned)
     assert found == pytest.approx((mean, spread), rel=1e-8)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=24))
+@example([1.0, 1.0, BROAD - 2.0])
+@example([0.0, 0.5 * (BROAD - 1.0), 1.0, 0.5 * (BROAD - 1.0)])
+def test_broad_weights_are_never_narrow(weights: list[float]) -> None:
+    mass = sum(weights)
+    assume(mass >= BROAD)
+    shares = np.array(weights) / mass
+    nodes = np.arange(len(weights))
+    assert shares @ nodes**2 - (shares @ nodes) ** 2 >= NARROW
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.4, 0.8])

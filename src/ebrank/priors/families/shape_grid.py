@@ -29,7 +29,16 @@ import numpy as np
 from ebrank import streams
 from ebrank.compiled import leaf
 from ebrank.evidence.sums import clicks_sum, exposure_sum, number
-from ebrank.lanes import LANES, exp_below_one, lanes_at, lanes_from, largest, put_lanes, total
+from ebrank.lanes import (
+    LANES,
+    Lanes,
+    exp_below_one,
+    lanes_at,
+    lanes_from,
+    largest,
+    put_lanes,
+    total,
+)
 from ebrank.pointers import room
 from ebrank.priors.families.beta_exact import examination_of, passed_at
 
@@ -41,6 +50,8 @@ STEEPEST = 40.0
 """Scores are clipped to ± this: beyond it nearly all weight is at one end of the grid anyway."""
 NARROW = 0.36
 """A posterior is narrow if its variance in u is below this part of the squared step."""
+BROAD = 2.13
+"""Weights of at most 1 with this sum are not narrow: 1, 1 and 0.13 side by side are closest."""
 STEPS = 12
 """The most Newton steps towards the peak; two or three are the rule."""
 CLOSE = 0.03
@@ -80,19 +91,35 @@ def write_posterior(
     out: Any,  # noqa: ANN401 (a pointer)
 ) -> float:
     """Write log π_g L_g, up to a constant; return the largest."""
-    size, steep = int(learned[0]), steepness(score)
+    size, top = int(learned[0]), -np.inf
+    for g in range(0, size, LANES):
+        heights = posterior_at(g, size, score, clicks, counts, slots, behaviors, table, learned)
+        put_lanes(out, g, heights)
+        top = max(top, largest(heights))
+    return top
+
+
+@leaf
+def posterior_at(
+    g: int,
+    size: int,
+    score: float,
+    clicks: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+) -> Lanes:
+    """Return log π_g L_g from a node on, up to a constant."""
     tilt, base = HEAD + TILT * size, HEAD + BASE * size
     logarithm, passes = HEAD + LOGARITHM * size, HEAD + PASSED * size
-    top = -np.inf
-    for g in range(0, size, LANES):
-        height = lanes_at(learned, base + g) + steep * lanes_at(learned, tilt + g)
-        height = height + clicks * lanes_at(learned, logarithm + g)
-        for slot in range(slots):  # without a branch on `passed`, which no processor can predict
-            passed = passed_at(slot, counts, slots, behaviors, table)
-            height = height + passed * lanes_at(learned, passes + slot * size + g)
-        put_lanes(out, g, height)
-        top = max(top, largest(height))
-    return top
+    heights = lanes_at(learned, base + g) + steepness(score) * lanes_at(learned, tilt + g)
+    heights = heights + clicks * lanes_at(learned, logarithm + g)
+    for slot in range(slots):  # without a branch on `passed`, which no processor can predict
+        passed = passed_at(slot, counts, slots, behaviors, table)
+        heights = heights + passed * lanes_at(learned, passes + slot * size + g)
+    return heights
 
 
 @leaf
@@ -131,25 +158,54 @@ def on_the_grid(
 ) -> tuple[float, float]:
     """Return mean and standard deviation from sums over the grid, unless the peak is narrow."""
     size, weights = int(learned[0]), room()
-    top = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
-    mass, first, second, place, places = 0.0, 0.0, 0.0, 0.0, 0.0
-    for g in range(0, size, LANES):
-        weight, node = exp_below_one(lanes_at(weights, g) - top), lanes_from(g)
-        relevance = lanes_at(learned, HEAD + g)
-        mass += total(weight)
-        first += total(weight * relevance)
-        second += total(weight * relevance * relevance)
-        place += total(weight * node)
-        places += total(weight * node * node)
+    if size == LANES:  # the usual grid, which the processor can hold in registers
+        heights = posterior_at(0, LANES, score, clicks, counts, slots, behaviors, table, learned)
+        heights = heights - largest(heights)
+        mass, first, second = write_weights(heights, 0, learned, weights)
+    else:
+        top = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
+        mass, first, second = 0.0, 0.0, 0.0
+        for g in range(0, size, LANES):
+            sums = write_weights(lanes_at(weights, g) - top, g, learned, weights)
+            mass, first, second = mass + sums[0], first + sums[1], second + sums[2]
     part = 1.0 / mass
     mean = first * part
     spread = np.sqrt(max(second * mass - first * first, 0.0)) * part  # root beside quotient
-    if places * mass - place * place >= NARROW * mass * mass:
+    place = narrow_place(weights, size, mass)
+    if place < 0.0:
         return mean, spread
-    peak, peak_spread = at_the_peak(
-        score, clicks, place / mass, counts, slots, behaviors, table, learned
-    )
+    peak, peak_spread = at_the_peak(score, clicks, place, counts, slots, behaviors, table, learned)
     return (peak, peak_spread) if peak_spread > 0.0 else (mean, spread)
+
+
+@leaf
+def write_weights(
+    heights: Lanes,
+    g: int,
+    learned: Sequence[float],
+    out: Any,  # noqa: ANN401 (a pointer)
+) -> tuple[float, float, float]:
+    """Write e^height from a node on; return the sums of weights times 1, R and R²."""
+    weights, relevance = exp_below_one(heights), lanes_at(learned, HEAD + g)
+    put_lanes(out, g, weights)
+    return total(weights), total(weights * relevance), total(weights * relevance * relevance)
+
+
+@leaf
+def narrow_place(weights: Any, size: int, mass: float) -> float:  # noqa: ANN401 (a pointer)
+    """Return where on the grid some weights are centered; −1 if they are not narrow.
+
+    The weights are at most 1, and `mass` is their sum.
+    """
+    if mass >= BROAD:
+        return -1.0
+    place, places = 0.0, 0.0
+    for g in range(0, size, LANES):
+        weight, node = lanes_at(weights, g), lanes_from(g)
+        place += total(weight * node)
+        places += total(weight * node * node)
+    narrow = places * mass - place * place < NARROW * mass * mass
+    return place / mass if narrow else -1.0
 
 
 @leaf
@@ -354,14 +410,12 @@ def draw(
     size, weights = int(learned[0]), room()
     clicks = number(clicks_sum(counts, slots, behaviors, table))
     top = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
-    mass, place, places = 0.0, 0.0, 0.0
+    mass = 0.0
     for g in range(0, size, LANES):
-        weight, node = exp_below_one(lanes_at(weights, g) - top), lanes_from(g)
+        weight = exp_below_one(lanes_at(weights, g) - top)
         put_lanes(weights, g, weight)
         mass += total(weight)
-        place += total(weight * node)
-        places += total(weight * node * node)
-    if places * mass - place * place < NARROW * mass * mass:
+    if narrow_place(weights, size, mass) >= 0.0:
         mean, spread = moments(score, counts, slots, behaviors, table, learned)
         return min(max(mean + spread * streams.normal(key), 0.0), 1.0)
     left = streams.uniform(key) * mass
