@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors, Sums
+from ebrank.typing import Floats
 
 Session: TypeAlias = tuple[list[int], list[int]]
 """Items by rank, and what came of each."""
@@ -63,6 +64,11 @@ def recorded(
 
 
 @lru_cache(maxsize=1024)
+def counted_weights(behaviors: Behaviors) -> Floats:
+    """Return the weights as they are counted: whole numbers of 2⁻³⁰."""
+    return np.rint(np.array(behaviors.weights) * 2.0**30) * 2.0**-30
+
+
 def slow_p(curve: Examination, rank: int) -> float:
     """Return p of a rank as statistics know it: the mean of its band as far as users look."""
     first, last = next((band for band in BANDS if band[0] <= rank <= band[1]), (301, 1000))

@@ -25,7 +25,7 @@ from ebrank.priors.families.shape import grid_numbers, logits
 from ebrank.priors.families.shape_grid import BROAD, NARROW, STEEPEST
 from ebrank.scoring import scores
 from ebrank.typing import Floats
-from tests.evidence.logs import SHOP
+from tests.evidence.logs import SHOP, counted_weights
 from tests.kept import kept
 
 moments, loss = kept(shape_grid.moments), kept(shape_grid.loss)
@@ -70,7 +70,7 @@ class Case(NamedTuple):
         """c·log R + Σ passed·log(1 − p·R), behaviors counted by their weight."""
         p = self.curve(np.arange(self.stats.slots) + 1)
         shown, *outcomes = self.stats.counts[0].astype(np.float64)
-        weighted = np.array(self.stats.behaviors.weights) @ np.array(outcomes) * (p > 0)
+        weighted = counted_weights(self.stats.behaviors) @ np.array(outcomes) * (p > 0)
         passed = (shown - weighted) * (p > 0)
         rest = 1.0 - p + np.multiply.outer(expit(-u), p)
         return np.asarray(weighted.sum() * log_expit(u) + np.log(rest) @ passed)
@@ -264,7 +264,7 @@ def clicks_at(case: Case) -> Floats:
     """Return the weighted clicks at each slot that users look at."""
     outcomes = case.stats.counts[0, 1:].astype(np.float64)
     p = case.curve(np.arange(case.stats.slots) + 1)
-    return np.asarray(np.array(case.stats.behaviors.weights) @ outcomes * (p > 0))
+    return np.asarray(counted_weights(case.stats.behaviors) @ outcomes * (p > 0))
 
 
 @given(st.integers(0, 10**6))
