@@ -44,6 +44,7 @@ from ebrank.provenance import Trace, trace
 F = TypeVar("F", bound=Callable[..., object])
 
 _SHARED = {"error_model": "numpy", "forceinline": True}
+_PART = {**_SHARED, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
 _UNUSED_DAYS = 30
@@ -159,7 +160,7 @@ class FirstClass:
         code = function.__code__
         arguments = ", ".join(code.co_varnames[: code.co_argcount])
         text = f"def compiled({arguments}):\n    return function({arguments})\n"
-        names = {"__name__": __name__, "function": numba.njit(**_SHARED)(self._anew(function))}
+        names = {"__name__": __name__, "function": numba.njit(**_PART)(self._anew(function))}
         with suppress(Exception):  # the cache does not work; any other error will recur
             folder = _folder(function, traced)
             if folder is not None:
@@ -174,7 +175,7 @@ class FirstClass:
         if not self._made_of:
             return function
         names = {
-            name: numba.njit(**_SHARED)(value)
+            name: numba.njit(**_PART)(value)
             if isinstance(value, FunctionType) and any(value is part for part in self._made_of)
             else value
             for name, value in function.__globals__.items()

@@ -8,8 +8,11 @@ import numpy as np
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
 from ebrank.rankers.dbgd import DBGD, DuelModel, Duels
-from ebrank.rankers.kernels.directions import direction_key
+from ebrank.rankers.kernels import directions
+from tests.kept import kept
 from tests.simulation.reference_online import unit_vector
+
+direction_key = kept(directions.direction_key)
 
 
 def test_declared_as_the_protocol_says() -> None:

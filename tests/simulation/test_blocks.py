@@ -17,6 +17,7 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.users import PositionBased, parse
 from ebrank.testing import plain
+from tests.kept import kept
 from tests.simulation.comparison import (
     SEED,
     Stepwise,
@@ -29,6 +30,8 @@ from tests.simulation.state import Item, Query, Session
 from tests.simulation.tiny import tiny
 
 Pair = tuple[int, int]
+
+pair, prefer = kept(kernels.pair), kept(kernels.prefer)
 
 
 @dataclass
@@ -128,7 +131,7 @@ def test_session_by_session(text: str) -> None:
     for q, first in enumerate(DATA.query_pointers[:-1]):
         for i in range(DATA.candidates[q]):
             for j in range(i):
-                place = pairs.offsets[q] + kernels.pair(i, j)
+                place = pairs.offsets[q] + pair(i, j)
                 rows = int(first + i), int(first + j)
                 assert pairs.net[place] == reference.S.get(rows, 0)
                 assert abs(pairs.trials[place]) == reference.N.get(rows, 0)
@@ -150,7 +153,7 @@ def counts(better: list[Pair], n: int) -> PairCounts:
     offsets = np.array([0, n * (n - 1) // 2])
     pairs = PairCounts(offsets, np.zeros(offsets[1], np.int32), np.zeros(offsets[1], np.int32))
     for i, j in better:
-        place = kernels.pair(max(i, j), min(i, j))
+        place = pair(max(i, j), min(i, j))
         pairs.net[place], pairs.trials[place] = (9 if i > j else -9), -9
     return pairs
 
@@ -174,19 +177,19 @@ def test_blocks_hold_what_nothing_left_is_better_than(
 
 def test_a_pair_is_settled_for_good() -> None:
     pairs = counts([], 2)
-    times = next(n for n in range(1, 99) if kernels.prefer(pairs, 0, 0, 1, 0.1))
+    times = next(n for n in range(1, 99) if prefer(pairs, 0, 0, 1, 0.1))
     constant = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2)) / 0.1
     enough = [n for n in range(1, 99) if n >= math.sqrt(2 * n * math.log(constant * n**0.5))]
     assert times == enough[0]
     assert (pairs.net.tolist(), pairs.trials.tolist()) == ([-times], [-times])
-    assert not kernels.prefer(pairs, 0, 1, 0, 0.1)
+    assert not prefer(pairs, 0, 1, 0, 0.1)
     assert (pairs.net.tolist(), pairs.trials.tolist()) == ([-times], [-times])
 
 
 def test_a_larger_delta_settles_sooner() -> None:
     assert TopRank().delta == 1.0
     bold, careful = (
-        next(n for n in range(1, 99) if kernels.prefer(counts_of_two, 0, 1, 0, delta))
+        next(n for n in range(1, 99) if prefer(counts_of_two, 0, 1, 0, delta))
         for delta, counts_of_two in ((1.0, counts([], 2)), (0.001, counts([], 2)))
     )
     assert bold < careful

@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 
 from ebrank.compiled import kernel
 from ebrank.simulation import tournament
+from tests.kept import kept
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+mark, width = kept(tournament.mark), kept(tournament.width)
 
 
 @kernel
@@ -52,11 +55,11 @@ def test_the_leftmost_of_the_best_wins_after_every_change(
 
 
 def test_width_is_the_next_power_of_two() -> None:
-    assert [tournament.width(n) for n in (1, 2, 3, 4, 5, 64, 65)] == [1, 2, 4, 4, 8, 64, 128]
+    assert [width(n) for n in (1, 2, 3, 4, 5, 64, 65)] == [1, 2, 4, 4, 8, 64, 128]
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
 def test_marks_are_ordered_as_scores_are(x: float, y: float) -> None:
-    assert (tournament.mark(x) < tournament.mark(y)) == (x < y)
-    assert (tournament.mark(x) == tournament.mark(y)) == (x == y)
-    assert tournament.mark(x) > tournament.EMPTY
+    assert (mark(x) < mark(y)) == (x < y)
+    assert (mark(x) == mark(y)) == (x == y)
+    assert mark(x) > tournament.EMPTY

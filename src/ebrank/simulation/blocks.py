@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.rankers.kernels.blocks import prefer, write_blocks
 from ebrank.rankers.toprank import PairCounts
 from ebrank.simulation.schedule import Schedule
@@ -57,7 +57,7 @@ def run_sessions(
     return by_age
 
 
-@leaf
+@inner
 def draw_list(
     world: World,
     q: int,
@@ -76,7 +76,7 @@ def draw_list(
             listed = insert(world.leaves, rows, drawn, listed, row, value, length)
 
 
-@leaf
+@inner
 def compare(
     world: World,
     pairs: PairCounts,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank import streams
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.rankers.kernels import directions, team_draft
 from ebrank.rankers.kernels.best import write_best
 from ebrank.rankers.online import LoggingModel
@@ -107,7 +107,7 @@ def room_for_draft(linear: LoggingModel, n_rankers: int, most: int, length: int)
     )
 
 
-@leaf
+@inner
 def draft_list(
     arrivals: SmallInts,
     first: int,
@@ -141,7 +141,7 @@ def draft_list(
     )
 
 
-@leaf
+@inner
 def write_scores(
     arrivals: SmallInts,
     first: int,

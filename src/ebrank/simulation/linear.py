@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.evidence.sums import clicks_sum, number, shown_sum
 from ebrank.pointers import pointer_to
 from ebrank.rankers.online import LoggingModel
@@ -37,14 +37,14 @@ def room_for(n: int) -> Candidates:
     return Candidates(np.empty(n), np.empty(n), np.empty(n))
 
 
-@leaf
+@inner
 def seat_all(world: World, linear: LoggingModel, q: int, candidates: Candidates) -> None:
     """Write the state of all candidates of a query."""
     for i in range(world.entered[q]):
         seat(world, linear, q, i, candidates)
 
 
-@leaf
+@inner
 def seat(world: World, linear: LoggingModel, q: int, i: int, candidates: Candidates) -> None:
     """Write the state of candidate i, which is new or has met a user."""
     row = world.arrivals[world.pointers[q] + i]
@@ -54,7 +54,7 @@ def seat(world: World, linear: LoggingModel, q: int, i: int, candidates: Candida
     candidates.ties[i] = world.leaves[row]
 
 
-@leaf
+@inner
 def behavior_feature(world: World, linear: LoggingModel, row: int) -> float:
     """Return x^b of an item: c/E or C/n, or the default before the item is shown."""
     if not linear.concatenated:

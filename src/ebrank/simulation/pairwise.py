@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.evidence.sums import number
 from ebrank.rankers.kernels.best import write_best
 from ebrank.rankers.kernels.pairwise import considered, write_item_weights, write_log_tails
@@ -96,7 +96,7 @@ def room_for_list(most: int, length: int) -> Drawn:
     )
 
 
-@leaf
+@inner
 def draw_list(
     arrivals: SmallInts,
     first: int,
@@ -118,7 +118,7 @@ def draw_list(
         drawn.scores[rank] = candidates.scores[drawn.slots[rank]]
 
 
-@leaf
+@inner
 def learn(
     examination: Floats,
     candidates: Candidates,
@@ -145,7 +145,7 @@ def learn(
     )
 
 
-@leaf
+@inner
 def log_unlisted(candidates: Candidates, n: int, shown: int, drawn: Drawn) -> float:
     """Return log Σ e^score over the candidates that are not in the list; −∞ if all are."""
     for rank in range(shown):

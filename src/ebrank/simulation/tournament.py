@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import leaf
+from ebrank.compiled import inner
 from ebrank.typing import Ints, SmallInts
 
 EMPTY = -(2**63)
@@ -23,14 +23,14 @@ _SIGN = np.int64(63)
 _MAGNITUDE = np.int64(2**63 - 1)
 
 
-@leaf
+@inner
 def mark(score: float) -> int:
     """Return a whole number in the order of the scores; 0 and −0 get the same."""
     bits = np.float64(score + 0.0).view(np.int64)
     return bits ^ ((bits >> _SIGN) & _MAGNITUDE)  # type: ignore[return-value]
 
 
-@leaf
+@inner
 def width(leaves: int) -> int:
     """Return the number of leaves a tree needs: the next power of two."""
     size = 1
@@ -39,7 +39,7 @@ def width(leaves: int) -> int:
     return size
 
 
-@leaf
+@inner
 def build(marks: Ints, winners: SmallInts, size: int) -> None:
     """Play all matches; the leaves' marks are marks[size : 2 * size], the root is node 1."""
     for place in range(size):
@@ -51,7 +51,7 @@ def build(marks: Ints, winners: SmallInts, size: int) -> None:
         winners[node] = winners[best]
 
 
-@leaf
+@inner
 def put(marks: Ints, winners: SmallInts, size: int, place: int, value: int) -> None:
     """Give the leaf at a place a new mark and play its matches again.
 

@@ -9,12 +9,13 @@ from tests.kept import kept
 from tests.simulation.reference_online import unit_vector
 
 write_direction = kept(directions.write_direction)
+direction_key = kept(directions.direction_key)
 
 
 def drawn(n: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     out = np.empty((count, n))
     for i in range(count):
-        key = np.uint64(directions.direction_key(np.uint64(77), i))
+        key = np.uint64(direction_key(np.uint64(77), i))
         write_direction(key, out[i])
     return out
 
@@ -48,7 +49,7 @@ def test_no_direction_is_preferred() -> None:
 
 def test_sessions_and_candidates_have_directions_of_their_own() -> None:
     keys = {
-        int(directions.direction_key(np.uint64(session), candidate))
+        int(direction_key(np.uint64(session), candidate))
         for session in range(50)
         for candidate in range(50)
     }
@@ -64,7 +65,7 @@ def test_the_sum_of_steps_along_the_mean_of_winners() -> None:
     for t in range(10, 25):
         won = np.flatnonzero(wins[t]).tolist()
         if won:
-            vectors = [unit_vector(int(directions.direction_key(sessions[t], c)), 7) for c in won]
+            vectors = [unit_vector(int(direction_key(sessions[t], c)), 7) for c in won]
             expected += rates[t] * np.mean(vectors, axis=0)
     got = directions.gradient_sum(sessions, wins, rates, 7, 10, 25)
     np.testing.assert_allclose(got, expected, rtol=1e-12)

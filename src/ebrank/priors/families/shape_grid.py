@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import leaf
+from ebrank.compiled import inner
 from ebrank.evidence.sums import clicks_sum, exposure_sum, number
 from ebrank.lanes import (
     LANES,
@@ -60,13 +60,13 @@ SURE = 3.0
 """With this many times the evidence that makes a posterior narrow, the grid is not read."""
 
 
-@leaf
+@inner
 def steepness(score: float) -> float:
     """Return the score, clipped."""
     return min(max(score, -STEEPEST), STEEPEST)
 
 
-@leaf
+@inner
 def write_prior(score: float, learned: Sequence[float], out: Any) -> float:  # noqa: ANN401 (a pointer)
     """Write log π_g, up to a constant; return the largest."""
     size, steep = int(learned[0]), steepness(score)
@@ -79,7 +79,7 @@ def write_prior(score: float, learned: Sequence[float], out: Any) -> float:  # n
     return top
 
 
-@leaf
+@inner
 def write_posterior(
     score: float,
     clicks: float,
@@ -99,7 +99,7 @@ def write_posterior(
     return top
 
 
-@leaf
+@inner
 def posterior_at(
     g: int,
     size: int,
@@ -122,7 +122,7 @@ def posterior_at(
     return heights
 
 
-@leaf
+@inner
 def moments(
     score: float,
     counts: Sequence[float],
@@ -146,7 +146,7 @@ def moments(
     return on_the_grid(score, clicks, counts, slots, behaviors, table, learned)
 
 
-@leaf
+@inner
 def on_the_grid(
     score: float,
     clicks: float,
@@ -178,7 +178,7 @@ def on_the_grid(
     return (peak, peak_spread) if peak_spread > 0.0 else (mean, spread)
 
 
-@leaf
+@inner
 def write_weights(
     heights: Lanes,
     g: int,
@@ -191,7 +191,7 @@ def write_weights(
     return total(weights), total(weights * relevance), total(weights * relevance * relevance)
 
 
-@leaf
+@inner
 def narrow_place(weights: Any, size: int, mass: float) -> float:  # noqa: ANN401 (a pointer)
     """Return where on the grid some weights are centered; −1 if they are not narrow.
 
@@ -208,7 +208,7 @@ def narrow_place(weights: Any, size: int, mass: float) -> float:  # noqa: ANN401
     return place / mass if narrow else -1.0
 
 
-@leaf
+@inner
 def at_the_peak(
     score: float,
     clicks: float,
@@ -242,7 +242,7 @@ def at_the_peak(
     return relevance + v * (shift + 0.5 * lean * variance), v * np.sqrt(variance)
 
 
-@leaf
+@inner
 def peak(
     clicks: float,
     place: float,
@@ -298,7 +298,7 @@ def peak(
     return u, relevance, -1.0 / bend, third
 
 
-@leaf
+@inner
 def narrow_likelihood(
     clicks: float,
     counts: Sequence[float],
@@ -331,7 +331,7 @@ def narrow_likelihood(
     return min((u - first) / step, learned[0] - 1.001), mass, relevance
 
 
-@leaf
+@inner
 def prior_mean(score: float, learned: Sequence[float]) -> float:
     """Return the mean of the prior."""
     weights = room()
@@ -340,7 +340,7 @@ def prior_mean(score: float, learned: Sequence[float]) -> float:
     return mean / mass
 
 
-@leaf
+@inner
 def mass_and_mean(
     logarithms: Any,  # noqa: ANN401 (a pointer)
     top: float,
@@ -356,7 +356,7 @@ def mass_and_mean(
     return mass, mean
 
 
-@leaf
+@inner
 def loss(
     score: float,
     counts: Sequence[float],
@@ -393,7 +393,7 @@ def loss(
     return value, (mean / mass - mean_after / mass_after) * inside
 
 
-@leaf
+@inner
 def draw(
     score: float,
     counts: Sequence[float],

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ebrank.compiled import leaf
+from ebrank.compiled import inner
 from ebrank.typing import Floats, Ints
 
 
-@leaf
+@inner
 def write_best(scores: Floats, ties: Floats, n: int, length: int, best: Ints) -> None:
     """Write the `length` best of the first n items; of equal scores, the lower tie key wins.
 
@@ -30,7 +30,7 @@ def write_best(scores: Floats, ties: Floats, n: int, length: int, best: Ints) ->
             best[place] = item
 
 
-@leaf
+@inner
 def precedes(scores: Floats, ties: Floats, x: int, y: int) -> bool:
     """Return whether item x ranks before item y."""
     if scores[x] != scores[y]:

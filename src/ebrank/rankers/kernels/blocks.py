@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.rankers.toprank import PairCounts
 from ebrank.typing import Ints
 
@@ -24,7 +24,7 @@ def all_blocks(pointers: Ints, pairs: PairCounts) -> Ints:
     return blocks
 
 
-@leaf
+@inner
 def write_blocks(pairs: PairCounts, offset: int, n: int, blocks: Ints, better: Ints) -> None:
     """Write the blocks of n items; `better` is room for as many numbers.
 
@@ -58,13 +58,13 @@ def write_blocks(pairs: PairCounts, offset: int, n: int, blocks: Ints, better: I
         block += 1
 
 
-@leaf
+@inner
 def pair(i: int, j: int) -> int:
     """Return the place of a pair i > j among those of its query."""
     return i * (i - 1) // 2 + j
 
 
-@leaf
+@inner
 def is_better(pairs: PairCounts, offset: int, i: int, j: int) -> bool:
     """Return whether item i is known to be better than another item j."""
     place = offset + pair(max(i, j), min(i, j))
@@ -72,7 +72,7 @@ def is_better(pairs: PairCounts, offset: int, i: int, j: int) -> bool:
     return bool(pairs.trials[place] < 0 and ahead > 0)
 
 
-@leaf
+@inner
 def prefer(pairs: PairCounts, offset: int, i: int, j: int, delta: float) -> bool:
     """Record that item i was clicked and item j was not; return whether that settles the pair."""
     place = offset + pair(max(i, j), min(i, j))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.typing import Bools, Floats, Keys
 
 HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
@@ -17,7 +17,7 @@ DIRECTIONS, DRAFT = 0, 1
 """Children of a session's key: what candidates are drawn from, and the order of the teams."""
 
 
-@leaf
+@inner
 def write_direction(key: np.uint64, direction: Floats) -> None:
     """Write a point drawn uniformly from the unit sphere: normal numbers, divided by their norm.
 
@@ -44,7 +44,7 @@ def write_direction(key: np.uint64, direction: Floats) -> None:
         direction[j] *= scale
 
 
-@leaf
+@inner
 def direction_key(session: np.uint64, candidate: int) -> np.uint64:
     """Return the key of a candidate's direction in a session."""
     return streams.child(streams.child(session, DIRECTIONS), candidate)

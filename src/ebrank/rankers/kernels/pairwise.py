@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import kernel, leaf
+from ebrank.compiled import inner, kernel
 from ebrank.typing import Bools, Features, Floats, Ints
 
 
-@leaf
+@inner
 def log_add(x: float, y: float) -> float:
     """Return log(eˣ + eʸ); −∞ stands for nothing."""
     high, low = max(x, y), min(x, y)
@@ -27,14 +27,14 @@ def log_add(x: float, y: float) -> float:
     return high + float(np.log1p(np.exp(low - high)))
 
 
-@leaf
+@inner
 def sigmoid(x: float) -> float:
     """Return 1/(1 + e⁻ˣ) for any x."""
     z = float(np.exp(-abs(x)))
     return 1.0 / (1.0 + z) if x >= 0.0 else z / (1.0 + z)
 
 
-@leaf
+@inner
 def write_log_tails(scores: Floats, length: int, log_rest: float, tails: Floats) -> None:
     """Write at each rank the log of Σ e^f over the items that could still be drawn there.
 
@@ -45,7 +45,7 @@ def write_log_tails(scores: Floats, length: int, log_rest: float, tails: Floats)
         tails[rank] = log_add(tails[rank + 1], scores[rank])
 
 
-@leaf
+@inner
 def swap_weight(scores: Floats, tails: Floats, i: int, j: int) -> float:
     """Return ρ = P(R*)/(P(R) + P(R*)) for the swap of ranks i < j.
 
@@ -61,7 +61,7 @@ def swap_weight(scores: Floats, tails: Floats, i: int, j: int) -> float:
     return sigmoid(log_ratio)
 
 
-@leaf
+@inner
 def considered(clicked: Bools, length: int) -> int:
     """Return how many items from the top were looked at: down to one below the last click."""
     for rank in range(length - 1, -1, -1):
@@ -70,7 +70,7 @@ def considered(clicked: Bools, length: int) -> int:
     return 0
 
 
-@leaf
+@inner
 def write_item_weights(
     scores: Floats, tails: Floats, examination: Floats, clicked: Bools, length: int, weights: Floats
 ) -> bool:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import leaf
+from ebrank.compiled import inner
 from ebrank.typing import Bools, Ints
 
 NOBODY = -1
 
 
-@leaf
+@inner
 def draft(
     lists: Ints,
     length: int,
@@ -52,7 +52,7 @@ def draft(
         turn += 1
 
 
-@leaf
+@inner
 def agreed(lists: Ints, length: int) -> int:
     """Return how many items all rankers agree on, from the top down."""
     for rank in range(length):
@@ -62,7 +62,7 @@ def agreed(lists: Ints, length: int) -> int:
     return length
 
 
-@leaf
+@inner
 def first_new(ranking: Ints, merged: Ints, filled: int) -> int:
     """Return a ranking's first item that is not among the first `filled` merged ones."""
     place = 0
@@ -71,7 +71,7 @@ def first_new(ranking: Ints, merged: Ints, filled: int) -> int:
     return int(ranking[place])
 
 
-@leaf
+@inner
 def occurrences(items: Ints, n: int, item: int) -> int:
     """Return how often an item is among the first n."""
     found = 0
@@ -80,7 +80,7 @@ def occurrences(items: Ints, n: int, item: int) -> int:
     return found
 
 
-@leaf
+@inner
 def write_wins(teams: Ints, clicked: Bools, length: int, wins: Bools) -> None:
     """Write which candidates (rankers 1, 2, ...) have more clicks than the current one, ranker 0.
 
@@ -94,7 +94,7 @@ def write_wins(teams: Ints, clicked: Bools, length: int, wins: Bools) -> None:
         wins[candidate] = team_clicks(teams, clicked, length, candidate + 1) > current
 
 
-@leaf
+@inner
 def team_clicks(teams: Ints, clicked: Bools, length: int, team: int) -> int:
     """Return how many clicks fell on a team's items."""
     clicks = 0
