@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from tests.cli.simulating import PATIENCE, SHORT, TINY, only, results_in, started, wait_until
-from tests.simulation.clusters import OwnCluster, own_cluster
+from tests.simulation.clusters import OwnCluster, own_cluster, set_variable
 
 pytestmark = pytest.mark.usefixtures("narrow")
 
@@ -27,7 +27,7 @@ VERBS = ("simulate", "tune", "compare", "reproduce")
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
-    with own_cluster(tmp_path_factory.mktemp("nodes"), "one", "two") as cluster:
+    with own_cluster(tmp_path_factory.mktemp("nodes"), "one") as cluster:
         yield cluster
 
 
@@ -66,7 +66,7 @@ def test_a_wrong_address_is_told_before_anything_is_read() -> None:
         (("simulate", *SHORT, "--ranker", "bm25", "--ranker", "ebrank"), "results.json"),
         (("tune", *SHORT, "--ranker", "ebrank", "--param", "epsilon"), "tuning.json"),
         (("compare", "bm25", "ebrank", "--users", "dcm", *SHORT), "results.json"),
-        (("reproduce", *SHORT, "--only", "examination", *GIVEN), "results.json"),
+        (("reproduce", *SHORT, "--only", "table3", *GIVEN), "results.json"),
     ],
 )
 def test_files_are_those_of_a_local_run_to_the_byte(
@@ -124,7 +124,7 @@ def test_workers_of_a_client_that_was_killed_are_free_again(
 ) -> None:
     endless = ("--sessions", "100000000", "--updates", "100000", "--ranker", "ebrank")
     with started(*TINY, *endless, "--cluster", nodes.file) as process:
-        wait_until(lambda: nodes.running() == 2, process)
+        wait_until(lambda: nodes.running() == 1, process)
         process.kill()
     deadline = threading.Event()
     for _ in range(PATIENCE * 4):
@@ -181,23 +181,20 @@ def write_mq2008(folder: Path, label: int) -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_has_other_data_under_the_same_name_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nodes: OwnCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder, label in (("here", 2), ("same", 2), ("other", 1)):
         write_mq2008(tmp_path / folder, label)
     monkeypatch.setenv("EBRANK_DATA", str(tmp_path / "here"))
     words = ("simulate", "--dataset", "MQ2008", "--sessions", "40", "--updates", "2")
-    with own_cluster(tmp_path) as nodes:
-        where = ("--ranker", "bm25", "--trials", "2", "--cluster", str(nodes.file))
-        nodes.add("good", EBRANK_DATA=str(tmp_path / "same"))
-        assert invoke(*words, *where).exit_code == 0
-        nodes.kill("good")
-        nodes.add("odd", EBRANK_DATA=str(tmp_path / "other"))
+    where = ("--ranker", "bm25", "--trials", "2", "--cluster", str(nodes.file))
+    for folder, problem in (
+        ("nowhere", "worker one cannot load MQ2008: MQ2008 was not found"),
+        ("other", "worker one has different data for MQ2008: fingerprint"),
+    ):
+        nodes.client.run(set_variable, "EBRANK_DATA", str(tmp_path / folder))
         done = invoke(*words, *where)
         assert done.exit_code == 2
-        assert "worker odd has different data for MQ2008: fingerprint" in done.stderr
-        nodes.kill("odd")
-        nodes.add("empty", EBRANK_DATA=str(tmp_path / "nowhere"))
-        done = invoke(*words, *where)
-        assert done.exit_code == 2
-        assert "worker empty cannot load MQ2008: MQ2008 was not found" in done.stderr
+        assert problem in done.stderr
+    nodes.client.run(set_variable, "EBRANK_DATA", str(tmp_path / "same"))
+    assert invoke(*words, *where).exit_code == 0

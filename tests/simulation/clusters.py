@@ -1,7 +1,9 @@
-"""A real Dask cluster on loopback: a scheduler, and workers in processes of their own."""
+"""A real Dask cluster on loopback: a scheduler here, and workers in processes of their own."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import subprocess
 import sys
@@ -21,27 +23,41 @@ IDLE = {
 
 
 class OwnCluster:
-    """A scheduler with the workers that a test starts; all are killed with it.
+    """A scheduler with the workers that tests start; all are killed with it.
+
+    Args:
+        folder: for its files.
+        apart: whether the scheduler is in a process of its own, which a test can kill.
 
     Attributes:
         file: the scheduler file, which is what `--cluster` takes.
         workers: by name.
     """
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder: Path, *, apart: bool = False) -> None:
         self.folder = folder
+        self.apart = apart
         self.file = folder / "scheduler.json"
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self._stack = ExitStack()
-        self._environment = environment
 
     def __enter__(self) -> OwnCluster:
-        from distributed import Client  # takes a while to import
+        from distributed import Client, LocalCluster  # takes a while to import
 
-        self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file)
-        )
-        wait_until(self.file.exists)
+        if self.apart:
+            where = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file))
+            self.process = self._start("scheduler", *where)
+            wait_until(self.file.exists)
+        else:
+            cluster = LocalCluster(
+                n_workers=0,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
+            )
+            self._stack.enter_context(cluster)
+            self.scheduler = cluster.scheduler
+            self.file.write_text(json.dumps({"address": cluster.scheduler_address}))
         self.client = self._stack.enter_context(
             Client(scheduler_file=str(self.file), set_as_default=False)
         )
@@ -64,6 +80,15 @@ class OwnCluster:
         )
         wait_until(lambda: name in self.names())
 
+    def ensure(self, *names: str) -> None:
+        """Have these workers, and no others: tests before may have lost some, or added some."""
+        for name in set(self.workers) - set(names):
+            self.kill(name)
+        for name in names:
+            if name not in self.names():
+                self.workers.pop(name, None)
+                self.add(name)
+
     def kill(self, name: str) -> None:
         """Kill a worker, as a machine that loses its power does."""
         worker = self.workers.pop(name)
@@ -83,7 +108,7 @@ class OwnCluster:
         log = self._stack.enter_context((self.folder / f"{what}.log").open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard", *arguments],
-            env={**os.environ, **IDLE, **self._environment, **environment},
+            env={**os.environ, **IDLE, **environment},
             stdout=log,
             stderr=log,
         )
@@ -97,12 +122,21 @@ def count_threads_at_work(dask_worker: object) -> int:
     return len(dask_worker.active_threads)  # type: ignore[attr-defined]
 
 
+def import_from(folder: str) -> None:
+    """Have the process that runs this find modules in a folder, too."""
+    sys.path.append(folder)
+
+
+def set_variable(name: str, value: str) -> None:
+    """Change the environment of the process that runs this."""
+    os.environ[name] = value
+
+
 @contextmanager
-def own_cluster(folder: Path, *workers: str, **environment: str) -> Iterator[OwnCluster]:
+def own_cluster(folder: Path, *workers: str, apart: bool = False) -> Iterator[OwnCluster]:
     """Yield a cluster with some workers."""
-    with OwnCluster(folder, **environment) as cluster:
-        for name in workers:
-            cluster.add(name)
+    with OwnCluster(folder, apart=apart) as cluster:
+        cluster.ensure(*workers)
         yield cluster
 
 

@@ -29,7 +29,7 @@ from ebrank.simulation.parallel import Interrupted, PlannedTrial, Task, run
 from ebrank.simulation.result import Result
 from ebrank.simulation.storage import Store
 from ebrank.simulation.worker import Locator, Order, code_stamp, facts, prepared
-from tests.simulation.clusters import PATIENCE, OwnCluster, own_cluster, wait_until
+from tests.simulation.clusters import PATIENCE, OwnCluster, import_from, own_cluster, wait_until
 from tests.simulation.test_parallel import bits
 
 RANKERS = [registry.parse(text) for text in ("bm25", "ebrank:estimator=exposure,epsilon=0.1")]
@@ -45,29 +45,22 @@ def dataset() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
-    with own_cluster(tmp_path_factory.mktemp("nodes"), "one", "two") as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
-    with own_cluster(tmp_path_factory.mktemp("scheduler")) as started:
+    with own_cluster(tmp_path_factory.mktemp("nodes")) as started:
         yield started
 
 
 @pytest.fixture
-def empty(scheduler: OwnCluster) -> Iterator[OwnCluster]:
-    """A cluster without workers; those that a test starts end with it."""
-    yield scheduler
-    for name in list(scheduler.workers):
-        scheduler.kill(name)
+def nodes(scheduler: OwnCluster) -> OwnCluster:
+    """A cluster with two workers, whatever tests before have done to it."""
+    scheduler.ensure("one", "two")
+    return scheduler
 
 
 @pytest.fixture(scope="module")
 def local(dataset: Dataset) -> Result:
-    """Five long trials in this process."""
-    (result,) = run(dataset, RANKERS[1:], LONG, trials=5)
+    """Three long trials in this process."""
+    (result,) = run(dataset, RANKERS[1:], LONG, trials=3)
     return result
 
 
@@ -228,31 +221,32 @@ def planned(dataset: Dataset, config: SimulationConfig, trials: int) -> dict[Tas
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("allowed_failures", ["3", "0"])  # with 0, Dask itself gives up at once
+@pytest.mark.parametrize("allowed_failures", [3, 0])  # with 0, Dask itself gives up at once
 def test_a_lost_worker_costs_its_trial_only(
-    dataset: Dataset, local: Result, tmp_path: Path, allowed_failures: str
+    dataset: Dataset,
+    local: Result,
+    nodes: OwnCluster,
+    workers: Workers,
+    monkeypatch: pytest.MonkeyPatch,
+    allowed_failures: int,
 ) -> None:
-    patience = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": allowed_failures}
+    monkeypatch.setattr(nodes.scheduler, "allowed_failures", allowed_failures)
     begun: list[Task] = []
-    with (
-        own_cluster(tmp_path, "victim", "survivor", **patience) as nodes,
-        connected(str(nodes.file), pytest.fail) as client,
-    ):
 
-        def lose_the_victim() -> None:
-            wait_until(lambda: len(begun) >= 2)
-            nodes.kill("victim")
+    def lose_the_first() -> None:
+        wait_until(lambda: nodes.running() == 2)
+        nodes.kill("one")
 
-        def tick(task: Task, done: int) -> None:
-            if done == 0:
-                begun.append(task)
+    def tick(task: Task, done: int) -> None:
+        if done == 0:
+            begun.append(task)
 
-        killer = threading.Thread(target=lose_the_victim)
-        killer.start()
-        trials = planned(dataset, LONG, 5)
-        results = dict(client.workers(dataset, LOCATOR).run(trials, tick))
-        killer.join()
-        assert nodes.names() == ["survivor"]
+    killer = threading.Thread(target=lose_the_first)
+    killer.start()
+    trials = planned(dataset, LONG, 3)
+    results = dict(workers.run(trials, tick))
+    killer.join()
+    assert nodes.names() == ["two"]
     assert set(results) == set(trials)
     assert len(begun) <= len(trials) + 1
     ran = Result(dataset.name, "", LONG, 0, tuple(results[task] for task in sorted(results)))
@@ -261,43 +255,39 @@ def test_a_lost_worker_costs_its_trial_only(
 
 @pytest.mark.slow
 def test_a_trial_that_kills_its_workers_is_called_off(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+    dataset: Dataset, nodes: OwnCluster, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dask
-
     monkeypatch.setattr(cluster, "MOST_LOSSES", 2)
+    monkeypatch.setattr(nodes.scheduler, "allowed_failures", 1)
     deadly = registry.parse("tests.simulation.mortal:Deadly")
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        connected("local:1", lambda note: None) as client,
-    ):
-        workers = client.workers(dataset, LOCATOR)
-        with pytest.raises(ClusterError, match=r"trial 0 of .*Deadly has lost 2 workers"):
-            run(dataset, [deadly], SHORT, trials=1, pool=workers)
+    with pytest.raises(ClusterError, match=r"trial 0 of .*Deadly has lost 2 workers"):
+        run(dataset, [deadly], SHORT, trials=1, pool=workers)
+    assert nodes.names() == []
 
 
 @pytest.mark.slow
 def test_no_workers_are_waited_for(
-    dataset: Dataset, local: Result, empty: OwnCluster, monkeypatch: pytest.MonkeyPatch
+    dataset: Dataset, local: Result, scheduler: OwnCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.2)
+    scheduler.ensure()
     notes: list[str] = []
-    first = threading.Timer(1.0, empty.add, ["first"])
+    first = threading.Timer(1.0, scheduler.add, ["first"])
     first.start()
-    with connected(str(empty.file), notes.append) as client:
+    with connected(str(scheduler.file), notes.append) as client:
         first.join()
         assert len(notes) == 1
         assert "has no workers yet; waiting. Start one: `dask worker " in notes[0]
-        assert f"--scheduler-file {empty.file}" in notes[0]
+        assert f"--scheduler-file {scheduler.file}" in notes[0]
 
         def replace_the_first() -> None:
-            empty.kill("first")
+            scheduler.kill("first")
             wait_until(lambda: len(notes) == 2)
-            empty.add("second")
+            scheduler.add("one")
 
         replacing = threading.Thread(target=replace_the_first)
         replacing.start()
-        (result,) = run(dataset, RANKERS[1:], LONG, trials=5, pool=client.workers(dataset, LOCATOR))
+        (result,) = run(dataset, RANKERS[1:], LONG, trials=3, pool=client.workers(dataset, LOCATOR))
         replacing.join()
     assert "no worker is left; waiting" in notes[1]
     assert len(notes) == 2
@@ -309,11 +299,14 @@ def test_a_lost_scheduler_is_told_and_leaves_what_is_finished(
     dataset: Dataset, tmp_path: Path
 ) -> None:
     store = Store(tmp_path / "runs", dataset, LONG, 0)
-    with own_cluster(tmp_path, "only") as nodes, connected(str(nodes.file), print) as client:
+    with (
+        own_cluster(tmp_path, "only", apart=True) as nodes,
+        connected(str(nodes.file), print) as client,
+    ):
 
         def lose_the_scheduler(results: list[Result]) -> None:
             if results[0].trials:
-                nodes.scheduler.kill()
+                nodes.process.kill()
 
         with pytest.raises(ClusterError, match=r"the scheduler at .*scheduler.json is gone"):
             run(
@@ -372,16 +365,15 @@ def test_ctrl_c_ends_long_trials_at_their_next_update(
 
 @pytest.mark.slow
 def test_a_worker_with_another_version_or_without_ebrank_is_refused_before_anything_runs(
-    empty: OwnCluster, tmp_path: Path
+    nodes: OwnCluster, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("import numpy; numpy.__version__ = '2.1.9'\n")
     hiding = tmp_path / "hiding" / "ebrank"
     hiding.mkdir(parents=True)
     (hiding / "__init__.py").write_text("raise ModuleNotFoundError('No module named ebrank')\n")
-    empty.add("good")
-    empty.add("odd", PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    empty.add("bare", PYTHONPATH=str(hiding.parent))
-    with pytest.raises(ClusterError) as caught, connected(str(empty.file)):
+    nodes.add("odd", PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    nodes.add("bare", PYTHONPATH=str(hiding.parent))
+    with pytest.raises(ClusterError) as caught, connected(str(nodes.file)):
         pass
     faults = str(caught.value).split("; ")
     assert len(faults) == 2
@@ -393,19 +385,17 @@ def test_a_worker_with_another_version_or_without_ebrank_is_refused_before_anyth
 
 @pytest.mark.slow
 def test_a_worker_with_another_source_is_refused_even_if_it_joins_late(
-    dataset: Dataset, empty: OwnCluster, tmp_path: Path
+    dataset: Dataset, nodes: OwnCluster, client: Cluster, workers: Workers, tmp_path: Path
 ) -> None:
     source = Path(ebrank.__file__).parent
     shutil.copytree(source, tmp_path / "other" / "ebrank", ignore=shutil.ignore_patterns("*.pyc"))
     with (tmp_path / "other" / "ebrank" / "equations.py").open("a") as file:
         file.write("# another version\n")
-    empty.add("good")
-    with connected(str(empty.file), pytest.fail) as client:
-        empty.add("late", PYTHONPATH=str(tmp_path / "other"))
-        with pytest.raises(ClusterError, match=r"worker late .*has source of ebrank .*\(here"):
-            client.check_versions()
-        with pytest.raises(ClusterError, match=r"worker late has source of ebrank .*\(here"):
-            run(dataset, RANKERS, LONG, trials=9, pool=client.workers(dataset, LOCATOR))
+    nodes.add("late", PYTHONPATH=str(tmp_path / "other"))
+    with pytest.raises(ClusterError, match=r"worker late .*has source of ebrank .*\(here"):
+        client.check_versions()
+    with pytest.raises(ClusterError, match=r"worker late has source of ebrank .*\(here"):
+        run(dataset, RANKERS, LONG, trials=9, pool=workers)
 
 
 def _typed_at_a_prompt() -> Ranker:
@@ -418,7 +408,7 @@ def _typed_at_a_prompt() -> Ranker:
 @pytest.mark.slow
 def test_own_rankers_run_where_their_code_is_the_same(
     dataset: Dataset,
-    empty: OwnCluster,
+    nodes: OwnCluster,
     workers: Workers,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -433,18 +423,13 @@ def test_own_rankers_run_where_their_code_is_the_same(
     ranker = registry.parse("own_rankers:Plain:rate=0.25")
     with pytest.raises(ClusterError, match=r"(one|two) cannot import what own_rankers:Plain"):
         run(dataset, [ranker], SHORT, pool=workers)
+    nodes.client.run(import_from, str(tmp_path / "there"))
+    results = run(dataset, [ranker], SHORT, trials=2, pool=workers)
+    assert bits(results) == bits(run(dataset, [ranker], SHORT, trials=2))
+    with pytest.raises(ClusterError, match="its code is in no file"):
+        run(dataset, [_typed_at_a_prompt()], SHORT, pool=workers)
+    nodes.ensure()
     inherited = os.environ.get("PYTHONPATH", "")
-    empty.add("same", PYTHONPATH=f"{tmp_path / 'there'}{os.pathsep}{inherited}")
-    with connected(str(empty.file), pytest.fail) as client:
-        there = client.workers(dataset, LOCATOR)
-        results = run(dataset, [ranker], SHORT, trials=2, pool=there)
-        assert bits(results) == bits(run(dataset, [ranker], SHORT, trials=2))
-        with pytest.raises(ClusterError, match="its code is in no file"):
-            run(dataset, [_typed_at_a_prompt()], SHORT, pool=there)
-    empty.kill("same")
-    empty.add("other", PYTHONPATH=f"{tmp_path / 'elsewhere'}{os.pathsep}{inherited}")
-    with (
-        connected(str(empty.file), pytest.fail) as client,
-        pytest.raises(ClusterError, match="other has different code for own_rankers:Plain"),
-    ):
-        run(dataset, [ranker], SHORT, pool=client.workers(dataset, LOCATOR))
+    nodes.add("other", PYTHONPATH=f"{tmp_path / 'elsewhere'}{os.pathsep}{inherited}")
+    with pytest.raises(ClusterError, match="other has different code for own_rankers:Plain"):
+        run(dataset, [ranker], SHORT, pool=workers)
