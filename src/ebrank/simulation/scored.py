@@ -248,7 +248,7 @@ def write_top(
     Returns the doubt about all the scores.
     """
     first, stop, doubt = world.pointers[q], world.pointers[q + 1], 0.0
-    listed, items = 0, 0
+    listed, items = np.int64(0), 0  # for a plain 0, `insert` would be compiled twice
     for row in range(first, stop):
         batch.rows[items] = row
         batch.keys[items] = streams.child(key, row - first)
