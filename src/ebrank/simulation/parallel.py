@@ -148,10 +148,10 @@ class _Batch:
 
     def take_stored(self, tasks: Sequence[Task]) -> list[Task]:
         """Take the results in the store; return the tasks that are left."""
-        for index, trial in tasks if self.store is not None else ():
+        for index, ranker in enumerate(self.rankers if self.store is not None else ()):
             assert self.store is not None
-            stored = self.store.load(self.rankers[index], trial)
-            if stored is not None:
+            trials = (trial for of, trial in tasks if of == index)
+            for trial, stored in self.store.load_all(ranker, trials).items():
                 self.done[index, trial] = stored
         return [task for task in tasks if task not in self.done]
 

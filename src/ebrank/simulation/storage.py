@@ -16,6 +16,7 @@ import re
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,15 @@ class Store:
 
         Code counts as it is now until the next call: running it may fill its own caches.
         """
+        return self.load_all(ranker, [trial]).get(trial)
+
+    def load_all(self, ranker: Ranker, trials: Iterable[int]) -> dict[int, TrialResult]:
+        """Return those of some trials that are finished; see `load`."""
         self._stamps.pop(ranker, None)
+        found = ((trial, self._load(ranker, trial)) for trial in trials)
+        return {trial: result for trial, result in found if result is not None}
+
+    def _load(self, ranker: Ranker, trial: int) -> TrialResult | None:
         path = self.path(ranker, trial)
         try:
             result, identity = read_trial(path)
