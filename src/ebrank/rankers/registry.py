@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 
 from ebrank import rankers
 from ebrank.errors import ParameterError
@@ -18,9 +19,14 @@ from ebrank.rankers.base import REGISTRY, Ranker
 
 def known() -> dict[str, type[Ranker]]:
     """Return ebrank's own rankers by name; each lives in a file of the package `ebrank.rankers`."""
+    _import_all()
+    return dict(sorted(REGISTRY.items()))
+
+
+@cache
+def _import_all() -> None:
     for module in pkgutil.iter_modules(rankers.__path__):
         importlib.import_module(f"{rankers.__name__}.{module.name}")
-    return dict(sorted(REGISTRY.items()))
 
 
 def parse(text: str) -> Ranker:
