@@ -103,12 +103,11 @@ def test_a_researchers_own_ranker() -> None:
     assert bm25["cum_ndcg"]["mean"] > mine["cum_ndcg"]["mean"]
 
 
-@pytest.mark.slow
-def test_an_own_ranker_that_fails_is_one_line() -> None:
+def test_an_own_ranker_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("failing.py").write_text(OWN_RANKER.replace("-trial.dataset", "-trial.data"))
-    words = [sys.executable, "-m", "ebrank", "compare", "bm25", "failing:Backwards", *SHORT]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert (done.returncode, done.stdout) == (2, "")
+    monkeypatch.syspath_prepend(".")
+    done = ebrank("compare", "bm25", "failing:Backwards", *SHORT)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines()[1:] == [
         "error: failing:Backwards failed while learning: "
         "AttributeError: 'Trial' object has no attribute 'data'"
@@ -122,13 +121,13 @@ def in_a_process(*words: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_ranker_before_and_after_a_change_is_two() -> None:
-    simulate = ("simulate", "--ranker", "mine:Backwards", *SHORT, "--out")
+def test_the_same_ranker_before_and_after_a_change_is_two(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("mine.py").write_text(OWN_RANKER)
-    in_a_process(*simulate, "before")
+    monkeypatch.syspath_prepend(".")
+    simulated("before", "mine:Backwards")
     shutil.copytree("before", "same")
     Path("mine.py").write_text(OWN_RANKER.replace("(-trial", "(trial"))
-    in_a_process(*simulate, "after")
+    in_a_process("simulate", "--ranker", "mine:Backwards", *SHORT, "--out", "after")
     document = printed_json(ebrank("compare", "before", "after", "same", "--json"))
     before, after = document["rankers"]
     assert before["ranker"] == "mine:Backwards (before)", "the first folder of the same code"
@@ -237,7 +236,7 @@ def test_mistakes_are_one_line(runs: tuple[str, ...], problem: str) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
-    words = ("bm25", "ebrank", *TINY, "--trials", "400", "--out", "kept")
+    words = ("bm25", "ebrank", *SHORT, "--trials", "400", "--out", "kept")
     with subprocess.Popen(
         [sys.executable, "-m", "ebrank", "compare", *words],
         stdout=subprocess.PIPE,

@@ -26,7 +26,7 @@ from ebrank.report.findings import tally, themes
 PATIENCE = 240  # seconds, should everything have to be compiled first
 TINY = ("--scale", "0.01", "--sessions", "120", "--updates", "4", "--seed", "5")
 GIVEN = ("--given", "ebrank:epsilon=30", "--given", "ebrank:epsilon=20,estimator=exposure")
-SOME = ("--only", "table1,table2,table3,time,toy,waiting,calibration")
+SOME = ("--only", "table1,table2,table3,toy,waiting")
 ORDER = (*TINY, *GIVEN, *SOME, "--trials", "2")
 TABLE = (*TINY, *GIVEN, "--given", "ucbrank:epsilon=1", "--only", "table2", "--trials", "2")
 CHANGING = {"times.json", "report.html"}
@@ -96,16 +96,16 @@ def test_everything_is_there(golden: tuple[Path, Result]) -> None:
     folder, _ = golden
     found = set(written(folder)) | {path.name for path in folder.iterdir()}
     assert {"results.json", "times.json", "report.html", "LEDGER.md", "trials"} <= found
-    for name in ("table1", "table2", "table3", "tuning", "waiting", "calibration"):
+    for name in ("table1", "table2", "table3", "tuning", "waiting"):
         assert {f"tables/{name}.{kind}" for kind in ("md", "tex", "csv")} <= found
-    for name in ("time", "toy", "waiting", "calibration"):
+    for name in ("toy", "waiting"):
         assert {f"figures/{name}.svg", f"figures/{name}.png"} <= found
 
 
 def test_the_document_says_what_it_is_of(golden: tuple[Path, Result]) -> None:
     reproduced = document(golden)
     assert reproduced.command == (
-        "ebrank reproduce --trials 2 --only table1,table2,table3,time,toy,waiting,calibration "
+        "ebrank reproduce --trials 2 --only table1,table2,table3,toy,waiting "
         "--seed 5 --given ebrank:epsilon=30 --given ebrank:epsilon=20,estimator=exposure "
         "--sessions 120 --updates 4 --scale 0.01"
     )

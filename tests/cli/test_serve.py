@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -12,7 +11,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from ebrank.cli import root
 from ebrank.service.http.admission import Guard
 from ebrank.service.ops.configuration import read
 from tests.serving import serving
@@ -20,24 +21,29 @@ from tests.serving import serving
 pytestmark = pytest.mark.slow
 
 
-def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `ebrank serve` where it should end by itself."""
-    return subprocess.run(
-        [sys.executable, "-m", "ebrank", "serve", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**os.environ, **variables},
-    )
+def run(*arguments: str, **variables: str) -> Result:
+    """Run `ebrank serve` in this process, where it should end by itself."""
+    words = ["serve", *arguments]
+    return CliRunner().invoke(root, words, prog_name="ebrank", env=variables)
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
+def refused(done: Result) -> str:
     """Return the one line of an error."""
+    assert (done.exit_code, done.stdout) == (2, "")
+    return error_line(done.stderr)
+
+
+def error_line(stderr: str) -> str:
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1
+    return stderr
+
+
+def test_the_process_ends_with_the_error_alone() -> None:
+    words = [sys.executable, "-m", "ebrank", "serve", "--config", "/no/such.toml"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr
+    assert "/no/such.toml" in error_line(done.stderr)
 
 
 def test_check_prints_settings_that_can_be_read_back(tmp_path: Path) -> None:
@@ -47,7 +53,7 @@ def test_check_prints_settings_that_can_be_read_back(tmp_path: Path) -> None:
         f'[tokens.shop]\nsha256 = "{"a" * 64}"\nscopes = ["rank"]\n'
     )
     done = run("--config", str(file), "--port", "3", "--check", EBRANK_SERVE_RANKING_K="8")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     told = tomllib.loads(done.stdout)
     assert told["ranking"]["k"] == 8  # the environment over the file
     assert told["ranking"]["window"] == 2.5
@@ -63,7 +69,7 @@ def test_check_prints_settings_that_can_be_read_back(tmp_path: Path) -> None:
 
 def test_a_new_token_works_as_printed(tmp_path: Path) -> None:
     done = run("--new-token", "shop", "--scopes", "rank, admin")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     lines = [line.strip() for line in done.stdout.splitlines()]
     secret = next(line for line in lines if line.startswith("ebrank_"))
     file = tmp_path / "ebrank.toml"
@@ -77,7 +83,6 @@ def test_a_new_token_works_as_printed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--config", "/no/such.toml"), "/no/such.toml"),
         (("--port", "70000"), "server.port"),
         (("--host", "0.0.0.0"), "no tokens"),
         (("--new-token", "a b"), "is not a valid token name"),
@@ -107,7 +112,7 @@ def test_a_port_in_use_is_one_line_and_leaves_no_store(tmp_path: Path) -> None:
 
 def test_a_demo_keeps_nothing_where_somebody_wants_it(tmp_path: Path) -> None:
     done = run("--demo", "--store", str(tmp_path / "store"))
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "--demo uses a temporary store" in done.stderr
     assert not (tmp_path / "store").exists()
 
@@ -120,7 +125,7 @@ def test_on_all_addresses_it_names_one_that_can_be_opened(tmp_path: Path) -> Non
 
 def test_scopes_without_a_token_are_a_usage_error() -> None:
     done = run("--scopes", "rank")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "--scopes works only with --new-token" in done.stderr
 
 
@@ -174,6 +179,7 @@ def test_a_missing_extra_says_how_to_install_it(tmp_path: Path, absent: str) -> 
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
-    assert f"{absent} is needed to serve" in refused(done)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{absent} is needed to serve" in error_line(done.stderr)
     assert "pip install 'ebrank[service]'" in done.stderr
     assert not store.exists()

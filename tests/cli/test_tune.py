@@ -144,7 +144,7 @@ def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_finished_trials(tmp_path: Path) -> None:
-    arguments = (*DATA, *EXPOSURE, "--trials", "500", "--out", str(tmp_path))
+    arguments = (*SHORT, *EXPOSURE, "--trials", "500", "--out", str(tmp_path))
     with subprocess.Popen(
         [sys.executable, "-m", "ebrank", "tune", *arguments],
         stdout=subprocess.PIPE,
