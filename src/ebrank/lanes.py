@@ -99,10 +99,12 @@ def exp_below_one(x: Lanes) -> Lanes:
 
 
 def _folded(values: Lanes, combine: np.ufunc) -> Any:  # noqa: ANN401 (a number of NumPy's)
-    first, second, third = np.split(values, _PARTS)
-    values = combine(combine(first, second), third)
+    values = combine(
+        combine(values[:_WIDTH], values[_WIDTH : 2 * _WIDTH]), values[2 * _WIDTH :]
+    )
     while len(values) > 1:
-        values = combine(*np.split(values, 2))
+        half = len(values) // 2
+        values = combine(values[:half], values[half:])
     return values[0]
 
 

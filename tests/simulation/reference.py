@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,11 @@ class Reference:
         model = self.learner.update()
         assert isinstance(model, ScoreModel)
         self.model = model
+        self.plain = {
+            bound: partial(plain.plain_score(bound), learned=learned_by(bound))
+            for bound in (model.serve, model.offline, model.cold)
+            if bound is not None
+        }
         self.believe(model.examination or self.belief)
 
     def asked(self, t: int) -> int:
@@ -210,18 +216,18 @@ class Reference:
         model, spell_out = self.model, self.spell_out
         if spell_out is not None:
             return lambda item, key: spell_out(model, item)
-        score = plain.plain_score(model.serve)
-        learned = learned_by(model.serve)
-        return lambda item, key: score(**self.quantities(item), learned=learned, key=key)
+        return lambda item, key: self.score_by(model.serve, item, key)
 
     def offline_score(self, item: Item, cold: bool) -> float:
         """Return the learned model's score of an item, as if nobody had seen it where `cold`."""
         model, known = self.model, item
         if cold:
             known = Item(item.row, item.place, item.relevance, item.baseline, item.tie_key)
-        bound = (cold and model.cold) or model.offline
-        quantities = self.quantities(known)
-        return plain.plain_score(bound)(**quantities, learned=learned_by(bound), key=0)
+        return self.score_by((cold and model.cold) or model.offline, known, key=0)
+
+    def score_by(self, bound: formula.Score, item: Item, key: int) -> float:
+        """Return an item's score by one of the model's formulas."""
+        return self.plain[bound](**self.quantities(item), key=key)
 
     def quantities(self, item: Item) -> dict[str, Any]:
         """Return all that a formula may name, but for the key and what the model learned."""
