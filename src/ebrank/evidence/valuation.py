@@ -53,6 +53,22 @@ class Valuation(NamedTuple):
         """Return the weights for a curve; computed once, so the table is read-only."""
         return _valuation(examination, behaviors, slots)
 
+    @classmethod
+    def by_slot(cls, p: Floats, behaviors: Behaviors = CLICKS) -> Valuation:
+        """Return the weights for the probability that users examine each slot."""
+        seen = p > 0.0
+        if np.any(seen & (p < SMALLEST_P)):
+            slot = int(np.argmax(seen & (p < SMALLEST_P)))
+            raise ParameterError(
+                f"users examine {slot_name(slot)} with probability {p[slot]:.2g}, too rarely to "
+                f"learn from. Make it at least {SMALLEST_P:g}, or 0 with a cutoff"
+            )
+        weights = np.array(behaviors.weights)[:, None]
+        worth = np.concatenate([p, *(weights * seen), *(weights / np.where(seen, p, np.inf))])
+        table = np.concatenate([seen, np.rint(worth / UNIT)]).astype(np.int64)
+        table.flags.writeable = False
+        return cls(table, len(p), len(weights))
+
     @property
     def exposure(self) -> Ints:
         """The examination probability of each slot, in units."""
@@ -62,18 +78,7 @@ class Valuation(NamedTuple):
 @lru_cache(maxsize=256)
 def _valuation(examination: Examination, behaviors: Behaviors, slots: int) -> Valuation:
     p = np.array([_mean_examination(examination, slot) for slot in range(slots)])
-    seen = p > 0.0
-    if np.any(seen & (p < SMALLEST_P)):
-        slot = int(np.argmax(seen & (p < SMALLEST_P)))
-        raise ParameterError(
-            f"users examine {slot_name(slot)} with probability {p[slot]:.2g}, too rarely to learn "
-            f"from. Make it at least {SMALLEST_P:g}, or 0 with a cutoff"
-        )
-    weights = np.array(behaviors.weights)[:, None]
-    worth = np.concatenate([p, *(weights * seen), *(weights / np.where(seen, p, np.inf))])
-    table = np.concatenate([seen, np.rint(worth / UNIT)]).astype(np.int64)
-    table.flags.writeable = False
-    return Valuation(table, slots, len(weights))
+    return Valuation.by_slot(p, behaviors)
 
 
 def _mean_examination(examination: Examination, slot: int) -> float:

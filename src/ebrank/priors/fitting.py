@@ -20,7 +20,7 @@ import numpy as np
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.slots import DEEPEST, ranks_of
-from ebrank.evidence.valuation import SMALLEST_P, UNIT
+from ebrank.evidence.valuation import SMALLEST_P, UNIT, Valuation
 from ebrank.priors.base import State
 from ebrank.priors.rows import Rows
 from ebrank.threads import one_blas_thread
@@ -129,7 +129,7 @@ def examined(
     support, information = np.zeros(rows.slots), np.zeros((rows.slots + 1, rows.slots + 1))
     for _ in range(STEPS):
         p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
-        own = policy.with_state(rows, behavior.valuation(by_slot(p, configured)), state)
+        own = policy.with_state(rows, Valuation.by_slot(p, behavior.behaviors), state)
         support, slopes, information = shape_fit.examined(own, scores + level, chosen)
         moves = _step(slopes, information, p, believed, free)
         p, level = p + moves[:-1], level + moves[-1]
