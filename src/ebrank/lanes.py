@@ -99,9 +99,7 @@ def exp_below_one(x: Lanes) -> Lanes:
 
 
 def _folded(values: Lanes, combine: np.ufunc) -> Any:  # noqa: ANN401 (a number of NumPy's)
-    values = combine(
-        combine(values[:_WIDTH], values[_WIDTH : 2 * _WIDTH]), values[2 * _WIDTH :]
-    )
+    values = combine(combine(values[:_WIDTH], values[_WIDTH : 2 * _WIDTH]), values[2 * _WIDTH :])
     while len(values) > 1:
         half = len(values) // 2
         values = combine(values[:half], values[half:])

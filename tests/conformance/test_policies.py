@@ -31,13 +31,16 @@ from tests.simulation.users import SHOP
 
 PARTS = "tests.conformance.parts"
 PARTS_OF_THE_ESTIMATE = ("both", "prior", "behavior")
+BONUSES = ("marginal_certainty", "horizon", "none", "draw")
 POLICIES = [  # with every pair of choices
     *(
+        policies.make("ebrank", estimator=estimator, bonus=bonus)
+        for estimator, bonus in itertools.product(ESTIMATORS, BONUSES)
+    ),
+    *(
         policies.make("ebrank", estimator=estimator, bonus=bonus, part=part)
-        for estimator, bonus, part in itertools.product(
-            ESTIMATORS, ("marginal_certainty", "horizon", "none", "draw"), PARTS_OF_THE_ESTIMATE
-        )
-        if part == "both" or bonus == "marginal_certainty" or estimator == "exposure"
+        for part in ("prior", "behavior")
+        for estimator, bonus in zip(itertools.cycle(ESTIMATORS), BONUSES, strict=False)
     ),
     *(
         policies.make("auto", bonus=bonus, part=part)
@@ -48,16 +51,15 @@ POLICIES = [  # with every pair of choices
 ]
 QUICK = {"ebrank", "ebrank:estimator=exposure", "ebrank:bonus=draw", "auto", "auto:part=prior"}
 """Those of the fast lane; each of the others takes seconds to compile."""
-every_policy = pytest.mark.parametrize(
+
+
+@pytest.mark.parametrize(
     "policy",
     [
         pytest.param(policy, id=str(policy), marks=() if str(policy) in QUICK else pytest.mark.slow)
         for policy in POLICIES
     ],
 )
-
-
-@every_policy
 def test_policies_conform(policy: Policy) -> None:
     check_policy(policy)
 
@@ -106,12 +108,23 @@ def reachable(draw: st.DrawFn) -> tuple[BehaviorStats, Examination]:
     return BehaviorStats(np.resize(few, (N, *few.shape[1:])), behaviors), curve
 
 
-@every_policy
+@pytest.mark.parametrize(
+    "text",  # each kind of argument that a formula takes: sums, counts, draws, what was learned
+    [
+        "ebrank",
+        "ebrank:bonus=draw",
+        "ebrank:estimator=exposure,bonus=horizon",
+        "ebrank:estimator=exact",
+        "auto",
+        "auto:bonus=draw",
+    ],
+)
 @settings(max_examples=25)
 @given(state=reachable(), seed=st.integers(0, 2**32))
 def test_the_labs_scores_are_the_librarys(
-    policy: Policy, state: tuple[BehaviorStats, Examination], seed: int
+    text: str, state: tuple[BehaviorStats, Examination], seed: int
 ) -> None:
+    policy = policies.parse(text)
     rng = np.random.default_rng(seed)
     stats, curve = state
     prior = policy.family.prior(rng.normal(scale=3.0, size=N))

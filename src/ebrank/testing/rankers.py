@@ -133,7 +133,7 @@ def check_odd_experiments(ranker: Ranker, data: Dataset) -> None:
     """Long and short lists, one update or many, users who look only at the first rank."""
     for config in (
         SimulationConfig(updates=1, sessions=60, warmup_sessions=0),
-        SimulationConfig(updates=20, sessions=60, list_length=1, cutoffs=(1,)),
+        SimulationConfig(updates=8, sessions=24, list_length=1, cutoffs=(1,)),
         SimulationConfig(updates=2, sessions=60, list_length=30, initial_candidates=(1, 1)),
         SimulationConfig(updates=2, sessions=60, users=PositionBased(Examination(cutoff=1))),
     ):
