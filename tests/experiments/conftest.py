@@ -10,6 +10,7 @@ from ebrank.experiments import catalog
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_plan
 from ebrank.simulation.config import SimulationConfig
+from tests.sharing import made_once
 
 
 @pytest.fixture(scope="session")
@@ -29,4 +30,7 @@ def plan() -> ReproductionPlan:
 def finished(
     plan: ReproductionPlan, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory
 ) -> FinishedDataset:
-    return run_plan(plan, dataset, tmp_path_factory.mktemp("trials"), jobs=2)
+    trials = made_once(
+        tmp_path_factory, "trials", lambda folder: run_plan(plan, dataset, folder, jobs=2)
+    )
+    return run_plan(plan, dataset, trials, jobs=2)

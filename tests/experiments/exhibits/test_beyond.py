@@ -180,7 +180,7 @@ def test_everyone_is_run_in_every_world(dataset: Dataset, tmp_path: Path) -> Non
             *("smoothedctr:strength=5", "linucb:alpha=0.1", "toprank:delta=1"),
         ]
     )
-    config = SimulationConfig(sessions=200, updates=2)
+    config = SimulationConfig(sessions=60, updates=2)
     plan = ReproductionPlan(catalog.selected("beyond"), config, seed=5, trials=1, given=given)
     finished = run_plan(plan, dataset, tmp_path, jobs=1)
     assert len(finished.results) == 11 * 10
