@@ -14,7 +14,7 @@ from ebrank.data.synthetic import PRESETS, generate
 from ebrank.equations import relevance_probability
 from ebrank.errors import ParameterError
 
-QUICK = {"mq2007-like": 1.0, "mslr10k-like": 0.1, "mslr30k-like": 0.05}
+QUICK = {"mq2007-like": 1.0, "mslr10k-like": 0.06, "mslr30k-like": 0.02}
 """A scale for each preset at which a dataset takes a fraction of a second."""
 
 TARGETS = {
@@ -45,12 +45,17 @@ def relevance(dataset: Dataset) -> npt.NDArray[np.float64]:
 
 
 def mean_ndcg(dataset: Dataset, scores: npt.ArrayLike) -> float:
-    """NDCG@5 over the test queries, averaged over the orders of ties."""
-    from sklearn.metrics import ndcg_score
+    """NDCG@5 over the test queries, ties in a random order."""
+    gains, ties = relevance(dataset), np.random.default_rng(0).random(dataset.n_rows)
+    query = np.repeat(np.arange(dataset.n_queries), dataset.candidates)
+    rank = np.arange(dataset.n_rows) - np.repeat(dataset.query_pointers[:-1], dataset.candidates)
+    discount = (rank < 5) / np.log2(rank + 2.0)
 
-    gains, values, starts = relevance(dataset), np.asarray(scores), dataset.query_pointers
-    rows = [slice(starts[query], starts[query + 1]) for query in dataset.queries_in("test")]
-    return float(np.mean([ndcg_score([gains[own]], [values[own]], k=5) for own in rows]))
+    def dcg(by: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        ranked = gains[np.lexsort((ties, -np.asarray(by), query))]
+        return np.asarray(np.bincount(query, ranked * discount), np.float64)
+
+    return float(np.mean((dcg(scores) / dcg(gains))[dataset.queries_in("test")]))
 
 
 def least_squares_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
@@ -230,7 +235,7 @@ def boosted_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     train = dataset.rows_in("train")
-    model = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0)
+    model = HistGradientBoostingRegressor(max_iter=40, early_stopping=False, random_state=0)
     with threadpool_limits(1, "openmp"):  # threads that wait for each other on a busy machine
         model.fit(dataset.features[train], relevance(dataset)[train])
         return np.asarray(model.predict(dataset.features), np.float64)
@@ -249,9 +254,8 @@ def test_interactions_change_labels_alone_and_none_are_the_default(name: str) ->
 
 @pytest.mark.slow
 @presets
-@pytest.mark.parametrize("interactions", [0.5, 1.0])
-def test_interactions_leave_the_label_shares_as_they_are(name: str, interactions: float) -> None:
-    dataset = generate(name, scale=QUICK[name], interactions=interactions)
+def test_interactions_leave_the_label_shares_as_they_are(name: str) -> None:
+    dataset = generate(name, scale=QUICK[name], interactions=1.0)
     expected = np.array(PRESETS[name].label_shares)
     shares = np.bincount(dataset.labels, minlength=len(expected)) / dataset.n_rows
     np.testing.assert_allclose(shares, expected, atol=0.01)

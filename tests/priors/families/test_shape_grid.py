@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.special import betaln, digamma, expit, log_expit, logsumexp
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors
 from ebrank.evidence.sums import clicks_sum, number
+from ebrank.formula import Score
 from ebrank.lanes import LANES
 from ebrank.pointers import ROOM
 from ebrank.policy import parse
@@ -25,11 +27,13 @@ from ebrank.priors.families.shape import grid_numbers, logits
 from ebrank.priors.families.shape_grid import BROAD, NARROW, STEEPEST
 from ebrank.scoring import scores
 from ebrank.typing import Floats
+from tests.bound import unfitted
 from tests.evidence.logs import SHOP, counted_weights
 from tests.kept import kept
 
-moments, loss = kept(shape_grid.moments), kept(shape_grid.loss)
-prior_mean, narrow_likelihood = kept(shape_grid.prior_mean), kept(shape_grid.narrow_likelihood)
+narrow_likelihood = kept(shape_grid.narrow_likelihood)
+AUTO = parse("auto")
+FORMULAS = unfitted(AUTO)
 
 Curve = Callable[[Floats], Floats]
 
@@ -77,6 +81,27 @@ class Case(NamedTuple):
 
     def log_posterior(self, u: Floats) -> Floats:
         return self.log_prior(u) + self.log_likelihood(u)
+
+
+def scored(bound: Score, case: Case, learned: Floats | None = None) -> float:
+    """Return what a formula of `auto` makes of an item, given other numbers than it learned."""
+    prior = ItemPrior(np.array([case.score]), np.zeros(1))
+    own = bound.formula.bind(case.learned if learned is None else learned)
+    return float(scores(own, prior, case.stats, case.curve)[0])
+
+
+def moments(case: Case, learned: Floats | None = None) -> tuple[float, float]:
+    """Return mean and spread of R."""
+    return scored(FORMULAS.relevance, case, learned), scored(FORMULAS.spread, case, learned)
+
+
+def loss(case: Case, learned: Floats | None = None) -> tuple[float, float]:
+    """Return the loss and its slope, of items that were never shown too."""
+    rows = AUTO.rows(np.zeros((1, 1), np.float32), case.stats, case.curve, threads=1)
+    numbers = case.learned if learned is None else learned
+    all_rows = replace(rows, included=np.ones(1, np.bool_), parameters=numbers)
+    (value,), (slope,) = all_rows.losses_and_slopes(np.array([case.score]))
+    return float(value), float(slope)
 
 
 class Truth(NamedTuple):
@@ -160,7 +185,7 @@ def test_a_grid_fits_into_lanes_and_into_room() -> None:
 def test_mean_and_spread_for_any_evidence(seed: int) -> None:
     case = some_case(seed)
     truth = integrated(case)
-    mean, spread = moments(case.score, *case.evidence, case.learned)
+    mean, spread = moments(case)
     apart = not 0.3 < truth.width < 1.2
     assert abs(mean - truth.mean) <= (0.015 if apart else 0.06) * truth.spread
     assert spread == pytest.approx(truth.spread, rel=0.015 if apart else 0.07)
@@ -177,7 +202,7 @@ def test_wide_posteriors_are_the_sums_over_the_grid(seed: int) -> None:
         return  # these are compared with the integral
     mean = weights @ RELEVANCE
     spread = np.sqrt(weights @ (RELEVANCE - mean) ** 2)
-    found = moments(case.score, *case.evidence, case.learned)
+    found = moments(case)
     assert found == pytest.approx((mean, spread), rel=1e-8)
 
 
@@ -202,7 +227,7 @@ def test_the_hand_over_from_grid_to_peak(rate: float, severity: float) -> None:
         clicks = np.rint(shown * rate * curve([1, 2])).astype(int)
         stats = BehaviorStats.of([shown], [clicks])
         case = Case(lambda u: -0.1 * (u + 2) ** 2, 0.0, stats, curve)
-        mean, spread = moments(case.score, *case.evidence, case.learned)
+        mean, spread = moments(case)
         truth = integrated(case)
         assert abs(mean - truth.mean) < 0.03 * truth.spread
         assert spread == pytest.approx(truth.spread, rel=0.05)
@@ -212,7 +237,7 @@ def test_the_hand_over_from_grid_to_peak(rate: float, severity: float) -> None:
 def test_what_no_node_explains_is_put_at_the_end(clicked: int, end: int) -> None:
     stats = BehaviorStats.of([[100_000]], [[clicked]])
     case = Case(lambda u: -0.1 * u**2, 0.0, stats, Examination())
-    mean, spread = moments(case.score, *case.evidence, case.learned)
+    mean, spread = moments(case)
     assert mean == pytest.approx(RELEVANCE[end], rel=1e-3)
     assert 0.0 <= spread < 0.01 * mean
 
@@ -222,18 +247,18 @@ def test_what_no_node_explains_is_put_at_the_end(clicked: int, end: int) -> None
 def test_extreme_scores_are_those_of_the_steepest(seed: int, score: float) -> None:
     case = some_case(seed)
     clipped = min(max(score, -STEEPEST), STEEPEST)
-    mean, spread = moments(score, *case.evidence, case.learned)
-    assert (mean, spread) == moments(clipped, *case.evidence, case.learned)
+    mean, spread = moments(case._replace(score=score))
+    assert (mean, spread) == moments(case._replace(score=clipped))
     assert RELEVANCE[0] * (1 - 1e-9) <= mean <= RELEVANCE[-1] * (1 + 1e-9)
     assert 0.0 <= spread < 0.5
-    value, slope = loss(score, *case.evidence, case.learned)
+    value, slope = loss(case._replace(score=score))
     assert np.isfinite(value)
     assert abs(score) <= STEEPEST or slope == 0.0
 
 
 def test_a_score_that_is_no_number_gives_none() -> None:
     case = some_case(1)._replace(score=np.nan)
-    assert np.isnan(moments(case.score, *case.evidence, case.learned)).all()
+    assert np.isnan(moments(case)).all()
 
 
 @given(st.integers(0, 10**6))
@@ -244,7 +269,7 @@ def test_slots_that_nobody_examines_say_nothing(seed: int) -> None:
     more[0, 0, 1:] += 50
     louder = blind._replace(stats=BehaviorStats(more, blind.stats.behaviors))
     for function in (moments, loss):
-        once, again = (function(c.score, *c.evidence, c.learned) for c in (blind, louder))
+        once, again = (function(c) for c in (blind, louder))
         assert once == pytest.approx(again, rel=1e-12)
 
 
@@ -253,8 +278,8 @@ def test_before_anything_is_seen_the_mean_is_the_priors() -> None:
         case = some_case(seed)._replace(stats=BehaviorStats.zeros(1, slots=3))
         heights = case.log_prior(U)
         mean = np.exp(heights - logsumexp(heights)) @ RELEVANCE
-        assert prior_mean(case.score, case.learned) == pytest.approx(mean, rel=1e-9)
-        assert moments(case.score, *case.evidence, case.learned)[0] == pytest.approx(mean, rel=0.02)
+        assert scored(FORMULAS.prior, case) == pytest.approx(mean, rel=1e-9)
+        assert moments(case)[0] == pytest.approx(mean, rel=0.02)
 
 
 # --- the loss ------------------------------------------------------------------------------------
@@ -274,7 +299,7 @@ def test_the_loss_is_minus_the_log_of_the_marginal_likelihood(seed: int) -> None
     seen = clicks_at(case) @ np.log(np.where(p > 0, p, 1.0))
     clicks = number(clicks_sum(*case.evidence))
     place, _, _ = narrow_likelihood(clicks, *case.evidence, case.learned)
-    value, _ = loss(case.score, *case.evidence, case.learned)
+    value, _ = loss(case)
     normal = logsumexp(case.log_prior(U)) - seen
     if place < 0.0:
         expected = normal - logsumexp(case.log_posterior(U))
@@ -290,8 +315,8 @@ def test_the_loss_is_minus_the_log_of_the_marginal_likelihood(seed: int) -> None
 def test_the_slope_of_the_loss_by_finite_differences(seed: int) -> None:
     case = some_case(seed, most=1e3)
     step = 1e-4
-    up, down = (loss(case.score + s, *case.evidence, case.learned)[0] for s in (step, -step))
-    _, slope = loss(case.score, *case.evidence, case.learned)
+    up, down = (loss(case._replace(score=case.score + s))[0] for s in (step, -step))
+    _, slope = loss(case)
     assert slope == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-5)
 
 
@@ -314,15 +339,15 @@ def test_beta_is_a_special_case(
     case = Case(lambda u: u, alpha, stats, Examination(severity))
     valuation = stats.valuation(case.curve)
     learned: Any = grid_numbers(WIDE, np.log(WIDE), beta * np.log1p(-WIDE), valuation)
-    mean, spread = moments(alpha, *case.evidence, learned)
-    value, slope = loss(alpha, *case.evidence, learned)
+    mean, spread = moments(case, learned)
+    value, slope = loss(case, learned)
     assert mean == pytest.approx(exact_relevance(alpha, beta, *case.evidence), rel=2e-6)
     assert spread == pytest.approx(exact_spread(alpha, beta, *case.evidence), rel=2e-5)
     p = case.curve(np.arange(len(clicks)) + 1)
     whole, by_log = exact_loss(float(np.log(alpha)), beta, *case.evidence)
     assert value + clicks @ np.log(p) == pytest.approx(whole, abs=2e-6)
     assert slope * alpha == pytest.approx(by_log, rel=1e-4, abs=1e-4)
-    assert prior_mean(alpha, learned) == pytest.approx(alpha / (alpha + beta), rel=1e-6)
+    assert scored(FORMULAS.prior, case, learned) == pytest.approx(alpha / (alpha + beta), rel=1e-6)
     if severity == 0.0:
         a, b = alpha + clicks.sum(), beta + passed.sum()
         law = scipy.stats.beta(a, b)
@@ -364,7 +389,7 @@ def test_draws_follow_a_wide_posterior(shown: list[int], clicks: list[int]) -> N
         return np.interp(u, edges, np.append(0.0, np.cumsum(weights)))
 
     assert scipy.stats.kstest(drawn, cdf).pvalue > 1e-6
-    mean, spread = moments(case.score, *case.evidence, case.learned)
+    mean, spread = moments(case)
     assert drawn.mean() == pytest.approx(mean, abs=5 * spread / np.sqrt(ITEMS) + 0.01 * spread)
     assert drawn.std() == pytest.approx(spread, rel=0.04)
 
@@ -373,7 +398,7 @@ def test_draws_follow_a_wide_posterior(shown: list[int], clicks: list[int]) -> N
 def test_draws_of_a_narrow_posterior_have_its_moments(shown: int) -> None:
     stats = BehaviorStats.of([[shown, shown]], [[shown // 5, shown // 9]])
     case = Case(lambda u: -0.1 * (u + 1) ** 2, 0.5, stats, Examination())
-    mean, spread = moments(case.score, *case.evidence, case.learned)
+    mean, spread = moments(case)
     drawn = draws(case)
     law = scipy.stats.norm(mean, spread)
     assert scipy.stats.kstest(drawn, law.cdf).pvalue > 1e-6
