@@ -423,8 +423,8 @@ def formula_texts(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
-@given(st.lists(formula_texts(), min_size=2, max_size=3), CONSTANTS)
+@settings(max_examples=4)
+@given(st.lists(formula_texts(), min_size=3, max_size=3), CONSTANTS)
 def test_any_formulas_beside_each_other_agree_with_their_plain_forms(
     tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]], other: str
 ) -> None:

@@ -83,7 +83,7 @@ def compositions(draw: st.DrawFn) -> Composition:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(compositions(), st.integers(0, 99))
 def test_a_composed_formula_compiles_to_what_plain_python_computes(
     drawn: Composition, seed: int

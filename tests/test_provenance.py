@@ -157,12 +157,9 @@ def test_a_change_in_this_process_shows_in_all_that_read_it(user: ModuleType, pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("old", "new", "reader"),
+    ("old", "new", "readers"),
     [
-        ("NUMBER, WORD, TUPLE, TABLE = 2.5", "NUMBER, WORD, TUPLE, TABLE = 2.25", "closure"),
-        ("NUMBER, WORD, TUPLE, TABLE = 2.5", "NUMBER, WORD, TUPLE, TABLE = 2.25", "default"),
-        ("NUMBER, WORD, TUPLE, TABLE = 2.5", "NUMBER, WORD, TUPLE, TABLE = 2.25", "keyword"),
-        ("NUMBER, WORD, TUPLE, TABLE = 2.5", "NUMBER, WORD, TUPLE, TABLE = 2.25", "part"),
+        ("WORD, TUPLE, TABLE = 2.5", "WORD, TUPLE, TABLE = 2.25", "closure default keyword part"),
         ("return NUMBER * x", "return NUMBER + x", "calls"),
         ("return NUMBER * x", "return NUMBER * x if x else x", "model"),
         ("return self.weight * x", "return self.weight + x", "method"),
@@ -171,12 +168,12 @@ def test_a_change_in_this_process_shows_in_all_that_read_it(user: ModuleType, pa
     ],
 )
 def test_an_edit_shows_in_the_values_of_the_next_process(
-    folder: Folder, user: ModuleType, old: str, new: str, reader: str
+    folder: Folder, user: ModuleType, old: str, new: str, readers: str
 ) -> None:
     before = values(user)
     assert old in HELPER
     folder.write({"helper": HELPER.replace(old, new)})
-    assert reader in changed(before, values(folder.load("user")))
+    assert set(readers.split()) <= changed(before, values(folder.load("user")))
 
 
 def test_lambdas_and_closures_differ_by_what_they_do(folder: Folder) -> None:
@@ -435,7 +432,7 @@ def test_methods_of_built_in_objects_count_with_their_objects() -> None:
 def test_no_import_is_overlooked() -> None:
     """The pattern finds whatever the parser does."""
     root = Path(__file__).parents[1]
-    paths = [*root.glob("src/**/*.py"), *root.glob("tests/**/*.py"), Path(subprocess.__file__)]
+    paths = [*root.glob("src/**/*.py"), Path(subprocess.__file__)]
     odd = "import a.b as c, d\nif 1: import e; from f import g\nfrom . import (h, # )\n i as j,)\n"
     odd += "from ..k.l import m, \\\n    n\nfrom .import o\ntry: import p\nexcept: pass\n"
     odd += "# a comment ends in import\nfrom q import r\nimport \\\n  s\n"
