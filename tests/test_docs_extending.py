@@ -51,10 +51,14 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_parts_run_in_the_lab(folder: Path) -> None:
+def test_parts_and_users_of_ones_own_run_in_the_lab(folder: Path, tmp_path: Path) -> None:
     rankers = [word for policy in POLICIES for word in ("--ranker", policy)]
-    printed = run(folder, "-m", "ebrank", "simulate", *SMALL, "--json", *rankers)
-    assert len(json.loads(printed)["rankers"]) == len(POLICIES)
+    users = "skimming:Skimming:haste=0.5"
+    order = (*SMALL, *rankers, "--users", users, "--out", str(tmp_path))
+    printed = run(folder, "-m", "ebrank", "simulate", *order)
+    assert f"users {users}" in printed
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert len(results["rankers"]) == len(POLICIES)
 
 
 def test_every_script_runs_and_every_part_conforms(folder: Path) -> None:
@@ -69,26 +73,42 @@ def test_every_script_runs_and_every_part_conforms(folder: Path) -> None:
         assert words in printed
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+def settings_for(policy: str) -> str:
+    return f'[ranking]\npolicy = "{policy}"\n[training]\nmin_rows = 5\n'
+
+
+def check_ranking_and_learning(client: Client) -> None:
+    client.put_items("tea", {f"i{n}": [n / 20, float(n % 3)] for n in range(20)})
+    answer = client.rank("tea", k=5, explain=True)
+    assert len(answer.items) == 5
+    clicked = [item.id for item in answer.items[:2]]
+    events = [
+        {"event_id": name, "ranking_id": answer.ranking_id, "item": name, "type": "click"}
+        for name in clicked
+    ]
+    assert client.feedback(events).accepted == 2
+    again = {item.id: item for item in client.rank("tea", k=20, explain=True).items}
+    assert [again[name].clicks for name in clicked] == [1, 1]
+
+
+def test_a_server_finds_a_part_on_the_path(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{folder}:{os.environ.get('PYTHONPATH', '')}")
+    config = settings_for(POLICIES[0])
+    with serving(tmp_path / "store", config=config) as server, Client(server.address) as client:
+        check_ranking_and_learning(client)
+        code, errors = server.stop()
+    assert (code, "Traceback" in errors) == (0, False), errors
+
+
+@pytest.mark.parametrize("policy", POLICIES[1:])
 def test_parts_rank_and_learn_over_http(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", f"{folder}:{os.environ.get('PYTHONPATH', '')}")
-    settings = f'[ranking]\npolicy = "{policy}"\n[training]\nmin_rows = 5\n'
-    with serving(tmp_path / "store", config=settings) as server, Client(server.address) as client:
-        client.put_items("tea", {f"i{n}": [n / 20, float(n % 3)] for n in range(20)})
-        answer = client.rank("tea", k=5, explain=True)
-        assert len(answer.items) == 5
-        clicked = [item.id for item in answer.items[:2]]
-        events = [
-            {"event_id": name, "ranking_id": answer.ranking_id, "item": name, "type": "click"}
-            for name in clicked
-        ]
-        assert client.feedback(events).accepted == 2
-        again = {item.id: item for item in client.rank("tea", k=20, explain=True).items}
-        assert [again[name].clicks for name in clicked] == [1, 1]
-        code, errors = server.stop()
-        assert (code, "Traceback" in errors) == (0, False), errors
+    monkeypatch.syspath_prepend(folder)
+    with Threaded(tmp_path, settings_for(policy)) as server, Client(server.url) as client:
+        check_ranking_and_learning(client)
 
 
 def test_a_behavior_with_a_weight_counts_over_http(folder: Path, tmp_path: Path) -> None:
@@ -108,11 +128,3 @@ def relevance_of(answer: RankResponse) -> float:
     relevance = answer.items[0].relevance
     assert isinstance(relevance, float)
     return relevance
-
-
-def test_users_of_ones_own(folder: Path) -> None:
-    users = "skimming:Skimming:haste=0.5"
-    printed = run(
-        folder, "-m", "ebrank", "simulate", *SMALL, "--ranker", "ebrank", "--users", users
-    )
-    assert f"users {users}" in printed
