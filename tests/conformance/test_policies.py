@@ -30,9 +30,8 @@ from tests.simulation.tiny import tiny
 from tests.simulation.users import SHOP
 
 PARTS = "tests.conformance.parts"
-PARTS_OF_THE_ESTIMATE = ("both", "prior", "behavior")
 BONUSES = ("marginal_certainty", "horizon", "none", "draw")
-POLICIES = [  # with every pair of choices
+POLICIES = [  # with every pair of EBRank's choices, and every choice of auto
     *(
         policies.make("ebrank", estimator=estimator, bonus=bonus)
         for estimator, bonus in itertools.product(ESTIMATORS, BONUSES)
@@ -43,11 +42,12 @@ POLICIES = [  # with every pair of choices
         for estimator, bonus in zip(itertools.cycle(ESTIMATORS), BONUSES, strict=False)
     ),
     *(
-        policies.make("auto", bonus=bonus, part=part)
-        for bonus, part in itertools.product(("horizon", "none", "draw"), PARTS_OF_THE_ESTIMATE)
-        if part == "both" or bonus != "none"
+        policies.parse(text)
+        for text in (
+            *("auto", "auto:bonus=none", "auto:bonus=draw", "auto:examination=given"),
+            *("auto:part=prior", "auto:part=behavior,bonus=draw"),
+        )
     ),
-    policies.parse("auto:examination=given"),
 ]
 QUICK = {"ebrank", "ebrank:estimator=exposure", "ebrank:bonus=draw", "auto", "auto:part=prior"}
 """Those of the fast lane; each of the others takes seconds to compile."""
