@@ -131,6 +131,7 @@ class FirstClass:
         self._signature = signature
         self._made_of = tuple(made_of)
         self._values = ""
+        self._lasting = False
         self._compiled: Any = None
 
     def __call__(self, *args: Any) -> Any:  # noqa: ANN401 (whatever the function takes)
@@ -147,12 +148,16 @@ class FirstClass:
 
         It is compiled on first use, and again if a constant that it reads has changed since.
         Functions that it calls keep the constants they were first compiled with, as Numba's do.
+        Nobody changes ebrank's own code while it runs, so that is not looked at again.
         """
+        if self._lasting:
+            return self._compiled
         traced = trace(*(self._made_of or (self.function,)))
         with _COMPILING:
             if traced.values != self._values:
                 self._compiled = self._compile(traced)
                 self._values = traced.values
+            self._lasting = not traced.functions
             return self._compiled
 
     def _compile(self, traced: Trace) -> Any:  # noqa: ANN401
