@@ -49,7 +49,7 @@ def run_sessions(
             item_enters(world, arrivals_key, q, eta)
             session = streams.child(streams.child(ranker_key, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
-            draw_list(world, q, blocks, session, drawn, sheet.rows, shown)
+            draw_list(world, q, blocks, session, drawn, sheet.rows)
             t = plan.times[i]
             ndcg[t] = show(world, browse, users_key, q, sheet, shown, by_age[0], by_age[1])
             if compare(world, pairs, delta, q, blocks, sheet, shown, clicked):
@@ -65,7 +65,6 @@ def draw_list(
     session: np.uint64,
     drawn: Floats,
     rows: Ints,
-    length: int,
 ) -> None:
     """Write the first rows of the blocks in order, each shuffled by this session's draws."""
     first, listed = world.pointers[q], 0
@@ -73,7 +72,8 @@ def draw_list(
         if world.positions[row] < world.entered[q]:
             item = row - first
             value = streams.uniform(streams.child(session, item)) - blocks[item]
-            listed = insert(world.leaves, rows, drawn, listed, row, value, length)
+            insert(world.leaves, rows, drawn, min(listed, len(rows)), row, value)
+            listed += 1
 
 
 @inner

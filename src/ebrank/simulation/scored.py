@@ -248,7 +248,7 @@ def write_top(
     Returns the doubt about all the scores.
     """
     first, stop, doubt = world.pointers[q], world.pointers[q + 1], 0.0
-    listed, items = np.int64(0), 0  # for a plain 0, `insert` would be compiled twice
+    seated, items = 0, 0
     for row in range(first, stop):
         batch.rows[items] = row
         batch.keys[items] = streams.child(key, row - first)
@@ -257,7 +257,8 @@ def write_top(
             doubt += score_batch(world, scorer, batch, items)
             for i in range(items):
                 row_, value = batch.rows[i], batch.scores[i]
-                listed = insert(world.leaves, rows, values, listed, row_, value, len(rows))
+                insert(world.leaves, rows, values, min(seated + i, len(rows)), row_, value)
+            seated += items
             items = 0
     return doubt
 
@@ -270,19 +271,13 @@ def insert(
     listed: int,
     row: int,
     value: float,
-    length: int,
-) -> int:
-    """Put a row into the sorted list of the best if it belongs there; return the list's length."""
-    place = listed
-    if listed == length:
-        last = rows[length - 1]
-        if values[length - 1] > value or (
-            values[length - 1] == value and leaves[last] < leaves[row]
-        ):
-            return listed
-        place = length - 1
-    else:
-        listed += 1
+) -> None:
+    """Put a row into the sorted list of the best, which has some already, if it belongs there."""
+    place = min(listed, len(rows) - 1)
+    if listed == len(rows):
+        last = rows[place]
+        if values[place] > value or (values[place] == value and leaves[last] < leaves[row]):
+            return
     while place > 0 and (
         value > values[place - 1]
         or (value == values[place - 1] and leaves[row] < leaves[rows[place - 1]])
@@ -292,4 +287,3 @@ def insert(
         place -= 1
     rows[place] = row
     values[place] = value
-    return listed
