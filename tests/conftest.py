@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -57,6 +58,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.enable()
         atexit.register(gc.unfreeze)  # DuckDB complains of what is left at the end
+
+
+@pytest.fixture(autouse=True)
+def own_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forget the modules that a test wrote and imported: others may give theirs the same name."""
+    before, scratch = set(sys.modules), tmp_path_factory.getbasetemp()
+    yield
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(scratch):
+            del sys.modules[name]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,13 +19,13 @@ from ebrank.rankers.base import REGISTRY, Ranker
 
 def known() -> dict[str, type[Ranker]]:
     """Return ebrank's own rankers by name; each lives in a file of the package `ebrank.rankers`."""
-    _import_all()
+    _import_all(tuple(rankers.__path__))
     return dict(sorted(REGISTRY.items()))
 
 
 @cache
-def _import_all() -> None:
-    for module in pkgutil.iter_modules(rankers.__path__):
+def _import_all(folders: tuple[str, ...]) -> None:
+    for module in pkgutil.iter_modules(folders):
         importlib.import_module(f"{rankers.__name__}.{module.name}")
 
 

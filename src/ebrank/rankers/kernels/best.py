@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ebrank.compiled import inner
+from ebrank.compiled import inner, leaf
 from ebrank.typing import Floats, Ints
 
 
-@inner
+@leaf
 def write_best(scores: Floats, ties: Floats, n: int, length: int, best: Ints) -> None:
     """Write the `length` best of the first n items; of equal scores, the lower tie key wins.
 

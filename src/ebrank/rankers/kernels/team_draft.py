@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank import streams
-from ebrank.compiled import inner
+from ebrank.compiled import inner, leaf
 from ebrank.typing import Bools, Ints
 
 NOBODY = -1
@@ -80,7 +80,7 @@ def occurrences(items: Ints, n: int, item: int) -> int:
     return found
 
 
-@inner
+@leaf
 def write_wins(teams: Ints, clicked: Bools, length: int, wins: Bools) -> None:
     """Write which candidates (rankers 1, 2, ...) have more clicks than the current one, ranker 0.
 
