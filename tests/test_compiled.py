@@ -25,6 +25,8 @@ from tests.importing import Folder, folder
 
 __all__ = ["folder"]
 
+pytestmark = pytest.mark.slow
+
 HELPER = "K = 2.0\ndef double(x):\n    return K * x\n"
 SCRIPT = """
 from ebrank.compiled import kernel, shared
@@ -119,7 +121,6 @@ def result():
         assert folder.load("script").result() == [2, 1]
 
 
-@pytest.mark.slow
 def test_another_processor_has_machine_code_of_its_own(folder: Folder, cache: Path) -> None:
     folder.write({"helper": HELPER, "script": SCRIPT})
     assert folder.load("script").result() == [12, 0]
@@ -168,7 +169,6 @@ def test_each_signature_has_an_index_of_its_own(folder: Folder, cache: Path) -> 
     assert len(list(cache.rglob("*.nbi"))) == len(machine_code(cache)) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_processes_may_compile_at_once_and_none_compiles_what_another_does(folder: Folder) -> None:
     text = """
@@ -308,7 +308,6 @@ def test_lambdas_and_closures_have_their_own_machine_code(folder: Folder) -> Non
     assert again.DOWN.compiled.cache_hits == 1
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_lambdas_and_closures_have_their_own_machine_code_in_other_processes(
     folder: Folder,
@@ -318,7 +317,6 @@ def test_lambdas_and_closures_have_their_own_machine_code_in_other_processes(
     assert run(folder, "script", "DOWN,LARGE,UP,SMALL") == [-1, 0, 3, 0, 1, 1, 2, 1]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_a_constant_of_another_module_is_that_of_now(folder: Folder) -> None:
     folder.write({"helper": HELPER, "script": FORMULAS})
@@ -353,7 +351,6 @@ for rate in map(float, sys.argv[1:]):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_code_from_disk_calls_its_own_functions_not_namesakes(folder: Folder) -> None:
     line = "        s = s * 1.{i:03} + math.sin(x + {i}) if s < {i} else s / {i} - x"
@@ -375,7 +372,6 @@ print(next(FunctionIdentity._unique_ids), flush=True)
 """
 
 
-@pytest.mark.slow
 def test_a_forked_process_numbers_its_functions_anew(folder: Folder) -> None:
     folder.write({"script": FORKS})
     one, other = run(folder, "script")
@@ -422,7 +418,6 @@ def formula_texts(draw: st.DrawFn) -> tuple[str, str]:
     return f"Formula(lambda {argument}: {body})", constant
 
 
-@pytest.mark.slow
 @settings(max_examples=4)
 @given(st.lists(formula_texts(), min_size=3, max_size=3), CONSTANTS)
 def test_any_formulas_beside_each_other_agree_with_their_plain_forms(

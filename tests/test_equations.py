@@ -173,6 +173,7 @@ def test_posterior_interval_holds_its_share_of_the_posterior(
 # --- the prior --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(shape, shape, count, count)
 def test_loss_by_integrating_the_marginal_likelihood(
     alpha: float, beta: float, clicks: int, misses: int
@@ -292,6 +293,7 @@ def test_a_known_index() -> None:
     assert gittins_index(1.0, 1.0, 100) == pytest.approx(0.8699, abs=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "beta", "horizon", "low", "high"),
     [

@@ -403,6 +403,7 @@ def read_elsewhere(folder: Path, policy: str, *allow: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_part_of_ones_own_is_read_only_if_allowed(tmp_path: Path) -> None:
     policy = "ebrank:bonus=my_bonus:Flat,height=2"
     said = read_elsewhere(tmp_path, policy)
@@ -594,6 +595,7 @@ def test_a_damaged_shape_or_curve_is_refused(
         model_file.from_bytes(json.dumps(document).encode(), "damaged")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data())
 def test_random_damage_to_what_auto_learned(learned: EBRanker, data: st.DataObject) -> None:

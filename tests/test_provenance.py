@@ -204,6 +204,7 @@ def test_circles_end(folder: Folder) -> None:
     assert not trace(lambda x: mine.f(x)).circular
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_followed_to_its_end(folder: Folder) -> None:
     links = "\n".join(f"def f{i}(x): return f{i + 1}(x)" for i in range(3000))
     folder.write({"mine": f"END = 1\n{links}\ndef f3000(x): return END * x\n"})
@@ -254,6 +255,7 @@ print(trace(mine.f).stamp, trace(mine.f).lasting)
 """
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same_stamp(folder: Folder) -> None:
     folder.write(
         {"mine": "WORDS = {'one', 'two'}\ndef f(x):\n    return x in {'a', 'b'} or WORDS\n"}

@@ -188,9 +188,7 @@ class FirstClass:
             else value
             for name, value in function.__globals__.items()
         }
-        return (
-            FunctionType(function.__code__, names, function.__name__) if self._made_of else function
-        )
+        return FunctionType(function.__code__, names, function.__name__)
 
 
 _COMPILING = threading.RLock()

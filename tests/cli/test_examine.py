@@ -72,6 +72,7 @@ def test_a_table_and_a_picture(folder: Path, tmp_path: Path) -> None:
     assert "How far down users look" in (tmp_path / "curve.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_mistakes_are_explained(folder: Path, tmp_path: Path) -> None:
     wrong = ebrank("examine", str(folder), "--plot", "curve.gif")
     assert (wrong.exit_code, "writes .svg and .png files" in wrong.output) == (2, True)

@@ -12,6 +12,8 @@ import pytest
 from ebrank.experiments.document import read_document
 from tests.cli.comparing import ebrank
 
+pytestmark = pytest.mark.slow
+
 SHORT = ("--sessions", "60", "--updates", "2", "--trials", "2")
 
 
@@ -121,7 +123,6 @@ def test_a_parameter_may_have_a_value_for_each_fold(dataset: Path) -> None:
     assert "3 values for 2 folds; give one for each fold, or one for all" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_reproduction_pools_folds(dataset: Path) -> None:
     tuned = ("ebrank:epsilon=30", "ebrank:epsilon=20,estimator=exposure", "ucbrank:epsilon=0.01")
     given = [word for ranker in tuned for word in ("--given", ranker)]

@@ -90,6 +90,7 @@ def test_an_unknown_ranker_is_a_mistake() -> None:
     assert "no ranker is called 'dbg'; did you mean dbgd?" in done.stderr
 
 
+@pytest.mark.slow
 def test_listing_rankers_imports_no_compiler() -> None:
     code = """
 import sys

@@ -204,6 +204,7 @@ def test_a_ranker_with_nothing_to_tune_is_refused() -> None:
     assert (done.exit_code, "bm25 has nothing to tune" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_several_datasets_share_tables(tmp_path: Path) -> None:
     done = run(
         *("--dataset", "mq2007-like", "--dataset", "mslr10k-like", "--only", "table1,table3"),

@@ -157,6 +157,7 @@ def test_a_disk_that_is_full_names_the_file_and_shows_what_finished(tmp_path: Pa
     assert not list(tmp_path.glob(".*")), "no half of a file is left behind"
 
 
+@pytest.mark.slow
 def test_it_says_at_once_what_begins(tmp_path: Path) -> None:
     with started("--ranker", "bm25", "--dataset", tmp_path / "none", "--seed", "3") as process:
         assert process.stderr is not None

@@ -108,6 +108,7 @@ def reachable(draw: st.DrawFn) -> tuple[BehaviorStats, Examination]:
     return BehaviorStats(np.resize(few, (N, *few.shape[1:])), behaviors), curve
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",  # each kind of argument that a formula takes: sums, counts, draws, what was learned
     [

@@ -216,6 +216,7 @@ def test_room_suffices_for_the_shortest_rows(count: int) -> None:
     assert entries.ids.tolist() == list(range(1, count + 1))
 
 
+@pytest.mark.slow
 @given(data=valid_texts(st.floats(-1e6, 1e6, width=32).map(str)))
 @settings(max_examples=60, deadline=None)
 def test_agrees_with_scikit_learn(data: bytes, path: Path) -> None:

@@ -117,6 +117,7 @@ def test_queries_differ_in_how_much_is_relevant() -> None:
     assert high > 0.65
 
 
+@pytest.mark.slow
 @presets
 def test_preparation_drops_constant_features_and_no_query(name: str) -> None:
     dataset = prepared(name)

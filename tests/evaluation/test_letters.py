@@ -98,6 +98,7 @@ def test_where_distance_decides_there_is_a_letter_for_each_run_of_neighbors(
     assert len(set("".join(given))) == len(largest)
 
 
+@pytest.mark.slow
 def test_many_rankers_take_no_time() -> None:
     """All largest sets without a differing pair would be 2³⁰."""
     partners = [(i, i + 1) for i in range(0, 60, 2)]

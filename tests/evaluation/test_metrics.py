@@ -45,6 +45,7 @@ def test_the_ceiling_of_the_paper_is_200() -> None:
     assert cum_ndcg(np.ones(100), 0.995) == pytest.approx((1 - 0.995**100) / 0.005)
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_the_threads_of_a_blas_library() -> None:
     program = (
         "import numpy as np; from ebrank.evaluation.metrics import cum_ndcg; "

@@ -50,6 +50,7 @@ def test_behaviors_count_by_their_weight(log: list[Session], curve: Examination)
     check_against_slow(recorded(log, behaviors=SHOP), log, curve)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.integers(0, 10**6),

@@ -17,6 +17,7 @@ def ideal_dcg(relevance: np.ndarray) -> np.ndarray:
     return np.array([(best[:k] * DISCOUNTS[: len(best[:k])]).sum() for k in CUTOFFS])
 
 
+@pytest.mark.slow
 def test_agrees_with_scikit_learn() -> None:
     from sklearn.metrics import ndcg_score
 

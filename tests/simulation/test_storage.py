@@ -168,6 +168,7 @@ class Patient:
 """
 
 
+@pytest.mark.slow
 def test_a_click_rule_that_is_edited_is_run_again(
     tmp_path: Path, dataset: Dataset, folder: Folder
 ) -> None:
@@ -191,6 +192,7 @@ def test_a_click_rule_that_is_edited_is_run_again(
     assert len(list((tmp_path / "store").glob("*.npz"))) == 3
 
 
+@pytest.mark.slow
 def test_code_changed_in_this_process_is_run_again(
     tmp_path: Path, dataset: Dataset, folder: Folder
 ) -> None:
@@ -243,6 +245,7 @@ def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: Tr
             assert store.load(EBRANK, 0) is None
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_goes_unnoticed(
     tmp_path: Path, dataset: Dataset, trial: TrialResult
 ) -> None:

@@ -15,6 +15,8 @@ from ebrank.rankers import registry
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.simulation.config import SimulationConfig
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def setup() -> Setup:

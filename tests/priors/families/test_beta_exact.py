@@ -159,6 +159,7 @@ def test_errors_for_all_priors_that_a_score_can_give(seed: int) -> None:
     check(case, mean=1e-4, spread=1e-3, loss=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "beta"), [(0.3, 0.7), (1.0, 5.0), (8.0, 2.0), (0.05, 40.0)])
 def test_moments_in_high_precision(alpha: float, beta: float) -> None:
     stats = BehaviorStats.of(shown=[[7, 0, 4, 9]], clicks=[[2, 0, 0, 3]])

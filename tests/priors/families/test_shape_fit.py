@@ -129,6 +129,7 @@ def two_kinds(seed: int, items: int) -> tuple[Features, BehaviorStats]:
     return rng.random((items, 1), dtype=np.float32), BehaviorStats.of(shown, clicks)
 
 
+@pytest.mark.slow
 def test_two_kinds_of_items_are_explained_better_than_by_a_beta() -> None:
     training, unseen = two_kinds(0, 3000), two_kinds(1, 3000)
     given = Examination(severity=0.0)

@@ -26,6 +26,8 @@ from ebrank.typing import Features, Floats
 from tests.priors.learners.test_linear import awkward
 from tests.priors.made_up import clicked, fitted, made_up, rows_of
 
+pytestmark = pytest.mark.slow
+
 
 def interacting(rows: int, seed: int, mean: float = 8.0) -> tuple[Features, BehaviorStats]:
     """Return items that users like if both or neither of two features are high."""
@@ -52,7 +54,6 @@ def tree_scores(state: State, features: Features) -> Floats:
 # --- what they learn -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
 @pytest.mark.parametrize("watched", [True, False])
 def test_trees_hear_what_a_linear_score_cannot(estimator: str, watched: bool) -> None:

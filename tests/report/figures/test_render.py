@@ -18,6 +18,8 @@ from ebrank.report.figures.palette import INK, LOOKS
 from ebrank.report.figures.render import inline_panels, png_file, svg_file
 from tests.report.sample import FIGURE, NASTY, OTHERS, over_time
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -27,7 +29,6 @@ def texts(svg: str | bytes) -> list[str]:
     ]
 
 
-@pytest.mark.slow
 def test_the_same_figure_gives_the_same_bytes_whatever_was_drawn_before(kinds_svg: bytes) -> None:
     import matplotlib as mpl
 

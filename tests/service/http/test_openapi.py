@@ -107,6 +107,7 @@ def check_answer(case: Case[Any], local: Local) -> None:
     case.validate_response(answer, excluded_checks=excluded)
 
 
+@pytest.mark.slow
 def test_the_document_is_served_and_valid(local: Local) -> None:
     import schemathesis
 

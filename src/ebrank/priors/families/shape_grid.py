@@ -69,14 +69,19 @@ def steepness(score: float) -> float:
 @inner
 def write_prior(score: float, learned: Sequence[float], out: Any) -> float:  # noqa: ANN401 (a pointer)
     """Write log π_g, up to a constant; return the largest."""
-    size, steep = int(learned[0]), steepness(score)
-    tilt, base = HEAD + TILT * size, HEAD + BASE * size
-    top = -np.inf
+    size, top = int(learned[0]), -np.inf
     for g in range(0, size, LANES):
-        height = lanes_at(learned, base + g) + steep * lanes_at(learned, tilt + g)
-        put_lanes(out, g, height)
-        top = max(top, largest(height))
+        heights = prior_at(g, size, score, learned)
+        put_lanes(out, g, heights)
+        top = max(top, largest(heights))
     return top
+
+
+@inner
+def prior_at(g: int, size: int, score: float, learned: Sequence[float]) -> Lanes:
+    """Return log π_g from a node on, up to a constant."""
+    tilt, base = HEAD + TILT * size, HEAD + BASE * size
+    return lanes_at(learned, base + g) + steepness(score) * lanes_at(learned, tilt + g)
 
 
 @inner
@@ -112,10 +117,8 @@ def posterior_at(
     learned: Sequence[float],
 ) -> Lanes:
     """Return log π_g L_g from a node on, up to a constant."""
-    tilt, base = HEAD + TILT * size, HEAD + BASE * size
     logarithm, passes = HEAD + LOGARITHM * size, HEAD + PASSED * size
-    heights = lanes_at(learned, base + g) + steepness(score) * lanes_at(learned, tilt + g)
-    heights = heights + clicks * lanes_at(learned, logarithm + g)
+    heights = prior_at(g, size, score, learned) + clicks * lanes_at(learned, logarithm + g)
     for slot in range(slots):  # without a branch on `passed`, which no processor can predict
         passed = passed_at(slot, counts, slots, behaviors, table)
         heights = heights + passed * lanes_at(learned, passes + slot * size + g)
