@@ -358,3 +358,10 @@ def test_features_must_be_a_matrix_with_a_row_per_item() -> None:
         policy.rows(np.zeros((2, 1), np.float32), stats, Examination())
     with pytest.raises(ParameterError, match="must be a matrix"):
         policy.prior(None, np.zeros(3, np.float32))
+
+
+def test_a_bonus_that_a_family_cannot_feed_is_named() -> None:
+    with pytest.raises(
+        ParameterError, match="bonus marginal_certainty does not go with the family"
+    ):
+        parse("ebrank:estimator=exact,family=shape")

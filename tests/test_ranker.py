@@ -416,3 +416,9 @@ def test_counts_are_worth_what_the_learned_curve_says() -> None:
     assert given.curve == given.examination == ranker.examination
     assert ranker.rank(features[:1], stats[:1]).candidates.examination == ranker.curve
     assert ranker.loss(features, stats) < given.loss(features, stats)
+
+
+@pytest.mark.parametrize("lists", [-1.0, float("nan"), float("inf")])
+def test_lists_to_come_are_a_number(lists: float) -> None:
+    with pytest.raises(ParameterError, match="lists must be a number of 0 or more"):
+        EBRanker("auto").rank(np.zeros((2, 1), np.float32), BehaviorStats.zeros(2), lists=lists)

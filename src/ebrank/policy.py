@@ -436,8 +436,14 @@ def _check(policy: Policy) -> None:
             f"{policy.name}: the family {family.name} cannot learn the examination; shape can"
         )
     bonus: Any = type(policy.bonus)
-    score_formula(family, bonus, estimator, policy.choices.part).check()  # names explained?
-    loss_formula(family, estimator).check()
+    loss_formula(family, estimator).check()  # are all names explained?
+    try:
+        score_formula(family, bonus, estimator, policy.choices.part).check()
+    except ParameterError as problem:
+        raise ParameterError(
+            f"{policy.name}: the bonus {bonus.name} does not go with the family {family.name} and "
+            f"{estimator!r} evidence; choose another bonus ({problem})"
+        ) from None
 
 
 def _check_curve(state: State) -> None:
@@ -450,9 +456,9 @@ def _check_curve(state: State) -> None:
     p = state["examination"]
     if len({len(state[name]) for name in CURVE_ARRAYS}) > 1:
         raise ParameterError("a learned examination, its error and its support differ in length")
-    if not np.all((p == 0.0) | (p >= SMALLEST_P) & (p <= 1.0)):
+    if not np.all((p == 0.0) | (p >= SMALLEST_P) & (p <= 1.0)) or not p.any():
         raise ParameterError(
-            f"a learned examination needs probabilities, 0 or from {SMALLEST_P:g} to 1"
+            f"a learned examination needs probabilities from {SMALLEST_P:g} to 1, or 0 but not all"
         )
 
 

@@ -32,7 +32,7 @@ from ebrank.contexts import Contexts, Impressions, learn, moved, numbers, saved
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.features import Scaling
-from ebrank.parameters import check_whole, require
+from ebrank.parameters import check_number, check_whole, require
 from ebrank.policy import Policy
 from ebrank.priors.base import ItemPrior, State
 from ebrank.ranking import Candidates, Ranking, best_first
@@ -227,8 +227,9 @@ class EBRanker:
         if self.policy.noisy:
             draws = _draw_keys(keys) if draw_keys is None else draw_keys
         valuation, scores = self._scoring(behavior)
-        if lists is not None and self.policy.plans:
-            scores = scores.expecting(lists)
+        if lists is not None:
+            check_number("lists", lists, at_least=0)
+            scores = scores.expecting(lists) if self.policy.plans else scores
         total, relevance = score_pairs(scores.both, prior, behavior, valuation, draws)
         change = None
         if shifts is not None:

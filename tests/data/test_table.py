@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,7 +95,7 @@ def test_it_runs_in_the_lab() -> None:
     ("change", "problem"),
     [
         ({"query": "qid"}, "no column 'qid'. Its columns: query, grade, price"),
-        ({"features": ["query"]}, "column 'query' does not hold numbers"),
+        ({"features": ["query"]}, "not everything in column 'query' is a number"),
         ({"features": []}, "the table has no features"),
         ({"split": "query", "features": ["age"]}, "unknown split 'mug'"),
         ({"split": "price", "features": ["age"]}, "query 'tea' is in two splits"),
@@ -106,6 +107,31 @@ def test_errors_name_what_is_wrong(change: dict[str, Any], problem: str) -> None
     with pytest.raises(DataError) as caught:
         from_table(TABLE, **WHERE | change)
     assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+@pytest.mark.parametrize("kind", ["builtins.dict", "pyarrow.table", "pandas.DataFrame"])
+def test_a_row_without_a_query_is_refused(kind: str, missing: float | None) -> None:
+    library, name = kind.split(".")
+    texts = ["tea", "nan", "tea", "None", missing, "tea"]  # both are names that a query may have
+    numbers = [1.0, 2.0, 1.0, 2.0, missing, 1.0]
+    for queries in (texts, numbers) if kind != "pyarrow.table" else ([*texts[:4], None, "tea"],):
+        table = getattr(import_module(library), name)(TABLE | {"query": queries})
+        with pytest.raises(DataError, match="row 4 has no query"):
+            from_table(table, **WHERE)
+
+
+def test_columns_may_have_numbers_for_names() -> None:
+    table = pd.DataFrame([[7, 1, 0.5], [7, 0, 0.1]])
+    dataset = from_table(table, query="0", label="1")
+    assert (dataset.query_ids.tolist(), dataset.feature_names) == (["7"], ("2",))
+
+
+def test_what_is_not_a_number_is_named() -> None:
+    with pytest.raises(DataError, match="not everything in features is a number"):
+        from_arrays([["high"], ["low"]], [0, 1], ["a", "a"])
+    with pytest.raises(DataError, match="not everything in labels is a number"):
+        from_arrays([[1.0], [2.0]], ["bad", "good"], ["a", "a"])
 
 
 def test_shapes_must_fit() -> None:

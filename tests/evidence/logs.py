@@ -22,7 +22,7 @@ SHOP = Behaviors.of({"click": 0.3, "cart": 0.7, "purchase": 1.0})
 formula_curves = st.builds(Examination, st.floats(0, 3), st.one_of(st.none(), st.integers(1, 1200)))
 measured_curves = st.builds(
     lambda curve: Examination(curve=tuple(curve)),
-    st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1)), min_size=1, max_size=30),
+    st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1)), min_size=1, max_size=30).filter(any),
 )
 curves = st.one_of(formula_curves, measured_curves)
 

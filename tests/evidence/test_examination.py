@@ -45,3 +45,9 @@ def test_ranks_are_counted_from_one() -> None:
     for curve in (Examination(), Examination(curve=(1.0,))):
         with pytest.raises(ParameterError, match="from 1"):
             curve([1, 0])
+
+
+def test_users_look_somewhere() -> None:
+    for nowhere in ({"curve": (0.0, 0.0)}, {"curve": (0.0, 0.5), "cutoff": 1}):
+        with pytest.raises(ParameterError, match="must examine some rank"):
+            Examination(**nowhere)

@@ -25,6 +25,8 @@ from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import DataError
 from ebrank.typing import Ints, Labels
 
+NOTHING = {"None", "nan", "NaT", "<NA>"}
+"""How values that are missing look as text."""
 SHARES = 0.6, 0.8
 """Where the shares of training and validation queries end; the rest is for testing."""
 
@@ -54,25 +56,28 @@ def from_table(
         name: what to call the dataset.
         max_label: the largest label of the scale; by default the largest there is.
     """
-    names = [str(column) for column in _column_names(table)]
+    columns = {str(column): column for column in _column_names(table)}
     special = [column for column in (query, label, baseline, split) if column is not None]
-    chosen = [column for column in names if column not in special]
+    chosen = [column for column in columns if column not in special]
     if features is not None:
         chosen = list(features)
-    absent = [column for column in (*special, *chosen) if column not in names]
+    absent = [column for column in (*special, *chosen) if column not in columns]
     if absent:
         raise DataError(
-            f"the table has no column {absent[0]!r}", remedy=f"Its columns: {', '.join(names)}."
+            f"the table has no column {absent[0]!r}", remedy=f"Its columns: {', '.join(columns)}."
         )
     if not chosen:
         raise DataError("the table has no features", remedy="Add a column for each feature.")
-    matrix = np.column_stack([_numbers(table, column) for column in chosen]).astype(np.float32)
+
+    def numbers(column: str) -> npt.NDArray[np.float64]:
+        return _numbers(table[columns[column]], f"column {column!r}")
+
     return from_arrays(
-        matrix,
-        _numbers(table, label),
-        np.asarray(table[query]),
-        baseline=None if baseline is None else _numbers(table, baseline),
-        splits=None if split is None else np.asarray(table[split]),
+        np.column_stack([numbers(column) for column in chosen]).astype(np.float32),
+        numbers(label),
+        table[columns[query]],
+        baseline=None if baseline is None else numbers(baseline),
+        splits=None if split is None else np.asarray(table[columns[split]]),
         name=name,
         max_label=max_label,
         feature_names=chosen,
@@ -95,7 +100,7 @@ def from_arrays(
     >>> from_arrays([[0.5], [0.1]], [1, 0], ["tea", "tea"])
     Dataset('arrays', queries=1, rows=2, features=1, max_label=1)
     """
-    matrix = np.ascontiguousarray(features, np.float32)
+    matrix = np.ascontiguousarray(_numbers(features, "features", np.float32))
     if matrix.ndim != 2 or len(matrix) == 0:
         raise DataError(
             f"features have the shape {matrix.shape}",
@@ -108,9 +113,9 @@ def from_arrays(
                 f"{what} have the shape {np.shape(values)}, not ({len(matrix)},)",
                 remedy="Give one for each row of features.",
             )
-    ids, order, pointers = _grouped(np.asarray(queries))
-    whole = _whole_labels(np.asarray(labels))[order]
-    scores = np.zeros(len(matrix)) if baseline is None else np.asarray(baseline, np.float64)
+    ids, order, pointers = _grouped(_given_queries(queries))
+    whole = _whole_labels(_numbers(labels, "labels"))[order]
+    scores = np.zeros(len(matrix)) if baseline is None else _numbers(baseline, "baseline")
     return Dataset(
         name=name,
         features=matrix[order],
@@ -139,25 +144,36 @@ def _column_names(table: Any) -> Sequence[Any]:  # noqa: ANN401
         ) from None
 
 
-def _numbers(table: Any, column: str) -> npt.NDArray[np.float64]:  # noqa: ANN401
+def _numbers(
+    values: npt.ArrayLike, what: str, dtype: npt.DTypeLike = np.float64
+) -> npt.NDArray[Any]:
     try:
-        return np.asarray(table[column], np.float64)
+        return np.asarray(values, dtype)
     except (TypeError, ValueError):
         raise DataError(
-            f"column {column!r} does not hold numbers",
-            remedy="Convert it to numbers, or leave it out of the features.",
+            f"not everything in {what} is a number",
+            remedy="Convert it to numbers, or leave it out.",
         ) from None
 
 
-def _whole_labels(values: npt.NDArray[Any]) -> Labels:
-    numbers = np.asarray(values, np.float64)
+def _whole_labels(numbers: npt.NDArray[np.float64]) -> Labels:
     wrong = np.flatnonzero(~((numbers >= 0) & (numbers <= 127) & (numbers == np.floor(numbers))))
     if len(wrong):
         raise DataError(
-            f"the label of row {wrong[0]} is {values[wrong[0]]}",
+            f"the label of row {wrong[0]} is {numbers[wrong[0]]:g}",
             remedy="Labels are whole numbers from 0, which means not relevant.",
         )
     return numbers.astype(np.int8)
+
+
+def _given_queries(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return the query of each row; raise if one has none, be it None, NaN or a library's own."""
+    queries = np.asarray(values, object if isinstance(values, list | tuple) else None)
+    if queries.dtype.kind in "fcmMO":  # others have no way to say nothing
+        for row, query in enumerate(queries.tolist()):
+            if not isinstance(query, str) and str(query) in NOTHING:
+                raise DataError(f"row {row} has no query", remedy="Give it one, or leave it out.")
+    return queries
 
 
 def _grouped(queries: npt.NDArray[Any]) -> tuple[npt.NDArray[np.str_], Ints, Ints]:

@@ -49,6 +49,8 @@ class Examination:
                 raise ParameterError(f"curve must hold numbers, not {self.curve!r}") from None
             if not self.curve or not all(0 <= p <= 1 for p in self.curve):
                 raise ParameterError("curve must hold probabilities between 0 and 1, rank 1 first")
+            if not any(self.curve[: self.cutoff]):
+                raise ParameterError("users must examine some rank, but the curve is 0 at all")
 
     def __call__(self, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the examination probability of ranks counted from 1."""
