@@ -29,7 +29,7 @@ from ebrank.simulation.users import (
     parse,
     position_based,
 )
-from ebrank.simulation.users.models import DBN, DCM, Cascade
+from ebrank.simulation.users.models import DBN, DCM, PBM, Cascade
 from ebrank.testing import check_users
 from ebrank.testing.users import shown
 from tests.simulation.tiny import tiny
@@ -125,6 +125,13 @@ def test_other_scales_are_between_the_published_ones() -> None:
     click, stop = habits_of(users, 3)
     assert click == pytest.approx([0.4, 0.6 + 0.1 / 3, 0.7 + 0.2 / 3, 0.9])
     assert stop == pytest.approx([0.1, 0.1 + 0.4 / 3, 0.1 + 0.8 / 3, 0.5])
+
+
+@pytest.mark.parametrize("max_label", [1, 2, 3, 4])
+def test_any_noise_leaves_probabilities(max_label: int) -> None:
+    for noise in np.linspace(0.0, 1.0, 101).tolist():
+        click, stop = habits_of(PBM(noise=noise), max_label)
+        assert click[-1] == stop[-1] == pytest.approx(1.0)
 
 
 def test_without_a_setting_users_go_by_the_papers_relevance() -> None:

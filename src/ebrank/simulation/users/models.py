@@ -113,7 +113,7 @@ class Graded(Users):
         """Return click and stop probabilities by grade."""
         if self.setting == "none":
             grades, noise = np.arange(max_label + 1.0), NOISE if self.noise is None else self.noise
-            relevance = relevance_probability(grades, max_label, noise)
+            relevance = np.minimum(relevance_probability(grades, max_label, noise), 1.0)  # rounding
             return Habits(relevance, self.stopping(relevance))
         noise = self.noise or 0.0
         click, stop = probabilities(self.setting, max_label)
