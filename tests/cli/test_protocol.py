@@ -141,6 +141,13 @@ def test_tune_repeats_what_a_file_says() -> None:
     assert use[use.index("--initial") + 1] == "4-6"
 
 
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    Path("experiment.toml").write_text("list-length = 3\n", encoding="utf-8-sig")
+    done = ebrank("simulate", "--config", "experiment.toml", "--ranker", "bm25", *SHORT)
+    assert done.exit_code == 0, done.stderr
+    assert "lists of 3" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

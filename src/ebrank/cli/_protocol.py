@@ -222,7 +222,7 @@ def _read_config(ctx: click.Context, param: click.Parameter, value: str | None) 
     if value is None:
         return
     try:
-        table = tomllib.loads(Path(value).read_text(encoding="utf-8"))
+        table = tomllib.loads(Path(value).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as problem:
         raise SettingsError(f"{value}: cannot be read: {problem}") from None
     except tomllib.TOMLDecodeError as problem:
