@@ -9,13 +9,47 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ebrank.cli._protocol import PROTOCOL
 from ebrank.simulation.storage import read_trial, write_trial
 from tests.cli.comparing import SHORT, ebrank, simulated
+
+UNUSUAL = {
+    "eta": "0.5",
+    "sessions": "100",
+    "updates": "5",
+    "warmup": "3",
+    "initial": "4-7",
+    "list_length": "6",
+    "users": "dcm:setting=navigational",
+    "noise": "0.2",
+    "cutoff": "3",
+    "click_rate": "0.5",
+    "examination": "0.5",
+    "gamma": "0.9",
+    "measure_at": "3,10",
+}
+"""A value of each option of the protocol that is not the usual one."""
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("option", PROTOCOL)
+def test_a_run_with_any_option_can_be_compared(option: str) -> None:
+    words = (*SHORT, f"--{option.replace('_', '-')}", UNUSUAL[option])
+    simulated("one", "bm25", options=words)
+    done = ebrank("compare", "one", "random", *words)
+    assert done.exit_code == 0, done.stderr
+    assert "differ in" in ebrank("compare", "one", "random", *SHORT).stderr
+
+
+def test_a_curve_that_rankers_believe_is_read_back() -> None:
+    words = (*SHORT, "--examination", "1,0.5,0.25")
+    simulated("one", "bm25", options=words)
+    simulated("two", "random", options=words)
+    assert ebrank("compare", "one", "two").exit_code == 0
 
 
 def test_another_version_of_the_code_is_refused() -> None:

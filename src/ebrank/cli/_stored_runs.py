@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 
 from ebrank.cli._simulation import SimulationPlan
 from ebrank.errors import DataError, ParameterError
@@ -310,18 +310,22 @@ def _stored_ranker(
 
 def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
     """Return the config that a document describes; users are known by their text."""
+    import msgspec
+
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.users import parse
 
-    names = {field.name for field in fields(SimulationConfig)} - {"users", "believed"}
-    numbers = {name: plain[name] for name in names}
-    tuples = {name: tuple(v) for name, v in numbers.items() if isinstance(v, list)}
     try:
-        config = SimulationConfig(**numbers | tuples, users=parse(plain["users"]))
+        users = parse(plain["users"])
     except ParameterError as problem:
         raise DataError(
             f"has users that this command does not know: {problem}", path=folder
         ) from None
+    kinds = get_type_hints(SimulationConfig)
+    config = SimulationConfig(
+        users=users,
+        **{name: msgspec.convert(plain[name], kinds[name]) for name in kinds if name != "users"},
+    )
     if _plain(config) != plain:
         raise DataError("not a config of this command", path=folder)
     return config

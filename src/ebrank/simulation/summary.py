@@ -52,6 +52,5 @@ def about_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def about_config(config: SimulationConfig) -> dict[str, Any]:
-    """Return an experiment's numbers; users and beliefs as text."""
-    believed = None if config.believed is None else repr(config.believed)
-    return asdict(config) | {"users": str(config.users), "believed": believed}
+    """Return an experiment's numbers; users as text."""
+    return asdict(config) | {"users": str(config.users)}
