@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import stat
 import sys
@@ -26,13 +27,15 @@ def counted(tmp_path: Path) -> Callable[..., tuple[Report, list[tuple[Any, ...]]
     """Aggregate a text or a table, and return the report and the rows."""
 
     def run(
-        content: str | pa.Table,
+        content: str | bytes | pa.Table,
         name: str = "log.csv",
         **options: Any,  # noqa: ANN401
     ) -> tuple[Report, list[tuple[Any, ...]]]:
         path = tmp_path / name
         if isinstance(content, str):
             path.write_text(content)
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
         else:
             pq.write_table(content, path)
         out = tmp_path / "evidence.parquet"
@@ -101,6 +104,11 @@ def test_user_behavior_insights(counted: Counted, tmp_path: Path) -> None:
     assert report.ignored == {"login": 1}
     _, found = counted(log, "events.ndjson", fields=UBI, lists=[queries], impressions="served")
     assert found == [*ROWS[:1], *ROWS[1:], ("tea", "c", 0, 2, 1)]
+    other = {"query_id": "q2", "user_query": "milk", "query_response_hit_ids": ["m"]}
+    queries.write_text(
+        f"{json.dumps(query | {'query_response_hit_ids': []})}\n{json.dumps(other)}\n"
+    )
+    assert counted(log, "events.ndjson", fields=UBI, lists=[queries])[1] == ROWS
 
 
 def test_events_beside_the_lists_are_left_out_and_counted(counted: Counted, tmp_path: Path) -> None:
@@ -111,6 +119,32 @@ def test_events_beside_the_lists_are_left_out_and_counted(counted: Counted, tmp_
     assert (rows, report.unlisted) == (ROWS, 2)
     report, rows = counted(GOOD + "r9,tea,a,click,1\n", lists=[lists])
     assert (rows, report.unlisted) == (ROWS, 1)
+
+
+@pytest.mark.parametrize("items", ['"items": [], ', '"items": null, ', ""])
+def test_lists_without_items_still_say_the_query(
+    counted: Counted, tmp_path: Path, items: str
+) -> None:
+    lists = tmp_path / "lists.ndjson"
+    lists.write_text(
+        '{"ranking": "r9", "query": "milk", "items": ["a"]}\n'
+        f'{{"ranking": "r1", {items}"query": "tea"}}\n'
+    )
+    report, rows = counted(GOOD, lists=[lists])
+    assert (rows, report.unlisted) == (ROWS, 0)
+    report, rows = counted(GOOD, lists=[lists], impressions="served")
+    assert (rows, report.unlisted) == ([("milk", "a", 0, 0, 1)], 2)
+
+
+@pytest.mark.parametrize("items", [[["a"], []], [["a"], None], [[], []]])
+def test_lists_without_items_in_parquet_still_say_the_query(
+    counted: Counted, tmp_path: Path, items: list[list[str] | None]
+) -> None:
+    lists = tmp_path / "lists.parquet"
+    pq.write_table(
+        pa.table({"ranking": ["r9", "r1"], "query": ["milk", "tea"], "items": items}), lists
+    )
+    assert counted(GOOD, lists=[lists])[1] == ROWS
 
 
 def test_a_click_that_nobody_can_place_is_left_out_and_counted(counted: Counted) -> None:
@@ -173,12 +207,55 @@ def test_a_line_that_is_no_json_is_named(counted: Counted) -> None:
         counted(f"{good}\n" * 1001 + '{"ranking":\n', "log.ndjson")
 
 
+@pytest.mark.parametrize("text", [GOOD, GOOD.replace("ranking", '"ranking"')])
+def test_a_byte_order_mark_is_no_part_of_a_name(counted: Counted, text: str) -> None:
+    marked = b"\xef\xbb\xbf" + text.encode()
+    assert counted(marked)[1] == ROWS
+    assert counted(gzip.compress(marked), "log.csv.gz")[1] == ROWS
+    with pytest.raises(DataError, match=r"log\.csv:5: column 'rank' is 'x'"):
+        counted(marked + b"r2,tea,a,impression,x\n")
+
+
+def test_a_byte_order_mark_in_json_is_refused(counted: Counted) -> None:
+    with pytest.raises(DataError, match=r"log\.ndjson:1: begins with a byte order mark"):
+        counted(b'\xef\xbb\xbf{"ranking": "r"}\n', "log.ndjson")
+
+
+@pytest.mark.parametrize("good", [1, 3000])
+def test_the_line_that_is_not_utf_8_is_named(counted: Counted, good: int) -> None:
+    row = "r1,tea,a,impression,1\n"
+    with pytest.raises(DataError, match=rf"log\.csv:{good + 2}: not UTF-8: .*Convert the file"):
+        counted((HEADER + row * good + row.replace("tea", "th\xe9")).encode("latin-1"))
+    row = '{"ranking":"r1","query":"tea","item":"a","type":"impression","rank":1}\n'
+    with pytest.raises(DataError, match=rf"log\.ndjson:{good + 1}: not UTF-8: .*Convert the file"):
+        counted((row * good + row.replace("tea", "th\xe9")).encode("latin-1"), "log.ndjson")
+
+
+def test_a_file_that_is_not_gzipped_is_named(counted: Counted) -> None:
+    with pytest.raises(DataError, match=r"log\.csv\.gz: not a whole gzip file: .*leave out \.gz"):
+        counted(GOOD, "log.csv.gz")
+    with pytest.raises(
+        DataError, match=r"log\.ndjson\.gz: not a whole gzip file: .*leave out \.gz"
+    ):
+        counted(gzip.compress(b"{}\n" * 99)[:-9], "log.ndjson.gz")
+
+
+def test_columns_that_differ_only_in_case_are_refused(counted: Counted) -> None:
+    with pytest.raises(
+        DataError, match=r"log\.csv:1: columns 'item' and 'Item' differ only in case"
+    ):
+        counted("ranking,query,item,Item,type,rank\nr,q,a,A,click,1\n")
+    names = {name: ["x"] for name in ("ranking", "query", "Item", "item", "type")}
+    with pytest.raises(DataError, match="columns 'Item' and 'item' differ only in case"):
+        counted(pa.table({**names, "rank": [1]}), "log.parquet")
+
+
 def test_columns_that_are_not_there(counted: Counted, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no column 'query'; there are ranking, .*--map query="):
         counted("ranking,item,type,rank\nr,a,click,1\n")
     with pytest.raises(DataError, match="no column 'when'"):
         counted(GOOD, fields=FieldMap.of(["time=when"]))
-    with pytest.raises(DataError, match="is twice in the header"):
+    with pytest.raises(DataError, match="column 'ranking' is there twice"):
         counted("ranking,ranking\n")
     floats = pa.table({"ranking": ["r"], "query": ["q"], "item": [1.0], "type": ["click"]})
     with pytest.raises(

@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ def in_many_forms(folder: Path) -> list[Path]:
     with gzip.open(folder / "3.csv.gz", "wt") as packed:
         packed.write(text)
     (folder / "3.csv").unlink()
+    text = write(folder / "6.csv", third).read_text()
+    (folder / "6.csv").write_text(text, encoding="utf-8-sig")
     lines = [
         f"{datetime.fromtimestamp(one.time, UTC).isoformat()}\t{one.rank}.0\t{one.type}\t"
         f"{one.item}\tq{one.ranking}\t{one.ranking}\t{one.value:g}"
@@ -125,6 +128,8 @@ def test_both_engines_give_the_same_bytes(tmp_path: Path) -> None:
     ]
     files = [write(tmp_path / "lists.parquet", lists), write(tmp_path / "more.ndjson", lists)]
     both(tmp_path, log, lists=files, impressions="served", behaviors=BEHAVIORS)
+    empty = [replace(one, items=one.items if at % 2 else ()) for at, one in enumerate(lists)]
+    both(tmp_path, log, lists=[write(tmp_path / "empty.ndjson", empty)], behaviors=BEHAVIORS)
     both(tmp_path, [ubi(tmp_path / "ubi.ndjson")], lists=[queries(tmp_path)], fields=UBI)
     bad = write(tmp_path / "a bad.csv", random_events(7, 80))
     bad.write_text(bad.read_text() + "r,q,i,click,x,3,1\n")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import itertools
 import json
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,9 @@ _REMEDIES: Mapping[str, str] = {
     "time": "Write seconds since 1970, or times as in 2026-11-15T20:00:00Z.",
     "items": "Write the items of a list as an array of texts, in Parquet or NDJSON.",
 }
+_MARK = "\ufeff"
+"""The byte order mark, with which some programs begin a text."""
+_UNIQUE = "Give each column a unique name."
 
 
 @dataclass(frozen=True)
@@ -200,41 +203,76 @@ def _names(file: Path, format: Format) -> Sequence[str]:
     return _header(file, format)
 
 
+def _check_unique(file: Path, names: Sequence[str], line: int | None = None) -> None:
+    """Raise if two columns have the same name for an engine, which takes `Item` for `item`."""
+    first: dict[str, str] = {}
+    for name in names:
+        if name.lower() not in first:
+            first[name.lower()] = name
+            continue
+        other = first[name.lower()]
+        same = f"column {name!r} is there twice"
+        problem = same if other == name else f"columns {other!r} and {name!r} differ only in case"
+        raise DataError(problem, path=file, line=line, remedy=_UNIQUE)
+
+
 # --- CSV -----------------------------------------------------------------------------------------
 
 
-def text_of(file: Path) -> io.TextIOBase:
-    """Open a text file, gzipped or not; bytes that are not UTF-8 raise when they are read."""
-    if file.name.lower().endswith(".gz"):
-        return gzip.open(file, "rt", encoding="utf-8", newline="")
-    return file.open(encoding="utf-8", newline="")
+def _lines(file: Path) -> Iterator[str]:
+    """Yield the lines of a text file, gzipped or not.
+
+    Raises:
+        DataError: at a line that is not UTF-8, or at bytes that are not gzipped.
+    """
+    packed = file.name.lower().endswith(".gz")
+    number = 0
+    try:
+        with gzip.open(file) if packed else file.open("rb") as opened:
+            lines = (line for chunk in opened for line in chunk.splitlines(keepends=True))
+            for line in lines:
+                number += 1
+                yield line.decode()
+    except UnicodeDecodeError as problem:
+        raise DataError(
+            f"not UTF-8: {problem.reason}",
+            path=file,
+            line=number,
+            remedy="Convert the file to UTF-8.",
+        ) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise DataError(
+            f"not a whole gzip file: {problem}",
+            path=file,
+            remedy="Copy it again, or leave out .gz if it is not packed.",
+        ) from None
 
 
 def csv_rows(file: Path, format: Format) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a CSV file with their numbers, the header first."""
-    with text_of(file) as text:
-        reader = csv.reader(text, delimiter="\t" if format == "tsv" else ",", strict=True)
-        line = 1
+    """Yield the lines of a CSV file with their numbers, the header first.
+
+    Raises:
+        DataError: at a line that is not CSV.
+    """
+    lines = _lines(file)
+    lines = itertools.chain([next(lines, "").removeprefix(_MARK)], lines)
+    reader = csv.reader(lines, delimiter="\t" if format == "tsv" else ",", strict=True)
+    line = 1
+    try:
         for row in reader:
             yield line, row
             line = reader.line_num + 1
+    except csv.Error as problem:
+        raise DataError(f"not CSV: {problem}", path=file, line=line) from None
 
 
 def _header(file: Path, format: Format) -> tuple[str, ...]:
-    try:
-        _, names = next(csv_rows(file, format), (1, []))
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise DataError(f"no header: {problem}", path=file, line=1) from None
+    _, names = next(csv_rows(file, format), (1, []))
     if not names:
         raise DataError("no header", path=file, remedy="Begin with the names of the columns.")
-    for name in names:
-        if not name or names.count(name) > 1:
-            raise DataError(
-                f"column {name!r} is twice in the header" if name else "a column has no name",
-                path=file,
-                line=1,
-                remedy="Give each column a unique name.",
-            )
+    if "" in names:
+        raise DataError("a column has no name", path=file, line=1, remedy=_UNIQUE)
+    _check_unique(file, names, line=1)
     return tuple(names)
 
 
@@ -247,21 +285,27 @@ def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         DataError: at a line that holds no object.
     """
-    with text_of(file) as text:
-        for number, line in enumerate(text, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as problem:
-                raise DataError(
-                    f"not JSON: {problem}", path=file, line=number, remedy="Fix or remove the line."
-                ) from None
-            if not isinstance(row, dict):
-                raise DataError(
-                    "not an object", path=file, line=number, remedy='Write {"item": "a", ...}.'
-                )
-            yield number, row
+    for number, line in enumerate(_lines(file), start=1):
+        if not line.strip():
+            continue
+        if line.startswith(_MARK):
+            raise DataError(
+                "begins with a byte order mark, which JSON does not allow",
+                path=file,
+                line=number,
+                remedy="Save it as UTF-8 without one.",
+            )
+        try:
+            row = json.loads(line)
+        except ValueError as problem:
+            raise DataError(
+                f"not JSON: {problem}", path=file, line=number, remedy="Fix or remove the line."
+            ) from None
+        if not isinstance(row, dict):
+            raise DataError(
+                "not an object", path=file, line=number, remedy='Write {"item": "a", ...}.'
+            )
+        yield number, row
 
 
 def _json_columns(file: Path, wanted: Mapping[str, str]) -> dict[str, Column]:
@@ -325,6 +369,7 @@ def _parquet_column(file: Path, schema: Any, name: str, column: str) -> Column: 
     for part in path:
         if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
             return Column()
+        _check_unique(file, [one.name for one in kind if one.name.lower() == part.lower()])
         kind = kind.field(part).type
     held = _kind(kind)
     if held not in _ALLOWED.get(name, ("text", "whole")):
@@ -342,7 +387,8 @@ def _kind(kind: Any) -> Kind | None:  # noqa: ANN401
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_list(kind) or types.is_large_list(kind):
-        return "texts" if _kind(kind.value_type) in ("text", "whole") else None
+        empty = types.is_null(kind.value_type)  # all lists are
+        return "texts" if empty or _kind(kind.value_type) in ("text", "whole") else None
     if types.is_string(kind) or types.is_large_string(kind):
         return "text"
     if types.is_integer(kind):

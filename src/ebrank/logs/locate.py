@@ -5,8 +5,6 @@ Files are read again, row by row, only once it is known that one of them has a b
 
 from __future__ import annotations
 
-import csv
-import gzip
 import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -143,21 +141,10 @@ def _rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a file with their lines, or with their numbers from 1."""
     if source.format == "parquet":
         yield from _parquet_rows(path, source)
-        return
-    rows = _json_rows(path, source) if source.format == "ndjson" else _csv_rows(path, source)
-    line = 0
-    try:
-        for line, row in rows:
-            yield line, row
-    except UnicodeDecodeError as problem:
-        raise DataError(
-            f"not UTF-8: {problem.reason}",
-            path=path,
-            line=line + 1,
-            remedy="Convert the file to UTF-8.",
-        ) from None
-    except (csv.Error, gzip.BadGzipFile, EOFError) as problem:
-        raise DataError(f"unreadable: {problem}", path=path, line=line + 1) from None
+    elif source.format == "ndjson":
+        yield from _json_rows(path, source)
+    else:
+        yield from _csv_rows(path, source)
 
 
 def _csv_rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -25,7 +25,8 @@ class Engine(Protocol):
     def offer(self, view: str, source: Source) -> None:
         """Make a view of files, with a column for each field, and `file`, their path.
 
-        A missing field is NULL. Each of `items` is a row, with `item` and its `rank`.
+        A missing field is NULL. Each of `items` is a row, with `item` and its `rank`; if there are
+        none, there is a row without an item.
         """
         ...
 

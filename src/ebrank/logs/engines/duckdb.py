@@ -151,7 +151,9 @@ def _value(column: Column) -> str:
 def _items(column: Column) -> str:
     if column.kind == "absent":
         return "CAST(NULL AS VARCHAR) AS item, NULL AS rank"
-    return f"unnest({_value(column)}) AS item, generate_subscripts({_value(column)}, 1) AS rank"
+    value = _value(column)
+    items = f"CASE WHEN len({value}) > 0 THEN {value} ELSE [NULL] END"  # else the list is lost
+    return f"unnest({items}) AS item, generate_subscripts({items}, 1) AS rank"
 
 
 def _name(name: str) -> str:

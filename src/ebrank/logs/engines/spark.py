@@ -103,7 +103,8 @@ class Spark:
         chosen = [column("_metadata.file_path").alias("file")]
         for name, place in source.columns.items():
             if name == "items" and place.kind != "absent":
-                chosen.append(function.posexplode(_column(place, function)).alias("place", "item"))
+                items = function.posexplode_outer(_column(place, function))
+                chosen.append(items.alias("place", "item"))
             else:
                 chosen.append(_column(place, function).alias("item" if name == "items" else name))
         frame = frame.select(*chosen)
