@@ -50,6 +50,18 @@ def test_a_table_for_people() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_measures_that_begin_late_or_never_are_drawn_and_printed() -> None:
+    late = (*TINY, "--sessions", "60", "--updates", "20", "--trials", "2", "--seed", "0")
+    never = (*TINY, "--sessions", "1", "--updates", "1", "--trials", "1", "--seed", "0")
+    for name, options in (("late", late), ("never", never)):
+        done = ebrank("compare", "bm25", "oracle", *options, "--out", name)
+        assert done.exit_code == 0, done.output
+        assert Path(name, "compare.svg").exists()
+        assert ("set more --sessions" in done.stderr) == (name == "never")
+    document = printed_json(ebrank("compare", "bm25", "oracle", *never, "--json"))
+    assert [one["letters"]["run_ndcg"] for one in document["rankers"]] == ["", ""]
+
+
 def test_rankers_are_called_as_the_user_calls_them() -> None:
     typed = ("bm25", "ebrank:epsilon=20", "ebrank:epsilon=7,beta=5")
     document = printed_json(ebrank("compare", *typed, "ebrank:epsilon=20.0", *SHORT, "--json"))

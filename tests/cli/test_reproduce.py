@@ -43,6 +43,23 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(root, ["reproduce", *map(str, arguments)], prog_name="ebrank")
 
 
+def test_trials_too_short_to_serve_a_test_query_are_refused() -> None:
+    short = ("--scale", "0.01", "--sessions", "1", "--updates", "1", "--trials", "1")
+    done = run(*short, *GIVEN, "--given", "ucbrank:epsilon=1", "--only", "time")
+    assert done.exit_code == 2
+    assert "no test query of mq2007-like×0.01 was served in one of the trials" in done.stderr
+    assert "set more --sessions" in done.stderr
+
+
+def test_a_curve_may_begin_after_the_first_update() -> None:
+    short = ("--scale", "0.01", "--sessions", "60", "--updates", "20", "--trials", "1")
+    done = run(*short, *GIVEN, "--given", "ucbrank:epsilon=1", "--only", "time", "--out", "late")
+    assert done.exit_code == 0, done.output
+    (data,) = read_document(Path("late")).datasets
+    lengths = {panel.title: len(panel.series[0].x) for panel in data.figures[0].panels}
+    assert lengths["Run-NDCG"] < lengths["Cold-NDCG"] == 20
+
+
 @contextmanager
 def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
     """Run the command as a user would; it does not outlive the test."""

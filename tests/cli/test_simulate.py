@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,19 @@ pytestmark = pytest.mark.usefixtures("narrow")
 
 
 # --- what is printed ---------------------------------------------------------------------------
+
+
+def test_trials_too_short_to_serve_a_test_query_keep_their_other_measures(tmp_path: Path) -> None:
+    arguments = ("--ranker", "bm25", *TINY, "--trials", "1", "--sessions", "1", "--updates", "1")
+    done = run(*arguments, "--out", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"bm25 +\.\d{3} +\.\d{3} +\.0 +–\n", done.stdout)
+    assert "warning: no test query was served in 1 of 1 trial, so there is no" in done.stderr
+    assert "set more --sessions" in done.stderr
+    document = only(run(*arguments, "--json").stdout)
+    assert document["run_ndcg"] == {"mean": None, "trials": [None]}
+    assert document["warm_ndcg"]["mean"] is not None
+    assert results_in(tmp_path)["rankers"][0]["run_ndcg"] == document["run_ndcg"]
 
 
 @pytest.mark.slow

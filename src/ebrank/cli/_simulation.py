@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import signal
@@ -332,11 +333,27 @@ def say_stopped(plan: SimulationPlan, results: Sequence[Result]) -> None:
 
 def mean_and_spread(values: Any, digits: int) -> str:  # noqa: ANN401 (an array, imported late)
     """Return `.718 ± .004`: mean and standard deviation over trials, as papers print them."""
+    from ebrank.experiments.framework.numbers import NOTHING
     from ebrank.simulation.summary import spread
 
-    deviation = spread(values)
-    numbers = [values.mean()] if deviation is None else [values.mean(), deviation]
+    mean, deviation = float(values.mean()), spread(values)
+    if math.isnan(mean):
+        return NOTHING
+    numbers = [mean] if deviation is None else [mean, deviation]
     return " ± ".join(f"{number:.{digits}f}".removeprefix("0") for number in numbers)
+
+
+def warn_of_unserved(results: Sequence[Result]) -> None:
+    """Warn of trials too short to serve a test query; they are the same for all rankers."""
+    from ebrank.experiments.framework.numbers import counted
+
+    most = max(results, key=lambda result: result.unserved)
+    if most.unserved:
+        trials = counted(len(most.trials), "trial")
+        console.warn(
+            f"no test query was served in {most.unserved} of {trials}, so there is no Run-NDCG; "
+            "set more --sessions"
+        )
 
 
 def right_aligned(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

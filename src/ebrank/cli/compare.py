@@ -22,6 +22,7 @@ from ebrank.cli._simulation import (
     plan_folds,
     read_rankers,
     say_stopped,
+    warn_of_unserved,
     wrapped,
 )
 from ebrank.cli._stored_runs import (
@@ -105,6 +106,7 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
         console.print_json(plain(comparison))
     else:
         click.echo(printed(comparison, shutil.get_terminal_size().columns))
+    warn_of_unserved(comparison.results)
     if options["out"] is not None:
         draw(comparison, Path(options["out"]))
 

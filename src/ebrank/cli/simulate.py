@@ -24,6 +24,7 @@ from ebrank.cli._simulation import (
     right_aligned,
     say_stopped,
     simulation_options,
+    warn_of_unserved,
     wrapped,
 )
 from ebrank.cli.lazy import examples
@@ -264,6 +265,7 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
         room = width - MEASURED_COLUMNS - (9 if width >= WIDE else 0)
         rows = right_aligned([_row(result, room)[:shown] for result in some])
         console.print_table(columns[:shown], rows)
+    warn_of_unserved(results)
 
 
 def _row(result: Result, room: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ adjusts the p-values over all pairs. Two rankers that share a letter do not diff
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -100,9 +101,13 @@ def _pairs(results: Sequence[Result], measure: Measure) -> list[Pair]:
 
 
 def _letters(results: Sequence[Result], measure: Measure, pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Return a letter or more for each ranker; none by a measure that a trial does not have."""
+    means = [measure.mean(result) for result in results]
+    if not all(map(math.isfinite, means)):
+        return ("",) * len(results)
     indices = combinations(range(len(results)), 2)
     different = {index for index, pair in zip(indices, pairs, strict=True) if pair.p_value < LEVEL}
-    return tuple(letters([measure.mean(result) for result in results], different))
+    return tuple(letters(means, different))
 
 
 def table(comparison: Comparison) -> Table:

@@ -19,7 +19,8 @@ class TrialResult:
         cold_ndcg: mean NDCG of test queries as if nobody had clicked, shape (updates, cutoffs).
         warm_ndcg: the same with the behavior so far.
         cum_ndcg: discounted sum of the NDCG of the lists served to test queries, shape (updates,).
-        run_ndcg: mean NDCG of all lists served to test queries so far, shape (updates,).
+        run_ndcg: mean NDCG of all lists served to test queries so far, NaN before the first one,
+            shape (updates,).
         cold_by_query, warm_by_query: NDCG of each test query, first cutoff, last checkpoint.
         cum_by_query, run_by_query: what each test query adds to Cum- and Run-NDCG at the last
             checkpoint.
@@ -102,6 +103,11 @@ class Result:
     def run_ndcg(self) -> Floats:
         """Run-NDCG of each trial at the last checkpoint."""
         return np.array([trial.run_ndcg[-1] for trial in self.trials])
+
+    @property
+    def unserved(self) -> int:
+        """Trials that served no test query, in one of their folds if there are several."""
+        return int(np.isnan(self.run_ndcg).sum())
 
     @property
     def seconds(self) -> float:

@@ -23,15 +23,19 @@ def summary(result: Result) -> dict[str, Any]:
 def measured(result: Result) -> dict[str, Any]:
     """Return the measures of a simulation, the same on every machine; None without a trial.
 
-    `sessions` are those of one trial.
+    Run-NDCG is None, too, if no test query was served. `sessions` are those of one trial.
     """
-    values = {metric: getattr(result, metric) for metric in METRICS}
     return {
-        **{
-            metric: {"mean": float(each.mean()) if len(each) else None, "trials": each.tolist()}
-            for metric, each in values.items()
-        },
+        **{metric: _over_trials(getattr(result, metric)) for metric in METRICS},
         "sessions": int(result.trials[0].sessions[-1]) if result.trials else None,
+    }
+
+
+def _over_trials(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+    known = len(values) > 0 and bool(np.isfinite(values).all())
+    return {
+        "mean": float(values.mean()) if known else None,
+        "trials": [value if np.isfinite(value) else None for value in values.tolist()],
     }
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from ebrank.experiments.framework.measures import (
     COLD,
     CUM,
     MEASURES,
+    RUN,
     WARM,
     against,
     cells,
@@ -44,6 +46,25 @@ def test_a_line_over_time_goes_through_the_means_at_each_checkpoint() -> None:
     assert line.y == (0.25, 0.5)
     assert line.error == pytest.approx((0.125, 0.25))
     assert over_time(BM25, RESULT, CUM).y == pytest.approx((5.0, SERVED / 2))
+
+
+def test_a_line_begins_where_every_trial_has_a_value() -> None:
+    first, *others = RESULT.trials
+    late = replace(first, run_ndcg=np.array([np.nan, 0.5]))
+    line = over_time(BM25, replace(RESULT, trials=(late, *others)), RUN)
+    assert line.x == (100.0,)
+    assert len(line.y) == len(line.error) == 1
+    assert np.isfinite(line.y).all()
+
+
+def test_a_trial_without_a_value_leaves_a_cell_empty() -> None:
+    first, *others = RESULT.trials
+    never = replace(first, run_ndcg=np.full(2, np.nan))
+    unserved = replace(RESULT, trials=(never, *others))
+    assert unserved.unserved == 1
+    *measured, run = cells(unserved)
+    assert (run.value, run.sd) == (None, None)
+    assert None not in [cell.value for cell in measured]
 
 
 def test_a_line_against_something_takes_the_last_checkpoint() -> None:

@@ -87,7 +87,9 @@ def averaged(trials: int, at: str = "", spread: str = " and one standard deviati
 
 
 def cell(values: Floats, digits: int = 3) -> Cell:
-    """Return the mean over trials and their standard deviation."""
+    """Return the mean over trials and their standard deviation; nothing if one trial has none."""
+    if not np.isfinite(values).all():
+        return Cell(None, digits=digits)
     return Cell(float(values.mean()), spread(values), digits)
 
 
@@ -108,7 +110,12 @@ def behavior_ratios(result: Result) -> Floats:
 
 
 def series(label: str, style: str, x: tuple[float | str, ...], values: Floats) -> Series:
-    """Return a line through the means of `values`, shape (trials, points), with their spread."""
+    """Return a line through the means of `values`, shape (trials, points), with their spread.
+
+    It leaves out points where a trial has no value.
+    """
+    known = np.flatnonzero(np.isfinite(values).all(axis=0))
+    x, values = tuple(x[point] for point in known), values[:, known]
     error = tuple(values.std(axis=0, ddof=1).tolist()) if len(values) > 1 else ()
     return Series(label, style, x, tuple(values.mean(axis=0).tolist()), error)
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ebrank.data.dataset import Dataset
+from ebrank.errors import ParameterError
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.experiment import (
     Experiment,
@@ -272,6 +273,11 @@ class _Work:
                 progress=self._progress(f"running{_about(config, setup.config)}", config),
             )
             self._finish(config, len(runs) * setup.trials)
+            if any(result.unserved for result in done):
+                raise ParameterError(
+                    f"no test query of {self.name} was served in one of the trials; "
+                    "set more --sessions"
+                )
             results.update(zip(runs, slimmed(done), strict=True))
         return results
 
