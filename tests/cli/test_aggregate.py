@@ -64,7 +64,13 @@ def test_import_without_features_says_what_follows(folder: Path) -> None:
     assert (done.exit_code, "inactive until you put them" in done.stderr) == (0, True)
     (folder / "some.csv").write_text("item,x\ni0,1\n")
     done = ebrank("import", "evidence.parquet", "other", "--features", "some.csv")
-    assert "60 items have no features in some.csv and were skipped" in done.stderr
+    assert "60 items have no features in some.csv and were left out" in done.stderr
+    told = " ".join(ebrank("import", "--help").stdout.split())
+    assert "With --features, items that the table lacks are left out" in told
+    (folder / "none.csv").write_text("item,x\nI0,1\n")
+    done = ebrank("import", "evidence.parquet", "none", "--features", "none.csv")
+    assert (done.exit_code, "exactly as in the log" in done.stderr) == (2, True)
+    assert not (folder / "none").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +92,83 @@ def test_items_without_features_are_refused_or_dropped(file: Path, tmp_path: Pat
     assert len(read_evidence(file, features=table, missing="nan")) == 5
 
 
+NAMES = ("007", "1.10", "true", "2026-11-15", "NA", "null", "1e3")
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "ndjson", "parquet"])
+@pytest.mark.parametrize("name", NAMES)
+def test_names_stay_as_they_are_written(tmp_path: Path, name: str, form: str) -> None:
+    (tmp_path / "log.csv").write_text(f"ranking,query,item,type,rank\nr1,{name},{name},click,1\n")
+    aggregate([tmp_path / "log.csv"], tmp_path / "evidence.parquet")
+    table, row = tmp_path / f"items.{form}", {"query": name, "item": name, "x": 0.5}
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist([row]), table)
+    elif form == "ndjson":
+        table.write_text(json.dumps(row) + "\n")
+    else:
+        mark = "," if form == "csv" else "\t"
+        table.write_text(mark.join(row) + "\n" + mark.join(map(str, row.values())) + "\n")
+    evidence = read_evidence(tmp_path / "evidence.parquet", features=table)
+    assert (evidence.queries, evidence.items) == ([name], [name])
+    assert evidence.stats.clicks.tolist() == [1]
+
+
+def test_whole_numbers_are_names_in_json_too(tmp_path: Path) -> None:
+    event = {"ranking": 1, "query": 2, "item": 7, "type": "click", "rank": 1}
+    (tmp_path / "log.ndjson").write_text(json.dumps(event) + "\n")
+    file, table = tmp_path / "evidence.parquet", tmp_path / "items.ndjson"
+    aggregate([tmp_path / "log.ndjson"], file)
+    table.write_text('{"query": 2, "item": 7, "x": 1}\n')
+    assert read_evidence(file, features=table).pairs() == [("2", "7")]
+    for other in ("7.5", "true"):
+        table.write_text(f'{{"item": {other}, "x": 1}}\n')
+        with pytest.raises(DataError, match="but names are texts or whole numbers"):
+            read_evidence(file, features=table)
+
+
+@pytest.mark.parametrize("missing", ["refuse", "drop", "nan"])
+@pytest.mark.parametrize("text", ["item,x\nA,1\n", "item,query,x\na,coffee,1\n"])
+def test_a_table_that_fits_nothing_is_refused(
+    file: Path, tmp_path: Path, text: str, missing: Literal["refuse", "drop", "nan"]
+) -> None:
+    with pytest.raises(DataError, match=r"no features for anything in .*exactly as in the log"):
+        read_evidence(file, features=features(tmp_path, text), missing=missing)
+
+
+def test_files_of_two_months_add_up(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text(
+        "ranking,query,item,type,rank,time\nr4,tea,b,click,2,30\nr4,milk,a,impression,1,30\n"
+    )
+    aggregate([tmp_path / "more.csv"], tmp_path / "more.parquet")
+    both = pa.concat_tables([pq.read_table(file), pq.read_table(tmp_path / "more.parquet")])
+    pq.write_table(both, tmp_path / "both.parquet")
+    evidence = read_evidence(tmp_path / "both.parquet")
+    assert evidence.queries == ["Tee", "milk", "tea"]
+    assert evidence.pointers.tolist() == [0, 2, 4, 6]
+    assert evidence.items == ["a", "b", "a", "c", "a", "b"]
+    assert evidence.stats.shown.tolist() == [1, 1, 1, 1, 1, 2]
+    assert evidence.stats.clicks.tolist() == [0, 0, 0, 1, 0, 2]
+    assert evidence.first_shown.tolist() == [40.0, 40.0, 30.0, 70.0, 50.0, 30.0]
+
+
+def test_rows_in_another_order_are_the_same_evidence(file: Path, tmp_path: Path) -> None:
+    table = pq.read_table(file)
+    pq.write_table(table.take(list(reversed(range(len(table))))), tmp_path / "other.parquet")
+    evidence, other = read_evidence(file), read_evidence(tmp_path / "other.parquet")
+    assert other.pairs() == evidence.pairs()
+    np.testing.assert_array_equal(other.stats.counts, evidence.stats.counts)
+    np.testing.assert_array_equal(other.first_shown, evidence.first_shown)
+
+
+def test_repeated_rows_that_count_too_much_are_refused(file: Path, tmp_path: Path) -> None:
+    table = pq.read_table(file)
+    most = pa.array([2**31 - 1] * len(table), pa.int64())
+    full = table.set_column(4, table.schema.field("count"), most)
+    pq.write_table(pa.concat_tables([full, table]), tmp_path / "full.parquet")
+    with pytest.raises(DataError, match=r"full\.parquet: a count would exceed"):
+        read_evidence(tmp_path / "full.parquet")
+
+
 def test_queries_that_become_one_are_added_up(file: Path, tmp_path: Path) -> None:
     table = features(tmp_path, "item,x\na,1\nb,2\nc,3\n")
     evidence = read_evidence(file, features=table).renamed(
@@ -113,11 +192,30 @@ def test_queries_that_become_one_are_added_up(file: Path, tmp_path: Path) -> Non
         ("item,x\na,1\na,2\n", "item 'a' has two rows of features"),
         ("item,x\na,1\n,2\n", "column 'item' is empty in row 2"),
         ("item,x\na,inf\n", "column 'x' is infinite in row 1"),
+        ("item,x\n", "no rows"),
+        ("item,x,x\na,1,2\n", "column 'x' is there twice"),
     ],
 )
 def test_a_table_of_features_that_is_none(file: Path, tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(DataError, match=why):
         read_evidence(file, features=features(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("items.csv", "item,x\na,1\n\xe9,2\n", 3),
+        ("items.csv", "item,\xe9\na,1\n", 1),
+        ("items.ndjson", '{"item": "a", "x": 1}\n{"item": "\xe9", "x": 1}\n', 2),
+        ("items.ndjson", '{"item": "a", "\xe9": 1}\n', 1),
+    ],
+)
+def test_the_line_of_a_table_that_is_not_utf_8_is_named(
+    file: Path, tmp_path: Path, name: str, text: str, line: int
+) -> None:
+    (tmp_path / name).write_bytes(text.encode("latin-1"))
+    with pytest.raises(DataError, match=rf"{name}:{line}: not UTF-8: .*Convert the file to UTF-8"):
+        read_evidence(file, features=tmp_path / name)
 
 
 def test_files_that_are_no_evidence(file: Path, tmp_path: Path) -> None:

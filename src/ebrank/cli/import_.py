@@ -35,8 +35,9 @@ from ebrank.paths import expanded
 def command(path: str, store: str, features: str | None, literal: bool, as_json: bool) -> None:
     """Create a store from an export or from the output of `ebrank aggregate`.
 
-    STORE appears only once it is complete and its counters match the export. Items in evidence
-    without features are inactive until you put them; they keep their history.
+    STORE appears only once it is complete and its counters match the export. Without --features,
+    items in evidence are inactive until you put them; they keep their history. With --features,
+    items that the table lacks are left out, and their history with them.
     """
     from ebrank.logs.evidence_file import is_evidence
 
@@ -76,7 +77,7 @@ def evidence_imported(
 
     evidence = read_evidence(path, features=features, missing="drop")
     if evidence.dropped:
-        console.note(f"{evidence.dropped:,} items have no features in {features} and were skipped")
+        console.note(f"{evidence.dropped:,} items have no features in {features} and were left out")
     if features is None:
         console.note("without --features, items stay inactive until you put them")
     with console.progress("importing") as progress:

@@ -371,7 +371,7 @@ def _parquet_column(file: Path, schema: Any, name: str, column: str) -> Column: 
             return Column()
         _check_unique(file, [one.name for one in kind if one.name.lower() == part.lower()])
         kind = kind.field(part).type
-    held = _kind(kind)
+    held = kind_of(kind)
     if held not in _ALLOWED.get(name, ("text", "whole")):
         raise DataError(
             f"column {column!r} has the type {kind}, which does not fit {name}",
@@ -381,14 +381,14 @@ def _parquet_column(file: Path, schema: Any, name: str, column: str) -> Column: 
     return Column(path, held)
 
 
-def _kind(kind: Any) -> Kind | None:  # noqa: ANN401
+def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401
     """Return what a type of Arrow holds, None if nothing that we read."""
     types = arrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_list(kind) or types.is_large_list(kind):
         empty = types.is_null(kind.value_type)  # all lists are
-        return "texts" if empty or _kind(kind.value_type) in ("text", "whole") else None
+        return "texts" if empty or kind_of(kind.value_type) in ("text", "whole") else None
     if types.is_string(kind) or types.is_large_string(kind):
         return "text"
     if types.is_integer(kind):

@@ -35,12 +35,22 @@ from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT, TOO_MANY
 from ebrank.extras import import_extra
 from ebrank.features import Scaling
-from ebrank.logs.evidence_file import About, read_table
-from ebrank.logs.files import arrow, format_of, parquet_file
+from ebrank.logs.evidence_file import COLUMNS, About, read_table
+from ebrank.logs.files import (
+    Format,
+    arrow,
+    csv_rows,
+    format_of,
+    json_rows,
+    kind_of,
+    parquet_file,
+)
 from ebrank.paths import expanded
 from ebrank.typing import Features, Floats, Ints
 
 NAMES = ("query", "item")
+KEY = (*NAMES, "outcome", "slot")
+"""What a row counts; a file has them in this order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +132,15 @@ def read_evidence(
 
 
 def _arrays(path: Path, about: About, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
+    _check_rows(path, about.behaviors, table)
+    if not _in_order(table):
+        table = _added_up(table)
+        _check_counts(path, table)
     columns = table.combine_chunks()
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
-    outcome, slot, count = (columns[name].to_numpy() for name in ("outcome", "slot", "count"))
+    outcome, slot, count = _places(columns)
     first = columns["first"].to_numpy(zero_copy_only=False).astype(np.float64)
-    _check_rows(path, about.behaviors, outcome, slot, count)
     begins = _changes(query_codes, item_codes)
     rows = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
@@ -137,8 +150,6 @@ def _arrays(path: Path, about: About, table: Any) -> Evidence:  # noqa: ANN401 (
     np.minimum.at(shown, rows, np.where(np.isnan(first), np.inf, first))
     owners = query_codes[starts]
     pointers = np.flatnonzero(_changes(owners))
-    if len(np.unique(owners)) != len(pointers):
-        raise DataError("the rows of a query are not together", path=path)
     return Evidence(
         queries=[queries[code] for code in owners[pointers].tolist()],
         pointers=np.append(pointers, len(starts)).astype(np.int64),
@@ -147,6 +158,23 @@ def _arrays(path: Path, about: About, table: Any) -> Evidence:  # noqa: ANN401 (
         first_shown=np.where(np.isinf(shown), np.nan, shown),
         last_time=about.last_time,
     )
+
+
+def _in_order(table: Any) -> bool:  # noqa: ANN401
+    """Return whether each row comes after the one before, as `aggregate` writes them."""
+    compute = import_extra("pyarrow.compute", extra="logs", purpose="to read evidence")
+    later: Any = False
+    for name in reversed(KEY):
+        one, next_one = table[name].slice(0, max(len(table) - 1, 0)), table[name].slice(1)
+        tied = compute.and_(compute.equal(one, next_one), later)
+        later = compute.or_(compute.less(one, next_one), tied)
+    return bool(compute.all(later, min_count=0).as_py())
+
+
+def _added_up(table: Any) -> Any:  # noqa: ANN401
+    """Return the rows in order, those of the same thing as one: files may have been combined."""
+    added = table.group_by(KEY).aggregate([("count", "sum"), ("first", "min")])
+    return added.rename_columns(COLUMNS).sort_by([(name, "ascending") for name in KEY])
 
 
 def _coded(column: Any) -> tuple[Ints, list[str]]:  # noqa: ANN401
@@ -170,7 +198,14 @@ def _width(slot: Ints) -> int:
     return 1 + int(slot.max(initial=0))
 
 
-def _check_rows(path: Path, behaviors: Behaviors, outcome: Ints, slot: Ints, count: Ints) -> None:
+def _places(table: Any) -> tuple[Ints, Ints, Ints]:  # noqa: ANN401
+    """Return the outcomes, slots and counts."""
+    outcome, slot, count = (table[name].to_numpy() for name in ("outcome", "slot", "count"))
+    return outcome, slot, count
+
+
+def _check_rows(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN401
+    outcome, slot, count = _places(table)
     wrong = (outcome < 0) | (outcome >= behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
     wrong |= count < 1
     if wrong.any():
@@ -179,7 +214,11 @@ def _check_rows(path: Path, behaviors: Behaviors, outcome: Ints, slot: Ints, cou
             path=path,
             remedy="Make it again with `ebrank aggregate`.",
         )
-    if count.max(initial=0) > np.iinfo(COUNT).max:
+    _check_counts(path, table)
+
+
+def _check_counts(path: Path, table: Any) -> None:  # noqa: ANN401
+    if table["count"].to_numpy().max(initial=0) > np.iinfo(COUNT).max:
         raise DataError(TOO_MANY, path=path)
 
 
@@ -194,7 +233,15 @@ def _with_features(
     if len(places) != len(keys):
         twice = next(key for at, key in enumerate(keys) if places[key] != at)
         raise DataError(f"{_called(twice)} has two rows of features", path=file)
-    by_query = bool(keys) and isinstance(keys[0], tuple)
+    by_query = isinstance(keys[0], tuple)
+    own: Sequence[str | tuple[str, str]] = evidence.pairs() if by_query else evidence.items
+    if own and places.keys().isdisjoint(own):
+        raise DataError(
+            f"no features for anything in {path}: the table has {_called(keys[0])}, the evidence "
+            f"{_called(own[0])}",
+            path=file,
+            remedy="Write names exactly as in the log.",
+        )
     if by_query:
         pairs = [key for key in keys if isinstance(key, tuple)]
         evidence = _laid_out(evidence, evidence.pairs(), pairs)
@@ -227,6 +274,8 @@ def _feature_table(file: Path) -> tuple[tuple[str, ...], list[str | tuple[str, s
             path=file,
             remedy="Rename the column of items to 'item'.",
         )
+    if not len(table):
+        raise DataError("no rows", path=file, remedy="Write one for each item.")
     names = tuple(name for name in table.column_names if name not in NAMES)
     if not names:
         raise DataError("no features: all columns are names", path=file)
@@ -237,24 +286,66 @@ def _feature_table(file: Path) -> tuple[tuple[str, ...], list[str | tuple[str, s
 
 
 def _read(file: Path) -> Any:  # noqa: ANN401 (an Arrow table)
-    pa, format = arrow(), format_of(file)
+    format = format_of(file)
+    try:
+        table = _read_as(file, format)
+        table.validate(full=True)  # whether texts are UTF-8
+        _check_columns(file, table.column_names)
+    except (OSError, ValueError) as problem:
+        if format != "parquet":
+            for _ in json_rows(file) if format == "ndjson" else csv_rows(file, format):
+                pass  # a line that is wrong is named
+        raise DataError(str(problem).splitlines()[0], path=file) from None
+    return table
+
+
+def _read_as(file: Path, format: Format) -> Any:  # noqa: ANN401
     if format == "parquet":
         with parquet_file(file) as opened:
             return opened.read()
-    purpose = "to read tables of features"
-    reader = "pyarrow.json" if format == "ndjson" else "pyarrow.csv"
-    module = import_extra(reader, extra="logs", purpose=purpose)
-    try:
-        if format == "ndjson":
-            return module.read_json(file)
-        options = module.ParseOptions(delimiter="\t" if format == "tsv" else ",")
-        return module.read_csv(file, parse_options=options)
-    except (OSError, pa.ArrowInvalid) as problem:
-        raise DataError(str(problem).splitlines()[0], path=file) from None
+    return _read_json(file) if format == "ndjson" else _read_csv(file, format)
+
+
+def _check_columns(file: Path, names: Sequence[str]) -> None:
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(
+            f"column {twice[0]!r} is there twice",
+            path=file,
+            remedy="Give each column a unique name.",
+        )
+
+
+def _read_csv(file: Path, format: Format) -> Any:  # noqa: ANN401
+    """Return a CSV file with the names as they are written."""
+    csv = import_extra("pyarrow.csv", extra="logs", purpose="to read tables of features")
+    return csv.read_csv(
+        file,
+        parse_options=csv.ParseOptions(delimiter="\t" if format == "tsv" else ","),
+        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(NAMES, arrow().string())),
+    )
+
+
+def _read_json(file: Path) -> Any:  # noqa: ANN401
+    """Return an NDJSON file; names that look like times are texts nevertheless."""
+    json = import_extra("pyarrow.json", extra="logs", purpose="to read tables of features")
+    pa, table = arrow(), json.read_json(file)
+    times = [one.name for one in table.schema if pa.types.is_timestamp(one.type)]
+    texts = pa.schema([(name, pa.string()) for name in NAMES if name in times])
+    if not texts:
+        return table
+    return json.read_json(file, parse_options=json.ParseOptions(explicit_schema=texts))
 
 
 def _names(file: Path, table: Any, name: str) -> list[str]:  # noqa: ANN401
-    values = ["" if value is None else str(value) for value in table[name].to_pylist()]
+    pa, column = arrow(), table[name]
+    if kind_of(column.type) not in ("text", "whole") and not pa.types.is_null(column.type):
+        raise DataError(
+            f"column {name!r} has the type {column.type}, but names are texts or whole numbers",
+            path=file,
+            remedy="Write them as texts.",
+        )
+    values = ["" if value is None else str(value) for value in column.to_pylist()]
     if "" in values:
         raise DataError(f"column {name!r} is empty in row {values.index('') + 1}", path=file)
     return values
