@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from click.testing import CliRunner, Result
 from ebrank import Client
 from ebrank.cli import root
 from ebrank.client import calls
+from ebrank.service.store import open
 from tests.serving import serving
 
 NDJSON = '{"id": "sencha", "features": {"stock": 12, "weight": null}}\n{"id": "assam"}\n'
@@ -42,7 +45,7 @@ def test_a_file_of_each_kind() -> None:
     Path("b.csv").write_text('id,stock,weight\nsencha,12,\n"oo,long",3,0.5\nmate,many,1\n')
     done = put("store", "b.csv")
     assert (done.exit_code, done.stdout) == (1, "1 items changed, 1 unchanged, 1 rejected\n")
-    assert done.stderr.startswith("line 3: Expected `float | null`, got `str`")
+    assert done.stderr.startswith("line 4: Expected `float | null`, got `str`")
     table = {"id": ["mate", "assam"], "weight": [1.5, None], "stock": [4, 5]}
     pq.write_table(pa.table(table), "c.parquet")
     done = put("store", "c.parquet", "--json")
@@ -54,6 +57,65 @@ def test_a_file_of_each_kind() -> None:
         "errors": [],
     }
     assert features() == {"stock": (4, 0), "weight": (4, 2)}
+
+
+def shared() -> dict[str, list[float | None]]:
+    """Return the catalog of the store: the features of each item."""
+
+    async def read() -> dict[str, list[float | None]]:
+        async with open("store", "read") as store:
+            return {
+                name: [None if math.isnan(one) else float(one) for one in row]
+                async for name, row in store.catalog.entries()
+            }
+
+    return asyncio.run(read())
+
+
+def test_ids_stay_as_they_are_written() -> None:
+    Path("a.csv").write_text("stock,id\n3,1\n4,007\n2,1e5\n1,abc\n0,\n")
+    done = put("store", "a.csv")
+    assert done.stdout == "4 items changed, 0 unchanged, 1 rejected\n"
+    assert done.stderr.startswith("line 6: Expected `str` of length >= 1")
+    assert shared() == {"007": [4.0], "1": [3.0], "1e5": [2.0], "abc": [1.0]}
+    pq.write_table(pa.table({"id": [1, 12], "stock": [5.0, 6.0]}), "b.parquet")
+    assert put("store", "b.parquet").stdout == "2 items changed, 0 unchanged, 0 rejected\n"
+    assert shared() == {"007": [4.0], "1": [5.0], "12": [6.0], "1e5": [2.0], "abc": [1.0]}
+
+
+def test_not_a_number_is_missing_and_infinity_is_rejected() -> None:
+    numbers = [1.0, float("nan"), float("inf")]
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "stock": numbers}), "a.parquet")
+    done = put("store", "a.parquet")
+    assert done.stdout == "2 items changed, 0 unchanged, 1 rejected\n"
+    assert done.stderr.startswith("line 3: Expected `float | null`, got `str`")
+    assert shared() == {"a": [1.0], "b": [None]}
+
+
+def test_a_csv_file_as_spreadsheets_write_it() -> None:
+    Path("a.csv").write_bytes(b'\xef\xbb\xbfid,stock\r\n"two\r\nlines",1\r\n\r\nb\r\nc,many\r\n')
+    done = put("store", "a.csv")
+    assert done.stdout == "2 items changed, 0 unchanged, 1 rejected\n"
+    assert done.stderr.startswith("line 6: Expected `float | null`, got `str`")
+    assert shared() == {"b": [None], "two\r\nlines": [1.0]}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"id,stock\nb,1\ncaf\xe9,3\n", "3: not UTF-8. Convert the file to UTF-8."),
+        (b"id,caf\xe9\n", "1: not UTF-8. Convert the file to UTF-8."),
+        (b'id,stock\n"%s",3\n' % (b"x" * 200_000), "2: unreadable: field larger than field limit"),
+        (b'id,stock\na,1\n"b,2\nc,3\n', "4: unreadable: unexpected end of data. Is there a quote"),
+        (b"id,stock\na,3\nb,3,4\n", "3: 3 values, but 2 columns. Put values that hold a comma"),
+        (b"id,stock,stock\na,3,4\n", " 2 columns `stock`. Keep one of them."),
+    ],
+)
+def test_a_damaged_csv_file_is_refused_where_the_damage_is(content: bytes, told: str) -> None:
+    Path("a.csv").write_bytes(content)
+    done = put("store", "a.csv")
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: a.csv:{told}")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,8 @@ from ebrank.errors import DataError
 from ebrank.extras import import_extra
 
 if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
+
     from ebrank.service import api
 
 
@@ -41,8 +45,8 @@ def command(store: str, file: Path, token: str | None, as_json: bool) -> None:
     Parquet with a column `id` and one column per feature. Empty values are missing. Each item is
     validated separately; exit code 1 means that some were rejected.
 
-    If a server is running, give its URL instead of STORE. Without a server, no settings apply, and
-    items may lack features.
+    If a server is running, give its URL instead of STORE, which is created if it does not exist.
+    Without a server, no settings apply, and items may lack features.
     """
     lines = lines_of(file)
     if store.startswith(("http://", "https://")):
@@ -87,11 +91,46 @@ def _ndjson(path: Path) -> Iterator[bytes]:
 
 
 def _csv(path: Path) -> Iterator[bytes]:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(file)
-        _check_columns(path, rows.fieldnames or ())
-        for row in rows:
-            yield _line({name: _number(value) for name, value in row.items() if name is not None})
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            yield from _csv_lines(path, rows)
+        except UnicodeDecodeError:
+            from ebrank.service.api import not_utf8
+
+            content = path.read_bytes()
+            raise DataError(
+                "not UTF-8",
+                path=path,
+                line=content.count(b"\n", 0, not_utf8(content)) + 1,
+                remedy="Convert the file to UTF-8.",
+            ) from None
+        except csv.Error as problem:
+            raise DataError(
+                f"unreadable: {problem}",
+                path=path,
+                line=rows.line_num,
+                remedy="Is there a quote too many, or one too few?",
+            ) from None
+
+
+def _csv_lines(path: Path, rows: CsvReader) -> Iterator[bytes]:
+    """Yield an item for each row; empty lines before it make its number that of its line."""
+    names = next(rows, [])
+    _check_columns(path, names)
+    numbered = 0
+    for row in rows:
+        if len(row) > len(names):
+            raise DataError(
+                f"{len(row)} values, but {len(names)} columns",
+                path=path,
+                line=rows.line_num,
+                remedy='Put values that hold a comma or a line break into quotes: "a, b".',
+            )
+        yield from [b""] * (rows.line_num - numbered - 1)
+        numbered = rows.line_num
+        cells = dict(zip_longest(names, row, fillvalue=""))
+        yield _line({name: _cell(name, text) for name, text in cells.items()}) if row else b""
 
 
 def _parquet(path: Path) -> Iterator[bytes]:
@@ -107,24 +146,40 @@ def _parquet(path: Path) -> Iterator[bytes]:
             yield _line(row)
 
 
-def _check_columns(path: Path, names: Any) -> None:  # noqa: ANN401 (names of columns)
+def _check_columns(path: Path, names: Sequence[str]) -> None:
     if "id" not in names:
         raise DataError(
             "column `id` not found", path=path, remedy="Rename the column of ids to `id`."
         )
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(
+                f"{names.count(name)} columns `{name}`", path=path, remedy="Keep one of them."
+            )
 
 
 def _line(row: dict[str, Any]) -> bytes:
-    features = {name: value for name, value in row.items() if name != "id"}
-    return json.dumps({"id": row["id"], "features": features}, default=str).encode()
+    name = row.pop("id")
+    item = {
+        "id": str(name) if type(name) is int else name,
+        "features": {feature: _sent(value) for feature, value in row.items()},
+    }
+    return json.dumps(item, default=str).encode()
 
 
-def _number(text: str | None) -> float | str | None:
-    """Return a cell as a number, None if it is empty; the server rejects other cells."""
-    if not text:
-        return None
+def _sent(value: object) -> object:
+    """Return a feature as JSON: NaN is missing; infinity becomes a text, which is rejected."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def _cell(column: str, text: str) -> float | str | None:
+    """Return an id as it is, and a feature as a number or None; other cells are rejected later."""
+    if column == "id":
+        return text
     try:
-        return float(text)
+        return float(text) if text else None
     except ValueError:
         return text
 
