@@ -123,6 +123,7 @@ def test_names_have_a_longest_length(local: Local) -> None:
         (b'{"query": "tea", "k": 1.5}', 422, "k"),
         (b'{"query": "tea", "top": 3}', 422, "top"),
         (b'{"query": "tea", "items": [{"features": [1]}]}', 422, "items[0].id"),
+        (b'{"query": "tea", "context": {"": "x"}}', 422, "context"),
         (b'{"query": "tea", "items": ["nobody"]}', 422, None),
         (b'{"query": "nobody asked this"}', 404, None),
     ],

@@ -133,7 +133,7 @@ def error_response(problem: Problem) -> ErrorResponse:
     return ErrorResponse(ErrorBody(problem.code, str(problem), problem.field or UNSET))
 
 
-_PLACE = re.compile(r" - at `(?:key in )?\$?\.?(.*)`$")
+_PLACE = re.compile(r" - at (?:`key` in )?`\$?\.?(.*)`$")
 _FIELD = re.compile(r"(?:unknown|required) field `(.*?)`")
 
 
