@@ -23,6 +23,13 @@ def good(*arguments: str) -> str:
     return done.stdout
 
 
+def empty(folder: Path) -> str:
+    """Return where a store is that has just been made."""
+    store = str(folder / "store")
+    CliRunner().invoke(root, ["store", "init", store], prog_name="ebrank")
+    return store
+
+
 def names(*arguments: str) -> list[str | None]:
     """Return the names of the features that a call tells of."""
     return [feature["name"] for feature in json.loads(good(*arguments, "--json"))["features"]]
@@ -73,10 +80,36 @@ def test_what_makes_no_sense_is_told(arguments: list[str], told: str) -> None:
 
 
 def test_a_feature_that_is_not_there(tmp_path: Path) -> None:
-    store = str(tmp_path / "store")
+    store = empty(tmp_path)
     good(store, "add", "price")
     done = run(store, "remove", "prize")
     assert (done.exit_code, done.stderr) == (
         2,
         "error: there is no feature 'prize', only price\n",
     )
+
+
+def test_a_path_without_a_store_is_refused_and_stays_without(tmp_path: Path) -> None:
+    done = run(str(tmp_path / "typo"), "add", "price")
+    assert done.exit_code == 2
+    assert "typo: no store, for there is no log.db. Name the folder that was served" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        (["add", ""], "add[0].name"),
+        (["remove", "price", ""], "remove[1]"),
+        (["name", "long" * 1000], "name[0]"),
+        (["rename", "", "price"], "rename"),
+    ],
+)
+def test_a_name_that_a_server_would_refuse_is_refused(
+    tmp_path: Path, arguments: list[str], field: str
+) -> None:
+    store = empty(tmp_path)
+    done = run(store, *arguments)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: {field}: Expected `str` of length ")
+    assert names(store) == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebrank.cli import console
+from ebrank.cli._requests import checked
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option, token_option
 
@@ -68,7 +69,7 @@ def command(
         raise click.UsageError(
             "--vacuum needs the store itself, not a server. Stop the server first."
         )
-    request = requests[0] if requests else None
+    request = checked(requests[0]) if requests else None
     if served:
         proofs = over_http(store, request, token)
     else:
@@ -83,10 +84,10 @@ async def in_store(
     from ebrank.service.core.deletions import delete, proof_out
     from ebrank.service.core.fixed_settings import QUERY_NAMES
     from ebrank.service.core.queries.names import naming
-    from ebrank.service.store import open
+    from ebrank.service.store import open, open_existing
     from ebrank.service.store.base import SALT
 
-    async with open(url, "read" if listing else "serve") as store:
+    async with open(url, "read") if listing else open_existing(url) as store:
         if listing:
             return [proof_out(one) for one in await store.deletions.all()]
         proofs = []

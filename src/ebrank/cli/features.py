@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebrank.cli import console
+from ebrank.cli._requests import checked
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option, token_option
 
@@ -84,13 +85,15 @@ def requested(
         wanted = "an old name and a new one" if action == "rename" else "at least one name"
         raise click.UsageError(f"{action} takes {wanted}.")
     if action == "rename":
-        return api.ChangeFeaturesRequest(rename={names[0]: names[1]}, dry_run=dry_run)
-    if action == "name":
-        return api.ChangeFeaturesRequest(name=list(names), dry_run=dry_run)
-    if action == "remove":
-        return api.ChangeFeaturesRequest(remove=list(names), dry_run=dry_run)
-    added = [api.NewFeature(name, shared) for name in names]
-    return api.ChangeFeaturesRequest(add=added, dry_run=dry_run)
+        request = api.ChangeFeaturesRequest(rename={names[0]: names[1]}, dry_run=dry_run)
+    elif action == "name":
+        request = api.ChangeFeaturesRequest(name=list(names), dry_run=dry_run)
+    elif action == "remove":
+        request = api.ChangeFeaturesRequest(remove=list(names), dry_run=dry_run)
+    else:
+        added = [api.NewFeature(name, shared) for name in names]
+        request = api.ChangeFeaturesRequest(add=added, dry_run=dry_run)
+    return checked(request)
 
 
 async def in_store(url: str, request: api.ChangeFeaturesRequest | None) -> api.FeaturesResponse:
@@ -98,10 +101,10 @@ async def in_store(url: str, request: api.ChangeFeaturesRequest | None) -> api.F
     from ebrank.service.core.catalog import Catalog
     from ebrank.service.core.feature_changes import change_features, features_view
     from ebrank.service.settings import FeaturesSettings
-    from ebrank.service.store import open
+    from ebrank.service.store import open, open_existing
 
     only_read = request is None or request.dry_run
-    async with open(url, "read" if only_read else "serve") as store:
+    async with open(url, "read") if only_read else open_existing(url) as store:
         catalog = await Catalog.open(store, FeaturesSettings())
         if request is None:
             return await features_view(store, catalog.schema)

@@ -4,6 +4,6 @@
 """
 
 from ebrank.service.store.base import Mode, Store, StoreError, StoreView
-from ebrank.service.store.urls import open
+from ebrank.service.store.urls import open, open_existing
 
-__all__ = ["Mode", "Store", "StoreError", "StoreView", "open"]
+__all__ = ["Mode", "Store", "StoreError", "StoreView", "open", "open_existing"]

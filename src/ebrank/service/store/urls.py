@@ -56,6 +56,19 @@ async def open(url: str, mode: Mode = "serve") -> AsyncIterator[Store]:
     await store.close()
 
 
+@asynccontextmanager
+async def open_existing(url: str) -> AsyncIterator[Store]:
+    """Open a store to change it; unlike one that is served, it is not made if there is none.
+
+    Raises:
+        StoreError: if there is no store, or it cannot be opened.
+    """
+    async with open(url, "browse"):
+        pass
+    async with open(url) as store:
+        yield store
+
+
 def without_password(url: str) -> str:
     """Return a URL to show to people.
 
