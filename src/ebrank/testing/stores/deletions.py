@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 
 from ebrank.service.store.base import UnknownQuery
@@ -52,6 +54,27 @@ async def deleted_queries(stores: Stores) -> None:
         place = Hint((0,), (True,), version // LIFE)
         await store.log.write([ranking("r9", "z", time=96.0, hint=place)])
         equal("its counts", await counts_of(store), {"z": {(0, 1): 1}})
+
+
+async def interrupted_deletions(stores: Stores) -> None:
+    """A deletion that is interrupted has a proof or has not begun; asked for again, it is done."""
+    for turns in range(6):
+        async with stores.new() as store:
+            await fill(store)
+            kept = [entry for entry in await log_of(store) if entry.query != "q"]
+            deleting = asyncio.create_task(store.deletions.query("q", "digest", 90.0))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            deleting.cancel()
+            await asyncio.wait([deleting])
+            gone, proofs = await store.items.load("q") is None, await store.deletions.all()
+            equal("the number of proofs", len(proofs), int(gone))
+            again = await store.deletions.query("q", "digest", 91.0)
+            whole = Deletion(90.0 if gone else 91.0, "query", "digest", 1, 2, 4)
+            equal("the proofs", await store.deletions.all(), [whole])
+            assert again in (whole, None), f"the proof is {again!r}"
+            equal("the log", await log_of(store), kept)
+            equal("faults()", await store.faults(), [])
 
 
 async def deleted_items(stores: Stores) -> None:

@@ -154,6 +154,8 @@ class Database:
             if empty:
                 with transaction(self._writer):
                     schema.make(self._writer)
+            else:
+                self._writer.execute(schema.UNFINISHED)  # older stores of this version lack it
             self._reader, self._far_reader = self._connected(opened), self._connected(opened)
             self._wal = Wal(path, file, self._writing)
             opened.callback(self._wal.close)

@@ -2,6 +2,9 @@
 
 The log has no index by query or user, which every list would have to update. So a query is gone at
 once, and its entries in the log, which nobody finds without it, follow in portions.
+
+The proof is there from the first transaction on, and each portion adds to its counts. What was
+interrupted is finished when the store is opened to be written, or when it is asked for again.
 """
 
 from __future__ import annotations
@@ -25,9 +28,15 @@ PAUSE_SECONDS = 0.005
 _OF_QUERY = ("items", "features", "evidence", "snapshot")
 _ALL = "SELECT time, kind, digest, queries, rankings, events FROM deletions ORDER BY number"
 _NOTE = "INSERT INTO deletions VALUES (NULL, ?, ?, ?, ?, ?, ?)"
+_PROOF = "SELECT time, kind, digest, queries, rankings, events FROM deletions WHERE number = ?"
+_COUNT = "UPDATE deletions SET {table} = {table} + ? WHERE number = ?"
+_BEGIN = "INSERT INTO unfinished VALUES (?, ?, ?)"
+_BEGUN = """SELECT proof FROM unfinished JOIN deletions ON number = proof
+    WHERE kind = 'query' AND digest = ? ORDER BY proof DESC"""
 _BORDERS = """SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM
     (SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
     UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events)"""
+_PORTION = " AND seq > ? AND seq <= ?"
 
 
 class SqliteDeletions:
@@ -47,18 +56,18 @@ class SqliteDeletions:
         with self._erasing() as connection:
             known = known_query(connection, query)
             if known is None:
-                return None
-            connection.execute("DELETE FROM queries WHERE number = ?", (known.number,))
-            _delete_parts(connection, known.number)
-            connection.execute("UPDATE state SET lives = lives + 1")
-            touch(connection, time)
-        rankings = await self._in_portions("DELETE FROM rankings WHERE query = ?", known.number)
-        # By their numbers: the index would lead to all events of the query each time.
-        sql = "DELETE FROM events NOT INDEXED WHERE query = ?"
-        events = await self._in_portions(sql, known.number)
-        with self._erasing() as connection:
-            _delete_parts(connection, known.number)  # a roll-up may have come in between
-            return _noted(connection, Deletion(time, "query", digest, 1, rankings, events))
+                begun = connection.execute(_BEGUN, (digest,)).fetchone()
+                if begun is None:
+                    return None
+                [proof] = begun
+            else:
+                connection.execute("DELETE FROM queries WHERE number = ?", (known.number,))
+                _delete_parts(connection, known.number)
+                connection.execute("UPDATE state SET lives = lives + 1")
+                touch(connection, time)
+                proof = _noted(connection, Deletion(time, "query", digest, 1))
+                connection.execute(_BEGIN, (proof, known.number, None))
+        return await self._finished(proof)
 
     async def item(
         self, item: str, stand_in: str, digest: str, time: float
@@ -86,16 +95,17 @@ class SqliteDeletions:
                 [(query,) for query, _, _ in places],
             )
             touch(connection, time)
-            proof = _noted(connection, Deletion(time, "item", digest, len(places)))
+            proof = Deletion(time, "item", digest, len(places))
+            _noted(connection, proof)
         return proof, [name for _, _, name in places]
 
     async def user(self, user: str, digest: str, time: float) -> Deletion:
         """Remove a user from all lists, which still count."""
-        sql = "UPDATE rankings SET user = NULL WHERE user = ?"
-        rankings = await self._in_portions(sql, user)
         with self._erasing() as connection:
             touch(connection, time)
-            return _noted(connection, Deletion(time, "user", digest, rankings=rankings))
+            proof = _noted(connection, Deletion(time, "user", digest))
+            connection.execute(_BEGIN, (proof, None, user))
+        return await self._finished(proof)
 
     async def restore(self, deletions: Sequence[Deletion]) -> None:
         """Add proofs from elsewhere."""
@@ -106,25 +116,44 @@ class SqliteDeletions:
         """Rewrite all files, so that they hold nothing of what was deleted any more."""
         if not isinstance(self._database, Database):
             raise StoreError(f"{self._database.path}: opened to be read, not to be written")
-        with self._erasing() as connection:  # what a deletion left that was interrupted
-            for table in (*_OF_QUERY, "rankings", "events"):
-                sql = f"DELETE FROM {table} WHERE query NOT IN (SELECT number FROM queries)"
-                connection.execute(sql)
+        self.finish()
         await self._database.rewrite()
 
-    async def _in_portions(self, sql: str, *given: object) -> int:
-        """Return how many entries of the log a statement changed, a portion at a time."""
+    def finish(self) -> None:
+        """Finish the deletions that were interrupted."""
         with self._database.read() as connection:
-            first, last = connection.execute(_BORDERS).fetchone()
-        changed = 0
-        for after in range(first - 1, last, PORTION):
-            with self._erasing() as connection:
-                borders = (after, after + PORTION)
-                changed += connection.execute(
-                    f"{sql} AND seq > ? AND seq <= ?", (*given, *borders)
-                ).rowcount
+            begun = connection.execute("SELECT proof FROM unfinished").fetchall()
+        for (proof,) in begun:
+            for _ in self._portions(proof):
+                pass
+
+    async def _finished(self, proof: int) -> Deletion:
+        """Finish a deletion while others write, and return its proof."""
+        for _ in self._portions(proof):
             await asyncio.sleep(PAUSE_SECONDS)
-        return changed
+        with self._database.read() as connection:
+            return Deletion(*connection.execute(_PROOF, (proof,)).fetchone())
+
+    def _portions(self, proof: int) -> Iterator[None]:
+        """Remove what a deletion left in the log; yield after each portion."""
+        sql = "SELECT query, user FROM unfinished WHERE proof = ?"
+        with self._database.read() as connection:
+            begun = connection.execute(sql, (proof,)).fetchone()
+            first, last = connection.execute(_BORDERS).fetchone()
+        if begun is None:
+            return
+        query, user = begun
+        for table, sql, given in _removals(query, user):
+            for after in range(first - 1, last, PORTION):
+                with self._erasing() as connection:
+                    borders = (given, after, after + PORTION)
+                    changed = connection.execute(sql + _PORTION, borders).rowcount
+                    connection.execute(_COUNT.format(table=table), (changed, proof))
+                yield
+        with self._erasing() as connection:
+            if query is not None:
+                _delete_parts(connection, query)  # a roll-up may have come in between
+            connection.execute("DELETE FROM unfinished WHERE proof = ?", (proof,))
 
     @contextmanager
     def _erasing(self) -> Iterator[sqlite3.Connection]:
@@ -142,6 +171,17 @@ def _delete_parts(connection: sqlite3.Connection, query: int) -> None:
         connection.execute(f"DELETE FROM {table} WHERE query = ?", (query,))
 
 
-def _noted(connection: sqlite3.Connection, deletion: Deletion) -> Deletion:
-    connection.execute(_NOTE, astuple(deletion))
-    return deletion
+def _removals(query: int | None, user: str | None) -> list[tuple[str, str, object]]:
+    """Return the tables to remove a query or a user from, and how."""
+    if query is None:
+        return [("rankings", "UPDATE rankings SET user = NULL WHERE user = ?", user)]
+    return [
+        ("rankings", "DELETE FROM rankings WHERE query = ?", query),
+        # By their numbers: the index would lead to all events of the query each time.
+        ("events", "DELETE FROM events NOT INDEXED WHERE query = ?", query),
+    ]
+
+
+def _noted(connection: sqlite3.Connection, deletion: Deletion) -> int:
+    """Keep a proof; return its number."""
+    return int(connection.execute(_NOTE, astuple(deletion)).lastrowid or 0)

@@ -17,6 +17,10 @@ COUNTS = """CREATE TABLE {name} (
 """What users did, as `ebrank.evidence` counts it; an item's counts are all in one
 epoch. Counts of 0 have no row, or had one: then the item was shown once."""
 
+UNFINISHED = """CREATE TABLE IF NOT EXISTS unfinished (
+        proof INTEGER PRIMARY KEY, query INTEGER, user TEXT)"""
+"""Deletions whose query or user may still be in the log, by the numbers of their proofs."""
+
 TABLES = (
     # `version` counts the writes to a query from its life on, `size` its items. No number is used
     # again: the log may hold entries of a query that is being deleted.
@@ -65,6 +69,7 @@ TABLES = (
     """CREATE TABLE deletions (
         number INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, digest TEXT NOT NULL,
         queries INTEGER NOT NULL, rankings INTEGER NOT NULL, events INTEGER NOT NULL)""",
+    UNFINISHED,
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE state (
         one INTEGER PRIMARY KEY CHECK (one = 1), active_model INTEGER NOT NULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import shutil
@@ -22,6 +23,8 @@ from ebrank.service.store.sqlite.items import SqliteItems
 from ebrank.service.store.sqlite.log import SqliteLog
 from ebrank.service.store.sqlite.meta import SqliteMeta
 from ebrank.service.store.sqlite.models import SqliteModels
+
+log = logging.getLogger("ebrank.service")
 
 
 class SqliteStore:
@@ -53,6 +56,15 @@ class SqliteStore:
         self.models = SqliteModels(self.database)
         self.meta = SqliteMeta(self.database)
         self.deletions = SqliteDeletions(self.database)
+        if mode == "serve":
+            self._finish_deletions()
+
+    def _finish_deletions(self) -> None:
+        """Finish deletions that were interrupted; a full disk, say, does not keep it from opening."""
+        try:
+            self.deletions.finish()
+        except StoreError as problem:
+            log.warning("a deletion is unfinished, and will be at the next start: %s", problem)
 
     async def size(self) -> StoreSize:
         """Return the bytes of the database and its write-ahead log, and what is free there."""

@@ -1,0 +1,77 @@
+"""Deletions that are interrupted: by the end of the process, or while a roll-up goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from ebrank.service.store.records import Deletion
+from ebrank.service.store.sqlite import SqliteStore, deletions
+from ebrank.testing.histories import fill
+from ebrank.testing.stores.checking import log_of
+from tests.service.store.blocking import run
+
+
+async def interrupted(folder: Path, *, kind: str) -> SqliteStore:
+    """Return a store with a deletion that stopped after its first portion."""
+    store = SqliteStore(folder)
+    await fill(store)
+    call = store.deletions.query if kind == "query" else store.deletions.user
+    deleting = asyncio.create_task(call("q" if kind == "query" else "u", "digest", 90.0))
+    await asyncio.sleep(0)
+    deleting.cancel()
+    await asyncio.wait([deleting])
+    assert deleting.cancelled()
+    return store
+
+
+@pytest.fixture(autouse=True)
+def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletions, "PORTION", 1)
+
+
+def test_the_next_start_finishes_the_deletion_of_a_query(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = await interrupted(tmp_path / "store", kind="query")
+        await store.log.roll_up(65.0)  # entries of the query are rolled up, and nobody wants them
+        assert await store.faults() != []
+        await store.close()
+        store = SqliteStore(tmp_path / "store")
+        assert await store.faults() == []
+        assert {entry.query for entry in await log_of(store)} <= {"other query ☂"}
+        [proof] = await store.deletions.all()
+        assert (proof.kind, proof.digest, proof.queries) == ("query", "digest", 1)
+        assert await store.deletions.query("q", "digest", 91.0) is None
+        await store.close()
+
+    run(scene())
+
+
+def test_the_next_start_finishes_the_deletion_of_a_user(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await (await interrupted(tmp_path / "store", kind="user")).close()
+        store = SqliteStore(tmp_path / "store")
+        assert {getattr(entry, "user", None) for entry in await log_of(store)} == {None}
+        assert await store.deletions.all() == [Deletion(90.0, "user", "digest", rankings=1)]
+        await store.close()
+
+    run(scene())
+
+
+def test_a_store_that_was_made_before_deletions_could_be_finished(tmp_path: Path) -> None:
+    run(SqliteStore(tmp_path / "store").close())
+    database = sqlite3.connect(tmp_path / "store/log.db")
+    database.execute("DROP TABLE unfinished")
+    database.close()
+
+    async def scene() -> None:
+        store = SqliteStore(tmp_path / "store")
+        await fill(store)
+        proof = await store.deletions.query("q", "digest", 90.0)
+        assert proof == Deletion(90.0, "query", "digest", 1, 2, 4)
+        await store.close()
+
+    run(scene())
