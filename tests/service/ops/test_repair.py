@@ -82,6 +82,41 @@ def test_a_poisoned_store_rolls_up_again_after_its_repair(tmp_path: Path) -> Non
     asyncio.run(scene())
 
 
+def names(folder: Path) -> set[str]:
+    return {one.name for one in folder.iterdir()}
+
+
+def test_a_repair_that_failed_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "store"
+    asyncio.run(poisoned(folder))
+    before = names(folder)
+    with monkeypatch.context() as patch:
+
+        def refuse(database: Path, rebuilt: Path) -> Path:
+            assert (rebuilt / "log.db").exists()
+            raise StoreError(f"{database}: still in use")
+
+        patch.setattr("ebrank.service.ops.repair.swapped", refuse)
+        failed = run("repair", str(folder), "--apply")
+    assert (failed.exit_code, "still in use" in failed.stderr) == (2, True)
+    assert names(folder) == before
+    done = run("repair", str(folder), "--apply")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_what_a_killed_repair_left_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    asyncio.run(poisoned(folder))
+    before = names(folder)
+    for left in ("log.db.rebuilt", ".log.db.rebuilt.0a1b2c3d"):
+        (folder / left).mkdir()
+        (folder / left / "log.db").write_text("personal data")
+    done = json.loads(run("repair", str(folder), "--apply", "--json").stdout)
+    assert names(folder) == before | {Path(done["kept"]).name}
+
+
 def test_the_command_line_says_first_what_it_would_change(tmp_path: Path) -> None:
     folder = str(tmp_path / "store")
     asyncio.run(poisoned(tmp_path / "store"))

@@ -12,6 +12,7 @@ The new store is built beside the old one and replaces it in one step; the old o
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time as clock
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,8 +36,8 @@ from ebrank.service.store.records import (
     QueryState,
     RankingEntry,
 )
-from ebrank.service.store.sqlite.folder import Lock, database_of
-from ebrank.service.store.sqlite.swap import REBUILT, swapped
+from ebrank.service.store.sqlite.folder import REBUILT, Lock, database_of
+from ebrank.service.store.sqlite.swap import swapped
 from ebrank.typing import Features
 
 DATES = {"first_item"}
@@ -159,14 +160,15 @@ async def repair(path: str, progress: Progress | None = None) -> Repair:
     database = database_of(expanded(path))
     if not expanded(path).is_dir():
         raise StoreError(f"{path}: a backup. Put it into a new folder as log.db, and repair that.")
-    lock = Lock(database.parent)
+    lock, place = Lock(database.parent), database.parent / REBUILT
     try:
-        report, rebuilt = await _rebuilt(path, database.parent / REBUILT, progress)
+        report, rebuilt = await _rebuilt(path, place, progress)
         if rebuilt is not None:
             kept = await asyncio.to_thread(swapped, database, rebuilt)
             report = replace(report, kept=str(kept))
         return report
     finally:
+        shutil.rmtree(place, ignore_errors=True)
         lock.close()
 
 

@@ -13,6 +13,7 @@ from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.ops.transfer.importing import import_store
 from ebrank.service.store import open
+from ebrank.service.store.sqlite.backup import private_copy
 from ebrank.testing.histories import fill
 from tests.service.store.blocking import run
 
@@ -101,3 +102,25 @@ def test_a_store_that_others_may_read_is_warned_of(
     [record] = caplog.records
     assert "store has mode 755, log.db has mode 640" in record.getMessage()
     assert f"chmod -R go= {tmp_path / 'store'}" in record.getMessage()
+
+
+def test_a_copy_that_a_killed_reader_left_is_removed_and_one_in_use_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    run(closed(folder))
+    for name in (".log.db.0a1b2c3d", ".log.db.0a1b2c3d-journal", ".log.db.notes"):
+        (folder / name).write_text("personal data")
+    with private_copy(folder / "log.db") as copy:
+        run(closed(folder))
+        assert {one.name for one in folder.iterdir()} == {
+            "log.db",
+            "lock",
+            ".log.db.notes",
+            copy.name,
+        }
+    assert not copy.exists()
+
+
+async def closed(folder: Path) -> None:
+    """Open a store and close it."""
+    async with open(str(folder)):
+        pass

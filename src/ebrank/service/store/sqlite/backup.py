@@ -18,7 +18,7 @@ from pathlib import Path
 from ebrank.files import make_private_file, make_private_folder
 from ebrank.service.store.base import Progress, StoreError
 from ebrank.service.store.sqlite.database import connect, explained
-from ebrank.service.store.sqlite.folder import NAME, flush_folder
+from ebrank.service.store.sqlite.folder import NAME, flush_folder, in_use
 
 PAGES_AT_ONCE = 2000
 
@@ -72,9 +72,10 @@ def private_copy(source: Path) -> Iterator[Path]:
     place = folder / f".{source.name}.{secrets.token_hex(4)}"
     try:
         make_private_file(place)
-        with explained(source):
-            _copy(source, place, None)
-        yield place
+        with in_use(place):
+            with explained(source):
+                _copy(source, place, None)
+            yield place
     finally:
         place.unlink(missing_ok=True)
 

@@ -11,13 +11,21 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-from contextlib import suppress
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ebrank.files import make_private_file, make_private_folder
 from ebrank.service.store.base import StoreError
 
 NAME, LOCK = "log.db", "lock"
+REBUILT = f"{NAME}.rebuilt"
+"""Where a repair builds a store, on the same disk as the one whose place it takes."""
+
+_COPY = re.compile(rf"\.{re.escape(NAME)}\.[0-9a-f]{{8}}")
+"""The name of a private copy; SQLite may keep other files beside it."""
 
 log = logging.getLogger("ebrank.service")
 
@@ -108,8 +116,43 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+@contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Mark a file as used until the end, or until the process ends."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _is_in_use(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    return False
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left: it may hold what was deleted from the store since.
+
+    Only the holder of the lock rebuilds; anybody may copy.
+    """
+    for one in folder.iterdir():
+        copy = _COPY.match(one.name)
+        if one.name.removeprefix(".").startswith(REBUILT):
+            shutil.rmtree(one, ignore_errors=True)
+        elif copy is not None and not _is_in_use(folder / copy.group()):
+            one.unlink(missing_ok=True)
+
+
 class Lock:
-    """Holds `PATH/lock` until closed, or until the process ends; the file names the process."""
+    """Holds `PATH/lock` until closed, or until the process ends; the file names the process.
+
+    What killed processes left in the folder is removed.
+    """
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -129,6 +172,7 @@ class Lock:
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        _remove_leftovers(folder)
 
     def close(self) -> None:
         """Let go."""

@@ -60,7 +60,7 @@ class SqliteStore:
             self._finish_deletions()
 
     def _finish_deletions(self) -> None:
-        """Finish deletions that were interrupted; a full disk, say, does not keep it from opening."""
+        """Finish what was interrupted, if possible: a full disk does not keep a store closed."""
         try:
             self.deletions.finish()
         except StoreError as problem:

@@ -11,9 +11,6 @@ from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite.database import connect, explained
 from ebrank.service.store.sqlite.folder import NAME, flush_folder
 
-REBUILT = f"{NAME}.rebuilt"
-"""Where a new store is built, on the same disk as the one whose place it takes."""
-
 
 def swapped(database: Path, rebuilt: Path) -> Path:
     """Put the database of the folder `rebuilt` in the place of another; return the old one.
@@ -30,7 +27,6 @@ def swapped(database: Path, rebuilt: Path) -> Path:
     flush_folder(database.parent)
     (rebuilt / NAME).replace(database)
     flush_folder(database.parent)
-    shutil.rmtree(rebuilt, ignore_errors=True)
     return kept
 
 
