@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,7 @@ def command(
     if new_token is not None:
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server listens: it reads the file then
     settings = read_settings(config, host, port, store)
     if check:
         print_settings(settings)
@@ -108,7 +110,7 @@ def serve(settings: Settings, config: str | None, read: Callable[[], Settings]) 
     server.run(
         settings,
         announce=lambda address: print_address(address, settings.store.url),
-        reloading=None if config is None else lambda: Reloading(Path(config), read),
+        reloading=None if config is None else Reloading(Path(config), read),
     )
 
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,8 @@ import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
+from ebrank.service.core.engine import Engine
+from ebrank.service.ops.reloading import Reloading
 from ebrank.service.ops.server import ServerError, check, listening, run
 from ebrank.service.settings import LimitsSettings, ServerSettings, Settings, StoreSettings, Token
 from ebrank.service.store.base import StoreError
@@ -92,6 +95,45 @@ def test_what_runs_beside_the_server_ends_with_it() -> None:
     run(LOCAL, announce=heard.append, companion=companion)
     assert heard == [heard[0], heard[0], "gone"]
     assert heard[0].startswith("http://127.0.0.1:")
+
+
+@pytest.fixture
+def killed() -> Iterator[list[int]]:
+    """Return the signals that would have ended the process."""
+    ended: list[int] = []
+    before = signal.signal(signal.SIGHUP, lambda number, frame: ended.append(number))
+    yield ended
+    signal.signal(signal.SIGHUP, before)
+
+
+async def hang_up_and_stop(address: str) -> None:
+    signal.raise_signal(signal.SIGHUP)
+    await asyncio.sleep(0.01)
+    signal.raise_signal(signal.SIGTERM)
+
+
+def test_without_a_file_a_hangup_changes_nothing_and_the_log_says_so(
+    killed: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    run(LOCAL, announce=lambda address: None, companion=hang_up_and_stop)
+    assert killed == []
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["SIGHUP changes nothing: there is no --config file"]
+
+
+def test_a_hangup_while_it_starts_does_not_end_it(
+    killed: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    start = Engine.start
+
+    async def interrupted(self: Engine) -> None:
+        signal.raise_signal(signal.SIGHUP)
+        await start(self)
+
+    monkeypatch.setattr(Engine, "start", interrupted)
+    follower = Reloading(tmp_path / "serve.toml", lambda: LOCAL)
+    run(LOCAL, announce=lambda address: None, companion=hang_up_and_stop, reloading=follower)
+    assert killed == []
 
 
 HALF = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"

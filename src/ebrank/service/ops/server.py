@@ -4,13 +4,14 @@ The server listens before the engine has started, so that `/healthz` answers at 
 says when the rest is ready. On SIGTERM or Ctrl-C it is no longer ready, and gives a load balancer
 some time to notice; then it accepts nothing new, finishes what it is doing, flushes and ends. It
 does not wait for callers that never send the rest of a request, or never read its response. A
-second signal ends it at once. On SIGHUP it reads its tokens again.
+second signal ends it at once. On SIGHUP it reads its tokens again, if they are in a file.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import signal
 import socket
 import sys
@@ -37,6 +38,8 @@ LEAVE_SECONDS = 2.0
 
 SWITCH_SECONDS = 1e-3
 """How long a thread may hold Python's lock while the loop wants it."""
+
+log = logging.getLogger("ebrank.service")
 
 Companion = Callable[[str], Awaitable[None]]
 """Runs alongside the server, given its address; cancelled when it closes."""
@@ -95,7 +98,7 @@ def run(
     *,
     announce: Callable[[str], None],
     companion: Companion | None = None,
-    reloading: Callable[[], Reloading] | None = None,
+    reloading: Reloading | None = None,
 ) -> None:
     """Serve until a signal says otherwise; the store is opened once the server can listen.
 
@@ -113,7 +116,7 @@ def run(
         announce(address)
 
     async def served(opened: socket.socket) -> None:
-        await serve(settings, opened, _signals(), ready, companion, reloading, spans)
+        await serve(settings, opened, _signals(reloading), ready, companion, reloading, spans)
 
     with (
         logs.written(settings.server.log),
@@ -131,7 +134,7 @@ async def serve(
     stopped: asyncio.Event,
     announce: Callable[[str], None],
     companion: Companion | None = None,
-    reloading: Callable[[], Reloading] | None = None,
+    reloading: Reloading | None = None,
     spans: tracing.Spans | None = None,
 ) -> None:
     """Serve on a listening socket until an event is set."""
@@ -139,8 +142,8 @@ async def serve(
         last, most_idle = await store.log.last_time(), settings.store.max_idle_seconds
         clock.check(time.time(), last, store.touched, most_idle)
         engine = await Engine.open(store if spans is None else spans.store(store), settings)
-        log = AccessLog() if settings.server.access_log else None
-        app = App(engine, settings, log=log, traced=None if spans is None else spans.request)
+        requests = AccessLog() if settings.server.access_log else None
+        app = App(engine, settings, log=requests, traced=None if spans is None else spans.request)
         if spans is not None:
             engine.watch_training(spans.training)
         connections = Connections(app, settings.limits)
@@ -155,9 +158,7 @@ async def serve(
             if companion is not None:
                 beside.append(asyncio.ensure_future(companion(address)))
             if reloading is not None:
-                follower = reloading()
-                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, follower.ask)
-                beside.append(asyncio.create_task(follower.follow(app.admission, settings)))
+                beside.append(asyncio.create_task(reloading.follow(app.admission, settings)))
             await stopped.wait()
             app.readiness.leaving = True
             await asyncio.sleep(settings.server.leave_seconds)
@@ -193,8 +194,11 @@ def _settle() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
-def _signals() -> asyncio.Event:
-    """Return an event that a signal sets; a second one ends the process as usual."""
+def _signals(reloading: Reloading | None) -> asyncio.Event:
+    """Return an event that a signal sets; a second one ends the process as usual.
+
+    SIGHUP never does: it asks for the tokens, now or once the server has started.
+    """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     names = (signal.SIGINT, signal.SIGTERM)
@@ -206,7 +210,12 @@ def _signals() -> asyncio.Event:
 
     for name in names:
         loop.add_signal_handler(name, stop)
+    loop.add_signal_handler(signal.SIGHUP, _say_no_file if reloading is None else reloading.ask)
     return stopped
+
+
+def _say_no_file() -> None:
+    log.warning("SIGHUP changes nothing: there is no --config file", extra=logs.about("reload"))
 
 
 def _bracketed(host: str) -> str:
