@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ebrank.cli import _simulation
 from ebrank.experiments.document import read_document
+from ebrank.simulation import parallel
 from tests.cli.comparing import ebrank
 
 pytestmark = pytest.mark.slow
@@ -233,5 +236,80 @@ def test_mistakes_are_told(dataset: Path) -> None:
     (dataset / "Fold2" / "test.txt").write_text((dataset / "Fold1" / "test.txt").read_text())
     (dataset / "Fold2" / "train.txt").write_text((dataset / "Fold1" / "train.txt").read_text())
     (dataset / "Fold2" / "vali.txt").write_text((dataset / "Fold1" / "vali.txt").read_text())
-    done = ebrank(*run, "--dataset", dataset, "--fold", "all")
-    assert "is a test query of fold 1 and of fold 2, and would count twice" in done.stderr
+    for verb in (run, ("compare", "bm25", "random", *SHORT)):
+        done = ebrank(*verb, "--dataset", dataset, "--fold", "all", "--out", "none")
+        assert "is a test query of fold 1 and of fold 2, and would count twice" in done.stderr
+        assert (done.stdout, Path("none").exists()) == ("", False), "a fold was run first"
+
+
+class Stop:
+    """A call that is interrupted, the first time or the second."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, *_: object) -> None:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_in_a_later_fold_reports_all_folds(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = ("simulate", "--dataset", dataset, "--fold", "all", "--ranker", "bm25", *SHORT)
+    values = ("--ranker", "ebrank:epsilon=1/2", "--ranker", "ebrank:epsilon=1")
+    monkeypatch.setattr(parallel, "compile_for", Stop(at=2))
+    done = ebrank(*order, *values, "--out", "runs")
+    assert done.exit_code == 130
+    assert "stopped: 4 of 10 trials finished, kept in runs; run the same" in done.stderr
+    assert re.search(r"^Fold 1:\n ranker .*\n.*\n bm25 .*\n ebrank:epsilon=1 ", done.stdout, re.M)
+    assert "Fold 2:" not in done.stdout, "it has no finished trial"
+    monkeypatch.setattr(parallel, "compile_for", Stop(at=2))
+    done = ebrank(*order, "--json")
+    first, second = json.loads(done.stdout)["folds"]
+    assert (first["fold"], len(first["rankers"][0]["cold_ndcg"]["trials"])) == (1, 2)
+    assert (second["fold"], second["rankers"][0]["cold_ndcg"]["trials"]) == (2, [])
+
+
+def test_ctrl_c_between_folds_reports_the_finished_one(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_simulation, "read_again", Stop(at=1))
+    about = ("--dataset", dataset, "--fold", "all", *SHORT)
+    done = ebrank("simulate", *about, "--ranker", "bm25")
+    assert done.exit_code == 130
+    assert "Fold 1:" in done.stdout
+    assert "stopped: 2 of 4 trials finished\n" in done.stderr
+    monkeypatch.setattr(_simulation, "read_again", Stop(at=1))
+    done = ebrank("compare", *about, "bm25", "random")
+    assert done.exit_code == 130
+    assert "stopped: 4 of 8 trials finished\n" in done.stderr
+
+
+def test_tuning_that_was_stopped_counts_all_folds(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "compile_for", Stop(at=2))
+    order = ("tune", "--dataset", dataset, "--fold", "all", "--ranker", "ebrank", *SHORT)
+    done = ebrank(*order, "--param", "epsilon", "--grid", "0,5", "--out", "tuned")
+    assert done.exit_code == 130
+    assert "stopped: 4 of 8 trials finished, kept in tuned; run the same" in done.stderr
+
+
+def test_what_went_wrong_in_a_later_fold_costs_no_results(dataset: Path) -> None:
+    Path("trec", "Fold2", "qrels.txt").mkdir(parents=True)
+    order = ("simulate", "--dataset", dataset, "--fold", "all", "--ranker", "bm25", *SHORT)
+    done = ebrank(*order, "--trec", "trec")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].startswith("error: trec/Fold2/qrels.txt: is a directory")
+    assert "Fold 1:" in done.stdout
+    assert "Fold 2:" in done.stdout
+
+
+def test_files_that_cannot_be_written_are_told_before_anything_runs(dataset: Path) -> None:
+    Path("file").write_text("")
+    for target in (("--trec", "file/trec"), ("--per-query", "file/queries.csv")):
+        done = ebrank("simulate", "--dataset", dataset, "--ranker", "bm25", *SHORT, *target)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.startswith("error: file")

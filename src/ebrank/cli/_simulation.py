@@ -8,9 +8,10 @@ import re
 import shlex
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.result import Result
     from ebrank.simulation.worker import Locator
+    from ebrank.typing import Texts
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -214,14 +216,44 @@ def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
 
     Each fold has its own folder in --out.
     """
+    for fold in folds_to_run(options):
+        out = options["out"]
+        if options["fold"] == ALL_FOLDS and out is not None:
+            out = str(Path(out) / f"Fold{fold}")
+        yield plan_simulation(**options | {"fold": fold, "out": out})
+
+
+def plan_pooled_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
+    """Yield the same once all folds have been read, and share no test query.
+
+    Only the first stays in memory; each other one is read again when it is needed.
+    """
+    from ebrank.experiments.framework.folds import check_disjoint
+
+    plans: list[SimulationPlan] = []
+    test_ids: dict[str, Texts] = {}
+    for plan in plan_folds(**options):
+        test_ids[f"fold {plan.fold}"] = plan.dataset.query_ids[plan.dataset.queries_in("test")]
+        plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
+    check_disjoint(test_ids)
+    for plan in plans:
+        yield plan if plan is plans[0] else replace(plan, dataset=read_again(plan.locator))
+
+
+def read_again(locator: Locator) -> Dataset:
+    """Return a dataset that was read before and gave all its warnings then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return locator.load()
+
+
+def folds_to_run(options: Mapping[str, Any]) -> Sequence[int | None]:
+    """Return the numbers of the folds that the options choose."""
     if options["fold"] != ALL_FOLDS:
-        yield plan_simulation(**options)
-        return
+        return [options["fold"]]
     from ebrank.data.locate import folds_of
 
-    for fold in folds_of(options["dataset"], options["data_dir"]):
-        out = None if options["out"] is None else str(Path(options["out"]) / f"Fold{fold}")
-        yield plan_simulation(**options | {"fold": fold, "out": out})
+    return folds_of(options["dataset"], options["data_dir"])
 
 
 def read_rankers(texts: Sequence[str], options: Mapping[str, Any]) -> list[AnyRanker]:
@@ -229,13 +261,12 @@ def read_rankers(texts: Sequence[str], options: Mapping[str, Any]) -> list[AnyRa
 
     With --fold all, a parameter may have a value for each fold: `ebrank:epsilon=20/5`.
     """
-    from ebrank.data.locate import folds_of
     from ebrank.experiments.framework import ranker_by_fold
     from ebrank.rankers import registry
 
     if options["fold"] != ALL_FOLDS:
         return list(dict.fromkeys(map(registry.parse, texts)))
-    folds = len(folds_of(options["dataset"], options["data_dir"]))
+    folds = len(folds_to_run(options))
     return list(dict.fromkeys(ranker_by_fold.parse(text, folds) for text in texts))
 
 
@@ -322,12 +353,11 @@ def note_of_compilation() -> AbstractContextManager[None]:
     return watched(lambda: click.echo(COMPILING, err=True))
 
 
-def say_stopped(plan: SimulationPlan, results: Sequence[Result]) -> None:
-    """Say how far an interrupted run got."""
-    finished = sum(len(result.trials) for result in results)
-    message = f"stopped: {finished} of {plan.trials * len(results)} trials finished"
-    if plan.out is not None:
-        message += f", kept in {plan.out}; run the same command to continue"
+def say_stopped(finished: int, planned: int, out: str | None) -> None:
+    """Say how many trials an interrupted run finished, in all folds."""
+    message = f"stopped: {finished} of {planned} trials finished"
+    if out is not None:
+        message += f", kept in {out}; run the same command to continue"
     click.echo(message, err=True)
 
 

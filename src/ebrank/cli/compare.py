@@ -17,9 +17,10 @@ from ebrank.cli._protocol import protocol_options
 from ebrank.cli._simulation import (
     OPTIONS,
     RANKER,
+    folds_to_run,
     note_of_compilation,
     one_interrupt_at_a_time,
-    plan_folds,
+    plan_pooled_folds,
     read_rankers,
     say_stopped,
     warn_of_unserved,
@@ -207,21 +208,22 @@ def run_now(
 ) -> list[Result]:
     """Run the rankers that no folder holds, if they will meet the same users as the others."""
     from ebrank.cli.simulate import FinishedFolds
-    from ebrank.simulation.parallel import Interrupted
 
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
     check_folds_at_hand(earlier, options)
-    finished = FinishedFolds(rankers)
-    for place, plan in enumerate(plan_folds(**options)):
-        if earlier:
-            check_same(earlier[place], conditions_of(plan))
-        try:
+    finished = FinishedFolds(rankers, len(folds_to_run(options)))
+    try:
+        for place, plan in enumerate(plan_pooled_folds(**options)):
+            if earlier:
+                check_same(earlier[place], conditions_of(plan))
             finished.run(plan)
-        except Interrupted as interrupted:
-            say_stopped(plan, interrupted.results)
-            raise click.exceptions.Exit(130) from None
+    except KeyboardInterrupt:
+        if not finished.by_fold:
+            raise
+        say_stopped(*finished.progress(options["trials"]), options["out"])
+        raise click.exceptions.Exit(130) from None
     return finished.results()
 
 

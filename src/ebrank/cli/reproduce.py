@@ -8,7 +8,6 @@ import shlex
 import shutil
 import sys
 import textwrap
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from ebrank.cli._simulation import (
     connected,
     note_of_compilation,
     one_interrupt_at_a_time,
+    read_again,
     read_own,
     refuse_jobs_on_clusters,
     say_what_begins,
@@ -219,12 +219,8 @@ class Source:
         )
 
     def opened(self, place: int) -> Dataset:
-        """Return the fold at a place, which was read before and gave all its warnings then."""
-        if place == 0:
-            return self.dataset
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return self.locators[place].load()
+        """Return the fold at a place."""
+        return self.dataset if place == 0 else read_again(self.locators[place])
 
 
 def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]) -> list[Source]:

@@ -14,10 +14,11 @@ from ebrank.cli import console
 from ebrank.cli._simulation import (
     RANKER,
     SimulationPlan,
+    folds_to_run,
     mean_and_spread,
     note_of_compilation,
     one_interrupt_at_a_time,
-    plan_folds,
+    plan_pooled_folds,
     pool_of,
     read_own,
     read_rankers,
@@ -29,6 +30,7 @@ from ebrank.cli._simulation import (
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
+from ebrank.errors import EBRankError
 
 if TYPE_CHECKING:
     from ebrank.experiments.framework.ranker_by_fold import AnyRanker
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
     from ebrank.simulation.storage import Store
-    from ebrank.typing import Texts
 
 RESULTS = "results.json"
 KIND = "ebrank simulate"
@@ -101,72 +102,109 @@ def command(
     Ctrl-C stops and reports the finished trials; --out keeps them for the next run.
     """
     from ebrank.experiments.query_files import check_form, write_table
-    from ebrank.simulation.parallel import Interrupted, NotKept
 
     chosen = read_rankers(rankers, options)
     if per_query is not None:
         check_form(per_query)
+        Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
+    if trec is not None:
+        Path(trec).mkdir(parents=True, exist_ok=True)
+    finished = FinishedFolds(chosen, len(folds_to_run(options)), per_query is not None, trec)
     with one_interrupt_at_a_time(), note_of_compilation():
-        finished = FinishedFolds(chosen, per_query is not None, trec)
-        for plan in plan_folds(**options):
-            if not as_json:
-                click.echo(str(plan))
-            try:
+        try:
+            for plan in plan_pooled_folds(**options):
+                if not as_json:
+                    click.echo(str(plan))
                 finished.run(plan)
-            except Interrupted as interrupted:
-                print_results(interrupted.results, as_json)
-                say_stopped(plan, interrupted.results)
-                raise click.exceptions.Exit(130) from None
-            except NotKept as problem:
-                print_results(problem.results, as_json)
+        except KeyboardInterrupt:
+            if not finished.by_fold:
                 raise
+            finished.print_so_far(as_json)
+            say_stopped(*finished.progress(options["trials"]), options["out"])
+            raise click.exceptions.Exit(130) from None
+        except (OSError, EBRankError):
+            finished.print_so_far(as_json)
+            raise
     print_results(finished.results(), as_json)
     if per_query is not None:
         write_table(Path(per_query), finished.rows)
 
 
 class FinishedFolds:
-    """Runs rankers on one fold after the other; keeps the results, and writes files about each."""
+    """Runs rankers on one fold after the other; keeps the results, and writes files about each.
+
+    Attributes:
+        by_fold: the results of each fold so far; the last lacks trials if it was stopped.
+    """
 
     def __init__(
-        self, rankers: Sequence[AnyRanker], per_query: bool = False, trec: str | None = None
+        self,
+        rankers: Sequence[AnyRanker],
+        folds: int,
+        per_query: bool = False,
+        trec: str | None = None,
     ) -> None:
         self.rankers = rankers
+        self.folds = folds
         self.per_query = per_query
         self.trec = trec
         self.rows: list[QueryRow] = []
-        self._test_ids: dict[str, Texts] = {}
-        self._by_fold: list[list[Result]] = []
+        self.by_fold: dict[int | None, dict[Ranker, Result]] = {}
 
     def run(self, plan: SimulationPlan) -> None:
         """Run the rankers on the next fold, or on a dataset without folds."""
-        from ebrank.experiments.framework.ranker_by_fold import in_fold
         from ebrank.experiments.query_files import query_rows, write_trec
+        from ebrank.simulation.parallel import Interrupted, NotKept
 
-        place = len(self._by_fold)
-        own = [in_fold(ranker, place) for ranker in self.rankers]
-        each = list(dict.fromkeys(own))  # what differs in one fold may be the same in another
-        results = dict(zip(each, run(plan, each), strict=True))
-        data = plan.dataset
-        self._test_ids[f"fold {plan.fold}"] = data.query_ids[data.queries_in("test")]
-        self._by_fold.append([results[ranker] for ranker in own])
+        each = self._rankers_in(len(self.by_fold))
+        try:
+            results = run(plan, each)
+        except (Interrupted, NotKept) as stopped:
+            self.by_fold[plan.fold] = dict(zip(each, stopped.results, strict=True))
+            raise
+        self.by_fold[plan.fold] = dict(zip(each, results, strict=True))
         if self.per_query:
-            self.rows += query_rows(data, list(results.values()), plan.fold)
+            self.rows += query_rows(plan.dataset, results, plan.fold)
         if self.trec is not None:
             folder = Path(self.trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
-            write_trec(folder, data, list(results.values()))
+            write_trec(folder, plan.dataset, results)
 
     def results(self) -> list[Result]:
         """Return the results of each ranker, over all folds if there are several."""
-        from ebrank.experiments.framework.folds import check_disjoint, pooled
+        from ebrank.experiments.framework.folds import pooled
+        from ebrank.experiments.framework.ranker_by_fold import in_fold
 
-        if len(self._by_fold) == 1:
-            return self._by_fold[0]
-        check_disjoint(self._test_ids)
-        by_ranker = zip(*self._by_fold, strict=True)
+        folds = list(self.by_fold.values())
+        if len(folds) == 1:
+            return list(folds[0].values())
         return [
-            pooled(own, str(ranker)) for ranker, own in zip(self.rankers, by_ranker, strict=True)
+            pooled([own[in_fold(ranker, place)] for place, own in enumerate(folds)], str(ranker))
+            for ranker in self.rankers
         ]
+
+    def print_so_far(self, as_json: bool) -> None:
+        """Print the results of each fold, which cannot be pooled before all have finished."""
+        by_fold = {fold: list(own.values()) for fold, own in self.by_fold.items()}
+        if self.folds > 1 and as_json and by_fold:
+            console.print_json({"folds": [{"fold": n} | plain(own) for n, own in by_fold.items()]})
+            return
+        for fold, results in by_fold.items():
+            if self.folds > 1 and any(result.trials for result in results):
+                click.echo(f"Fold {fold}:")
+            print_results(results, as_json)
+
+    def progress(self, trials: int) -> tuple[int, int]:
+        """Return how many trials finished, and how many there are in all folds."""
+        finished = sum(
+            len(result.trials) for own in self.by_fold.values() for result in own.values()
+        )
+        return finished, trials * sum(len(self._rankers_in(place)) for place in range(self.folds))
+
+    def _rankers_in(self, place: int) -> list[Ranker]:
+        """Return the rankers of a fold: what differs in one may be the same in another."""
+        from ebrank.experiments.framework.ranker_by_fold import in_fold
+
+        return list(dict.fromkeys(in_fold(ranker, place) for ranker in self.rankers))
 
 
 def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
@@ -252,12 +290,9 @@ def _compared(document: dict[str, Any]) -> str:
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:
     """Print what has finished: a table, or one JSON document."""
-    from ebrank.simulation.summary import summary
-
     some = [result for result in results if result.trials]
     if as_json:
-        rankers = [{"ranker": result.ranker} | summary(result) for result in results]
-        console.print_json({"rankers": rankers})
+        console.print_json(plain(results))
     elif some:
         width = shutil.get_terminal_size().columns
         columns = ("ranker", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG", "seconds")
@@ -266,6 +301,13 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
         rows = right_aligned([_row(result, room)[:shown] for result in some])
         console.print_table(columns[:shown], rows)
     warn_of_unserved(results)
+
+
+def plain(results: Sequence[Result]) -> dict[str, Any]:
+    """Return results as plain objects, for JSON."""
+    from ebrank.simulation.summary import summary
+
+    return {"rankers": [{"ranker": result.ranker} | summary(result) for result in results]}
 
 
 def _row(result: Result, room: int) -> tuple[str, ...]:

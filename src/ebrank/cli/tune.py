@@ -12,6 +12,7 @@ from ebrank.cli import console
 from ebrank.cli._simulation import (
     RANKER,
     SimulationPlan,
+    folds_to_run,
     given_options,
     mean_and_spread,
     note_of_compilation,
@@ -94,7 +95,10 @@ def command(
             try:
                 tunings.append(run(plan, chosen, grid))
             except Interrupted as interrupted:
-                say_stopped(plan, interrupted.results)
+                done = [*interrupted.results, *(p.result for own in tunings for p in own.points)]
+                finished = sum(len(result.trials) for result in done)
+                points = len(interrupted.results) * len(folds_to_run(options))
+                say_stopped(finished, plan.trials * points, options["out"])
                 raise click.exceptions.Exit(130) from None
             documents.append(report(plan, tunings[-1]))
             if plan.out is not None:
