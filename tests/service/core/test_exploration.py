@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -44,6 +46,69 @@ def test_guardrails_hold_and_change_no_more_than_they_must(
     )
     if good and most != 0:
         assert listed == plain
+
+
+def slowly_guarded(
+    by_score: list[int],
+    by_relevance: list[int],
+    above: list[int],
+    ends: list[int],
+    **limits: int | None,
+) -> list[int]:
+    """Return an order down to the last end: at each rank the first by score that holds."""
+    order = list(above)
+    for begin, end in itertools.pairwise([0, *ends]):
+        while len(order) < min(end, len(by_score)):
+            order.append(
+                next(
+                    item
+                    for item in by_score
+                    if item not in order
+                    and _holds([*order, item], by_relevance, begin, end, **limits)
+                )
+            )
+    return order
+
+
+def _holds(
+    order: list[int],
+    by_relevance: list[int],
+    begin: int,
+    end: int,
+    *,
+    max_explored: int | None,
+    max_promotion: int | None,
+) -> bool:
+    """Return whether the last item of an order may stand there, in the list of these ranks."""
+    place = {item: at for at, item in enumerate(by_relevance, start=1)}
+    promoted = place[order[-1]] - len(order)
+    explores = place[order[-1]] > end
+    explored_slots = sum(place[item] > end for item in order[begin:])
+    return (max_promotion is None or promoted <= max_promotion) and (
+        max_explored is None or not explores or explored_slots <= max_explored
+    )
+
+
+@given(orders(), LIMITS, LIMITS, st.integers(0, 9), st.data())
+def test_guardrails_hold_on_every_page(
+    drawn: tuple[np.ndarray, np.ndarray, int],
+    most: int | None,
+    ranks: int | None,
+    offset: int,
+    data: st.DataObject,
+) -> None:
+    """Whether the ranks above a page were made before or not; promotions are among all items."""
+    by_score, by_relevance, k = drawn
+    made = data.draw(st.permutations(by_score.tolist()))
+    made = made[: data.draw(st.integers(0, min(offset + k, len(made))))]
+    limits = {"max_explored": most, "max_promotion": ranks}
+    listed = guarded(
+        by_score, by_relevance, k, offset=offset, above=np.array(made, int), **limits
+    ).tolist()
+    ends = list(range(offset + k, 0, -k))[::-1]
+    if most == 0:
+        by_score, limits = by_relevance, dict.fromkeys(limits)
+    assert listed == slowly_guarded(by_score.tolist(), by_relevance.tolist(), made, ends, **limits)
 
 
 @given(orders())
@@ -131,6 +196,42 @@ def test_guardrails_hold_when_a_kept_list_is_cut(limits: dict[str, int]) -> None
         assert ids(await engine.rank(RankRequest("q", k=10, user="u"))) == whole
 
     play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+
+
+@pytest.mark.parametrize("explore", [True, False])
+@pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}, {"max_explored": 0}])
+@pytest.mark.parametrize("offsets", [(0, 3, 6, 9), (6, 0, 3, 9)])
+def test_guardrails_hold_on_the_pages_of_a_user(
+    limits: dict[str, int], explore: bool, offsets: tuple[int, ...]
+) -> None:
+    """Five of twelve items earn clicks; the others have a bonus that would put them above."""
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(12))
+        old = [f"i{at}" for at in range(5)]
+        for number in range(40):
+            answer = await engine.rank(RankRequest("q", k=5, items=[*old], explore=False))
+            await engine.feedback(
+                [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
+            )
+        best = ids(await engine.rank(RankRequest("q", k=12, explore=False)))
+        place = {item: at for at, item in enumerate(best, start=1)}
+        order: dict[int, str] = {}
+        for offset in offsets:
+            request = RankRequest("q", k=3, user="u", offset=offset, explore=explore)
+            page = ids(await engine.rank(request))
+            most = limits.get("max_explored", 3)
+            assert sum(place[item] > offset + 3 for item in page) <= most
+            order.update(enumerate(page, start=offset + 1))
+        assert sorted(order.values()) == sorted(best), "each item on one page"
+        promotions = [place[item] - at for at, item in order.items()]
+        assert max(promotions) <= limits.get("max_promotion", 12)
+        free = explore and limits != {"max_explored": 0}
+        assert (max(promotions) > 0) == free
+
+    events = {"impressions": "confirmed"}  # or pages would change the order by relevance
+    chosen = settings(ranking={"policy": "ebrank:epsilon=1000", **limits}, events=events)
+    play(scene, chosen)
 
 
 def test_a_list_of_some_candidates_is_another_page() -> None:

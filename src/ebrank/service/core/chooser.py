@@ -120,7 +120,7 @@ class Chooser:
         self, candidates: ScoredCandidates, kept: Kept | None, offset: int, k: int, *, explore: bool
     ) -> Ints:
         if kept is None:
-            return lists.new_order(candidates, offset + k, self._settings, explore=explore)
+            return lists.new_order(candidates, offset, k, self._settings, explore=explore)
         return lists.resumed_order(candidates, kept, offset, k, self._settings, explore=explore)
 
     def _own_order(self, only: Ints | None) -> Ints:

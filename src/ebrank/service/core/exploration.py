@@ -24,6 +24,8 @@ import numpy.typing as npt
 from ebrank.service.core.packed import ROOM, PackedCache, decode, encode
 from ebrank.typing import Ints, SmallInts
 
+NOTHING: Ints = np.zeros(0, np.int64)
+
 _HEAD = struct.Struct("<dIII")
 
 
@@ -32,37 +34,53 @@ def guarded(
     relevance_order: Ints,
     k: int,
     *,
+    offset: int = 0,
+    above: Ints = NOTHING,
     max_explored: int | None = None,
     max_promotion: int | None = None,
 ) -> Ints:
-    """Return the first k of the order by score, as far as the guardrails allow.
+    """Return the first `offset + k` by score, as far as the guardrails allow in lists of k.
 
-    A slot is explored if its item is not among the first k by relevance alone. An item is promoted
-    by its rank by relevance alone minus its rank here. Every rank gets the best item by score that
-    both limits allow there. There is always one: of the i best by relevance, at least one is left
-    for rank i. Without any explored slot there is no exploration: the order is by relevance.
+    The order begins with those `above`, which were made before. Its lists end at rank `offset + k`,
+    at `offset`, and so on upwards. A slot is explored if its item is below its list by relevance
+    alone. An item is promoted by its rank by relevance alone, among all items, minus its rank here.
+    Every rank gets the best item by score that both limits allow there. There is always one: of the
+    i best by relevance, at least one is left for rank i. Without any explored slot there is no
+    exploration: the order is by relevance.
     """
+    depth = offset + k
     if max_explored is None and max_promotion is None:
-        return score_order[:k]
+        return followed(above, score_order)[:depth]
     if max_explored == 0:
-        return relevance_order[:k]
+        return followed(above, relevance_order)[:depth]
     places = np.empty(len(relevance_order), np.int64)
     places[relevance_order] = np.arange(1, len(relevance_order) + 1)
     reach = len(score_order) if max_promotion is None else max_promotion
-    left = max_explored if max_explored is not None else k
-    reachable = score_order[places[score_order] <= k + reach]
+    below = followed(above, score_order)[len(above) :]
+    reachable = below[places[below] <= depth + reach]
     waiting = list(zip(reachable.tolist(), places[reachable].tolist(), strict=True))
-    chosen: list[int] = []
-    for rank in range(1, min(k, len(score_order)) + 1):
+    most = k if max_explored is None else max_explored
+    chosen, end, left = above.tolist(), 0, most
+    for rank in range(len(above) + 1, min(depth, len(score_order)) + 1):
+        if rank > end:  # another list begins, or goes on after those above
+            end = rank + (offset - rank) % k
+            left = most - int(np.count_nonzero(places[above[max(end - k, 0) :]] > end))
         at = next(
             at
             for at, (_, place) in enumerate(waiting)
-            if place <= rank + reach and (place <= k or left > 0)
+            if place <= rank + reach and (place <= end or left > 0)
         )
         item, place = waiting.pop(at)
-        left -= place > k
+        left -= place > end
         chosen.append(item)
     return np.array(chosen, np.int64)
+
+
+def followed(first: Ints, others: Ints) -> Ints:
+    """Return an order that begins with some items, and goes on with the others in their order."""
+    if not len(first):
+        return others
+    return np.concatenate([first, others[~np.isin(others, first)]])
 
 
 def explored(listed: Ints, relevance_order: Ints, offset: int = 0) -> npt.NDArray[np.bool_]:

@@ -113,18 +113,19 @@ def scored(
 
 
 def new_order(
-    candidates: ScoredCandidates, depth: int, settings: RankingSettings, *, explore: bool
+    candidates: ScoredCandidates, offset: int, k: int, settings: RankingSettings, *, explore: bool
 ) -> Ints:
-    """Return the first places by score within the guardrails, or by relevance alone."""
+    """Return the first `offset + k` places, by score within the guardrails or by relevance."""
     if not explore:
-        return candidates.relevance_order[:depth]
-    return _guarded(candidates.ranking.order, candidates.relevance_order, depth, settings)
+        return candidates.relevance_order[: offset + k]
+    order, by_relevance = candidates.ranking.order, candidates.relevance_order
+    return _guarded(order, by_relevance, offset, k, settings)
 
 
 def whole_order(candidates: ScoredCandidates, k: int, settings: RankingSettings) -> Ints:
     """Return all places: the first k as a new list has them, the others by score."""
-    first = new_order(candidates, k, settings, explore=True)
-    return _then(first, candidates.ranking.order)
+    first = new_order(candidates, 0, k, settings, explore=True)
+    return exploration.followed(first, candidates.ranking.order)
 
 
 def resumed_order(
@@ -147,28 +148,28 @@ def resumed_order(
     order = exploration.resumed(seen, by_relevance, kept.depth)
     by_score = candidates.ranking.order if explore else by_relevance
     if offset == 0 and k != kept.k and explore:
-        return _guarded(_then(order, by_score), by_relevance, k, settings)
+        by_score = exploration.followed(order, by_score)
+        return _guarded(by_score, by_relevance, offset, k, settings)
     if depth <= len(order):
         return order[:depth]
-    below = _guarded(
-        by_score[~np.isin(by_score, order)],
-        by_relevance[~np.isin(by_relevance, order)],
-        depth - len(order),
-        settings,
-    )
-    return np.concatenate([order, below])
+    return _guarded(by_score, by_relevance, offset, k, settings, above=order)
 
 
-def _then(first: Ints, others: Ints) -> Ints:
-    return np.concatenate([first, others[~np.isin(others, first)]])
-
-
-def _guarded(order: Ints, relevance_order: Ints, k: int, settings: RankingSettings) -> Ints:
-    """Return the first k of an order of candidates, as far as the guardrails allow."""
+def _guarded(
+    order: Ints,
+    relevance_order: Ints,
+    offset: int,
+    k: int,
+    settings: RankingSettings,
+    above: Ints = exploration.NOTHING,
+) -> Ints:
+    """Return the first of an order of candidates, as far as the guardrails allow."""
     return exploration.guarded(
         order,
         relevance_order,
         k,
+        offset=offset,
+        above=above,
         max_explored=settings.max_explored,
         max_promotion=settings.max_promotion,
     )
