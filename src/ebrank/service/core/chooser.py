@@ -15,7 +15,7 @@ from ebrank.service.core import lists
 from ebrank.service.core.exploration import Kept, ListKey, Windows
 from ebrank.service.core.lists import Listing, ScoredCandidates
 from ebrank.service.core.packed import encode
-from ebrank.service.core.problems import Problem, listed
+from ebrank.service.core.problems import Problem, listed, not_candidates
 from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.learning.models import Model
 from ebrank.service.settings import Settings
@@ -140,18 +140,20 @@ def hashed(user: str, salt: str) -> str:
 
 
 def unknown_names(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> list[str]:
-    """Return names that are not candidates, and that a request does not make candidates.
-
-    Withdrawn items are rejected: a caller who may only rank must not bring them back.
-    """
+    """Return names that are not candidates, and that a request does not make candidates."""
     new = {item.id for item in items if not isinstance(item, str)}
     names = ids_of(items)
     rows = [None] * len(names) if live is None else live.rows_of(names)
-    known = dict(zip(names, rows, strict=True))
+    if live is not None:
+        _reject_withdrawn(live, names, rows)
+    return [name for name, row in zip(names, rows, strict=True) if row is None and name not in new]
+
+
+def _reject_withdrawn(live: LiveQuery, names: Sequence[str], rows: Sequence[int | None]) -> None:
+    """Raise if items are withdrawn: a caller who may only rank must not bring them back."""
+    active = live.state.active
     withdrawn = [
-        name
-        for name, row in known.items()
-        if live is not None and row is not None and not live.state.active[row]
+        name for name, row in zip(names, rows, strict=True) if row is not None and not active[row]
     ]
     if withdrawn:
         raise Problem(
@@ -159,7 +161,6 @@ def unknown_names(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> 
             "PUT /v1/queries/{query}/items brings them back",
             "items",
         )
-    return [name for name, row in known.items() if row is None and name not in new]
 
 
 def _hash(rows: Ints) -> int:
@@ -168,5 +169,15 @@ def _hash(rows: Ints) -> int:
 
 
 def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Ints:
-    """Return the rows of items known to be candidates, in the order given."""
-    return np.array(live.rows_of(ids_of(items)), np.int64)
+    """Return the rows of items in the order given; raise if some are no longer candidates.
+
+    They were when the request came, but it may have waited since.
+    """
+    names = ids_of(items)
+    rows = live.rows_of(names)
+    if None in rows:
+        raise not_candidates([name for name, row in zip(names, rows, strict=True) if row is None])
+    known = np.array(rows, np.int64)
+    if not live.state.active[known].all():
+        _reject_withdrawn(live, names, rows)
+    return known

@@ -11,7 +11,7 @@ from ebrank.service import api
 from ebrank.service.core.background import Turns
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.core.problems import NotFound, Problem, listed
+from ebrank.service.core.problems import NotFound, Problem, not_candidates
 from ebrank.service.core.queries.cache import Queries
 from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.insight.activity import Activity
@@ -146,7 +146,7 @@ class Items:
         known = await self._catalog.read(names)
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise Problem(f"not candidates of this query: {listed(unknown)}", "items")
+            raise not_candidates(unknown)
 
     async def put_many(
         self, query: str, items: Sequence[api.ItemIn], clock: Callable[[], float], turns: Turns

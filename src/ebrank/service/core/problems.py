@@ -38,3 +38,8 @@ def listed(names: Sequence[str]) -> str:
     """Return the first ten of some names, for people."""
     others = f" and {len(names) - 10} others" if len(names) > 10 else ""
     return ", ".join(repr(name) for name in names[:10]) + others
+
+
+def not_candidates(names: Sequence[str]) -> Problem:
+    """Return the problem that a request names items which its query does not have."""
+    return Problem(f"not candidates of this query: {listed(names)}", "items")

@@ -67,7 +67,8 @@ class Serving:
 
         The epoch is that in which memory read its queries.
         """
-        live, model = await self._live(name, request, now), await self._versions.current()
+        model = await self._versions.current()
+        live = await self._live(name, request, now)  # last: from here to the log nothing waits
         expected = self._pace.planned(live, model, now)
         choice = self._chooser.choose(request, live, model, self._timer(), expected)
         visitor = self._bots.visitor(request, choice.user) if self._bots.on else None

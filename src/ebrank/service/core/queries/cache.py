@@ -106,8 +106,9 @@ class Queries:
             self.lookups.memory += 1
             if live.catalog != catalog.version:
                 await self._share(live)
-            if query in self._live:  # it may have been packed meanwhile
-                self._live.move_to_end(query)
+                if self._live.get(query) is not live:  # it was packed or dropped meanwhile
+                    return await self._found(query, now)
+            self._live.move_to_end(query)
             self.trim()
             return live
         loading = self._loading.get(query)
