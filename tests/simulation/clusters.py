@@ -52,7 +52,7 @@ class OwnCluster:
             cluster = LocalCluster(
                 n_workers=0,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # None is a fixed port, which others may use
                 silence_logs=logging.ERROR,
             )
             self._stack.enter_context(cluster)

@@ -227,7 +227,7 @@ def test_the_engine_rolls_up_saves_and_trains_by_itself(monkeypatch: pytest.Monk
         await engine.put_items("q", items(3))
         answer = await engine.rank(RankRequest("q"))
         await engine.feedback([click("e", answer.ranking_id, "i0")])
-        clock.now += 200.0
+        clock.now += 201.0
         while await store.log.length() or await store.meta.get("totals") is None:
             await asyncio.sleep(0.01)
         while (await engine.models()).training.finished is None:

@@ -142,6 +142,7 @@ def test_the_command_line_says_first_what_it_would_change(tmp_path: Path) -> Non
     [
         ("UPDATE evidence SET count = count + 1", "counter", "the log gives"),
         ("UPDATE evidence SET slot = 99 WHERE slot = 0", "row", "in slot 99"),
+        ("UPDATE evidence SET count = 99 WHERE outcome > 0", "row", "more clicks than impressions"),
         ("DELETE FROM queries WHERE number = 2", "orphan", "rows of query 2, which is not there"),
         ("UPDATE queries SET size = 9 WHERE number = 1", "row", "9 are expected"),
         ("UPDATE features SET numbers = x'000000' WHERE place = 1", "row", "wrong size"),

@@ -63,6 +63,10 @@ from ebrank.service.logs import about
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Store, StoreError, UnknownQuery
 
+GRACE_SECONDS = 300.0
+"""Lists are kept this much longer than events about them are accepted, so that none counts twice:
+an event may be under way, and another server's clock may be behind.
+"""
 SAVE_SECONDS = 5.0
 TOLERATED_SECONDS = 5.0
 """Clocks are corrected by less than this all the time: no reason to warn."""
@@ -461,7 +465,8 @@ class Engine:
             return
         now, kept = self._now(), self._settings.store.retention_seconds
         oldest = now - max(kept, WEEK)  # minute, since the dashboard shows a week
-        rolled = await self._store.log.roll_up(now - kept, minutes_before=oldest)
+        before = now - kept - min(kept, GRACE_SECONDS)
+        rolled = await self._store.log.roll_up(before, minutes_before=oldest)
         log.info(
             "rolled up %d rankings and %d events",
             rolled.rankings,

@@ -58,7 +58,7 @@ class About:
 
 
 def rules(settings: Settings) -> dict[str, str]:
-    """Return the settings that determine lists and counts, as texts."""
+    """Return the settings that determine lists and counts, and how long events count, as texts."""
     ranking, events = settings.ranking, settings.events
     given: dict[str, object] = {
         "ranking.policy": ranking.policy,
@@ -66,6 +66,8 @@ def rules(settings: Settings) -> dict[str, str]:
         "events.impressions": events.impressions,
         "events.behaviors": events.behaviors,
         "events.negative": events.negative,
+        "events.half_life_days": events.half_life_days,
+        "store.retention_seconds": settings.store.retention_seconds,
     }
     for section in ("examination", "features"):
         part = getattr(settings, section)

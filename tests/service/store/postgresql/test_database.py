@@ -213,6 +213,17 @@ def test_one_server_is_elected_and_another_takes_over(database: Postgres) -> Non
     run(scene())
 
 
+def test_counts_that_no_log_gives_are_found(database: Postgres) -> None:
+    async def scene() -> None:
+        async with open(database.url("impossible")) as store:
+            await fill(store)
+            await execute(database, "UPDATE impossible.evidence SET count = 99 WHERE outcome > 0")
+            found = [fault.what for fault in await store.faults()]
+            assert any("has more clicks than impressions in slot 0" in what for what in found)
+
+    run(scene())
+
+
 def test_servers_need_no_more_than_the_documented_privileges(database: Postgres) -> None:
     async def scene() -> None:
         url = database.url("least")

@@ -28,6 +28,10 @@ _FEATURES = """SELECT format('item %s of query %s has features in bytes of a wro
     WHERE length(i.features) % 4 != 0"""
 _SHARED = """SELECT format('the catalog has features of %s in bytes of a wrong number', id)
     FROM catalog WHERE length(features) % 4 != 0"""
+_CLICKS = """SELECT format('item %s of query %s has more clicks than impressions in slot %s', i.id,
+    q.name, e.slot) FROM evidence AS e JOIN queries AS q ON e.query = q.number
+    JOIN items AS i ON i.query = e.query AND i.place = e.place GROUP BY q.name, i.id, e.slot
+    HAVING sum(CASE e.outcome WHEN 0 THEN e.count ELSE -e.count END) < 0"""
 _LISTS = """SELECT format('ranking %s has parts of other lengths than its list', id) FROM rankings
     WHERE length(explored) NOT IN (0, json_array_length(items::json))
     OR length(relevance) NOT IN (0, 8 * json_array_length(items::json))"""
@@ -74,6 +78,7 @@ def _questions() -> Iterator[tuple[FaultKind, str]]:
     yield "row", _SIZES
     yield "row", _FEATURES
     yield "row", _SHARED
+    yield "row", _CLICKS
     yield "row", _LISTS
     yield "row", _LISTED
     yield "row", _STATE

@@ -27,6 +27,10 @@ _FEATURES = """SELECT 'query ' || quote(name) || ': ' || count(place) || ' of ' 
     HAVING count(place) != size OR sum(length(numbers) % 4 != 0)"""
 _SHARED = """SELECT 'the catalog has features of ' || quote(id) || ' in a blob of a wrong size'
     FROM catalog WHERE length(numbers) % 4 != 0"""
+_CLICKS = """SELECT 'item ' || quote(items.id) || ' of query ' || quote(name) ||
+    ' has more clicks than impressions in slot ' || slot FROM evidence
+    JOIN queries ON evidence.query = number JOIN items USING (query, place)
+    GROUP BY evidence.query, place, slot HAVING sum(iif(outcome, -count, count)) < 0"""
 _LISTS = """SELECT 'ranking ' || quote(id) || ' holds no list, or parts of other lengths'
     FROM rankings WHERE CASE WHEN json_valid(items) AND json_valid(coalesce(would_rank, '[]'))
     THEN length(explored) NOT IN (0, json_array_length(items))
@@ -98,6 +102,7 @@ def _questions() -> Iterator[tuple[FaultKind, str]]:
             f"quote(count) || ' of outcome ' || quote(outcome) || ' in slot ' || quote(slot) "
             f"FROM {table} WHERE count < 0 OR outcome < 0 OR NOT slot BETWEEN 0 AND {SLOTS - 1}",
         )
+    yield "row", _CLICKS
     yield "row", _LISTS
     yield "orphan", _LISTED
     yield "row", _STATE
