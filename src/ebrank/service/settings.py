@@ -70,7 +70,10 @@ class StoreSettings:
         ),
     ] = "process"
     retention_seconds: Annotated[
-        float, _about("age at which rankings and events are rolled up", gt=0)
+        float,
+        _about(
+            "age at which events about a list are refused; soon after, both are rolled up", gt=0
+        ),
     ] = 30 * 86400.0
     roll_up_seconds: Annotated[float, _about("time between two roll-ups", gt=0)] = 600.0
     normalize_queries: Annotated[
