@@ -264,6 +264,35 @@ def test_a_fallback_comes_at_once_when_nobody_answers() -> None:
     assert time.monotonic() - began < 4.0
 
 
+PROOF = b'{"kind": "user", "digest": "d", "time": 1.0, "queries": 0, "rankings": 9, "events": 0}'
+
+
+def test_a_deletion_is_waited_for_longer_than_a_list() -> None:
+    class Slow(Unsteady):
+        def _run(self) -> None:
+            time.sleep(0.5)
+            super()._run()
+
+    with ebrank.Client(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
+        assert client.delete("user", "ada").rankings == 9
+
+    async def session() -> None:
+        async with ebrank.AsyncClient(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
+            assert (await client.delete("user", "ada")).rankings == 9
+
+    asyncio.run(session())
+
+
+def test_a_deletion_without_a_response_may_still_be_under_way() -> None:
+    silent = ebrank.Client(Unsteady([], b"").address)
+    with silent as client, pytest.raises(ServiceError, match="under way: see /v1/deletions"):
+        client.delete("user", "ada")
+    unreachable = ebrank.Client(f"http://127.0.0.1:{free_port()}", retries=Retries(attempts=1))
+    with unreachable as client, pytest.raises(ServiceError, match="does not answer") as told:
+        client.delete("user", "ada")
+    assert "under way" not in str(told.value)
+
+
 def test_a_fallback_comes_when_the_server_is_too_slow() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from ebrank.client.errors import ServiceError
-from ebrank.client.retries import Again
+from ebrank.client.retries import Again, unsent
 from ebrank.errors import ParameterError
 from ebrank.service import api
 
@@ -37,7 +37,7 @@ Served: TypeAlias = api.RankResponse | str
 
 @dataclass(frozen=True)
 class Call(Generic[Answer]):
-    """A request, and how to read its response."""
+    """A request, and how to read its response; `lasts` if that may take very long."""
 
     method: str
     path: str
@@ -45,6 +45,7 @@ class Call(Generic[Answer]):
     again: Again = "always"
     content: bytes | None = None
     media_type: str = "application/json"
+    lasts: bool = False
 
     @property
     def headers(self) -> dict[str, str]:
@@ -55,6 +56,8 @@ class Call(Generic[Answer]):
         """Return the content of a response; raise `ServiceError` if there is none, or an error."""
         if isinstance(outcome, Exception):
             what = str(outcome) or type(outcome).__name__
+            if self.lasts and not unsent(outcome):
+                what += f". It may still be under way: see {self.path} before you repeat it"
             raise ServiceError(f"{base_url} does not answer: {what}", code="unreachable") from None
         if not outcome.is_success:
             raise _refusal(outcome)
@@ -240,7 +243,7 @@ def queries(**asked: str | int | None) -> Call[api.QueriesResponse]:
 def delete(kind: api.DeletedKind, name: str) -> Call[api.DeletionOut]:
     """Permanently delete one thing."""
     body = api.DeletionRequest(kind, name)
-    return Call("POST", "/v1/deletions", api.DeletionOut, "unsent", _json(body))
+    return Call("POST", "/v1/deletions", api.DeletionOut, "unsent", _json(body), lasts=True)
 
 
 def deletions() -> Call[api.DeletionsResponse]:

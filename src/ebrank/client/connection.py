@@ -9,6 +9,9 @@ from ebrank.client.retries import Retries
 from ebrank.errors import ParameterError
 from ebrank.extras import import_extra
 
+LONGEST_SECONDS = 3600.0
+"""How long a deletion may take: it reads the whole log."""
+
 
 class Connection:
     """Where a server is and how to call it; methods raise `ServiceError`."""
@@ -28,7 +31,7 @@ class Connection:
         Args:
             base_url: where the server listens.
             token: a bearer token, if the server needs one.
-            timeout: seconds to wait for a response.
+            timeout: seconds to wait for a response; for that to a deletion, it is an hour.
             retries: what to do if none comes.
         """
         if not base_url.startswith(("http://", "https://")):
@@ -40,9 +43,10 @@ class Connection:
         self._url = base_url.rstrip("/")
         self._retries = retries or Retries()
         self._errors = httpx.TransportError
+        self._timeout = httpx.Timeout(timeout)
+        self._long_timeout = httpx.Timeout(timeout, read=LONGEST_SECONDS)
         transport = getattr(httpx, self._transport)
         self._http: Any = transport(
-            timeout=timeout,
             headers=calls.headers(token),
             verify=self._url.startswith("https://"),  # certificates take a while to load
         )

@@ -71,11 +71,18 @@ def _allowed(again: Again, outcome: httpx.Response | Exception) -> bool:
 
     if isinstance(outcome, httpx.Response):
         return outcome.status_code in REFUSED or (again == "always" and outcome.status_code in LOST)
-    if isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
+    if unsent(outcome):
         return True
     if isinstance(outcome, httpx.NetworkError | httpx.RemoteProtocolError):
         return again != "unsent"
     return again == "always" and isinstance(outcome, httpx.TimeoutException)
+
+
+def unsent(problem: Exception) -> bool:
+    """Return whether the server did not get the request."""
+    import httpx
+
+    return isinstance(problem, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
 
 
 def _asked_for(outcome: httpx.Response | Exception) -> float:

@@ -206,7 +206,11 @@ class Client(Connection):
             attempt += 1
             try:
                 outcome = self._http.request(
-                    call.method, self._url + call.path, content=call.content, headers=call.headers
+                    call.method,
+                    self._url + call.path,
+                    content=call.content,
+                    headers=call.headers,
+                    timeout=self._long_timeout if call.lasts else self._timeout,
                 )
             except self._errors as problem:
                 outcome = problem
