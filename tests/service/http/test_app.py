@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 from collections.abc import Iterator
@@ -215,6 +216,17 @@ def test_too_large_a_body_is_not_read() -> None:
 
         assert local.error("POST", "/v1/rank", content=parts())[0] == 413
         assert local.error("POST", "/v1/rank", content=b"x" * 2048)[0] == 400
+
+
+@pytest.mark.parametrize("path", ["/v1/rank", "/v1/feedback", "/v1/items:bulk"])
+def test_a_compressed_body_is_refused_with_the_remedy(local: Local, path: str) -> None:
+    body = gzip.compress(b'{"query": "tea"}')
+    headers = {"content-encoding": "gzip"}
+    status, error = local.error("POST", path, content=body, headers=headers)
+    assert (status, error["code"]) == (415, "encoded")
+    assert "send it as it is" in error["message"]
+    headers = {"content-encoding": "Identity"}
+    assert local.request("POST", path, content=b"{}", headers=headers).status_code != 415
 
 
 def test_too_many_requests_are_told_when_to_come_back() -> None:

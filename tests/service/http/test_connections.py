@@ -195,9 +195,10 @@ def test_a_body_in_pieces_and_in_chunks() -> None:
     play(scene)
 
 
-def test_a_caller_that_asks_first_is_told_to_go_on() -> None:
+@pytest.mark.parametrize("expected", ["100-continue", "100-Continue"])
+def test_a_caller_that_asks_first_is_told_to_go_on(expected: str) -> None:
     async def scene(wire: Wire) -> None:
-        caller = await wire.call(post("/v1/rank", b"", "Expect: 100-continue", length=2))
+        caller = await wire.call(post("/v1/rank", b"", f"Expect: {expected}", length=2))
         assert (await caller.answer())[0] == 100
         await caller.send(b"{}")
         assert (await caller.answer())[0] == 422

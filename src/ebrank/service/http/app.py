@@ -23,6 +23,7 @@ from ebrank.service.http.metrics import AccessLog, Metrics
 from ebrank.service.http.problems import (
     BadRequest,
     Bug,
+    Encoded,
     HttpProblem,
     TooLarge,
     TooSlow,
@@ -149,8 +150,10 @@ class App:
             self.admission.admit(caller, scope, route)
             names, options = route.names(parts), route.options(scope.get("query_string", b""))
             body = b""
-            if route.reads is not None and not route.streams:
-                body = await self._bodies.read(scope, receive, seen)
+            if route.reads is not None:
+                _check_encoding(scope)
+                if not route.streams:
+                    body = await self._bodies.read(scope, receive, seen)
             if route.waits and not self.readiness.started:  # it may have begun to close since
                 raise starting()
             host = header(scope, b"host") or ""
@@ -178,6 +181,15 @@ def _raw_path(scope: Scope) -> bytes:
     """Return the path as it was sent; `path` is decoded, which would lose slashes in names."""
     raw: bytes | None = scope.get("raw_path")
     return (raw or scope["path"].encode()).partition(b"?")[0]
+
+
+def _check_encoding(scope: Scope) -> None:
+    encoding = header(scope, b"content-encoding")
+    if encoding is not None and encoding.lower() != "identity":
+        raise Encoded(
+            f"the body is encoded ({encoding}); send it as it is, without Content-Encoding",
+            headers={"accept-encoding": "identity", **CLOSE},
+        )
 
 
 def _error(problem: Problem) -> Page:

@@ -100,6 +100,13 @@ class TooLarge(HttpProblem):
     code = "too_large"
 
 
+class Encoded(HttpProblem):
+    """A compressed body."""
+
+    status = 415
+    code = "encoded"
+
+
 class TooLargeHead(HttpProblem):
     """URL and headers have too many bytes."""
 

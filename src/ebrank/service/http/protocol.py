@@ -278,8 +278,8 @@ class Connection(asyncio.BufferedProtocol):
             "client": self._peer,
         }
         keeps = parser.should_keep_alive() and not parser.should_upgrade()
-        expects = (b"expect", b"100-continue") in headers
-        exchange = Exchange(self, scope, keeps=keeps, expects=expects)
+        expects = [value.lower() for name, value in headers if name == b"expect"]
+        exchange = Exchange(self, scope, keeps=keeps, expects=b"100-continue" in expects)
         if self._current is None:
             self._begin(exchange)
         else:
