@@ -128,10 +128,10 @@ def _is_in_use(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
     except FileNotFoundError:
-        pass
+        return False
+    except OSError:  # locked, or another user's
+        return True
     return False
 
 
@@ -145,7 +145,8 @@ def _remove_leftovers(folder: Path) -> None:
         if one.name.removeprefix(".").startswith(REBUILT):
             shutil.rmtree(one, ignore_errors=True)
         elif copy is not None and not _is_in_use(folder / copy.group()):
-            one.unlink(missing_ok=True)
+            with suppress(OSError):
+                one.unlink()
 
 
 class Lock:
