@@ -6,8 +6,10 @@ import pytest
 from ebrank.service.api import RankRequest
 from ebrank.service.core.engine import Engine
 from ebrank.service.ops.replay import replay
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, RankingEntry
+from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
+from tests.service.faulty import FaultyStore
 from tests.service.scenes import START, Clock, click, ids, items, play, settings, statuses
 from tests.service.store.blocking import run
 
@@ -91,6 +93,43 @@ def test_events_beyond_the_rate_count_nothing() -> None:
 
     play(scene, settings(bots={"events_per_minute": 4}), store=store, clock=clock)
     assert run(replay(store)).equal
+
+
+def test_events_sent_again_do_not_make_a_bot() -> None:
+    store, clock = FaultyStore(), Clock(MINUTE)
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(6))
+        answer = await engine.rank(RankRequest("q", user="u"))
+        *first, last = [click(name, answer.ranking_id, name) for name in ids(answer)]
+        store.full = True
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                await engine.feedback(first)
+        store.full = False
+        assert statuses(await engine.feedback(first)) == ["accepted"] * 5
+        assert statuses(await engine.feedback(first)) == ["duplicate"] * 5
+        assert statuses(await engine.feedback([last])) == ["accepted"]
+        assert await counted(engine, "q") == (6, 6)
+        clock.now += 60.0
+        await engine.rank(RankRequest("q", user="u", items=["i0"]))
+        assert await counted(engine, "q") == (7, 6)
+
+    play(scene, settings(bots={"events_per_minute": 6}), store=store, clock=clock)
+
+
+def test_a_list_that_is_made_again_counts_once_for_its_visitor() -> None:
+    store, clock = MemoryStore(), Clock(MINUTE)
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        await engine.rank(RankRequest("q"))
+        await store.deletions.query("q", "digest", clock.now)  # by another server
+        await store.items.put("q", [NewItem("i0", (1.0, 1.0))], clock.now)
+        await engine.rank(RankRequest("q", user="u"))  # which notices that it is another query
+        assert await counted(engine, "q") == (1, 0)
+
+    play(scene, settings(bots={"lists_per_minute": 1}), store=store, clock=clock)
 
 
 def test_nobody_is_a_bot_unless_a_rate_is_set() -> None:

@@ -26,14 +26,14 @@ MINUTE = 60.0
 
 
 class _Visitor:
-    """What a visitor has done in a minute, and until when it is a bot."""
+    """What a visitor has done in a minute, and whether it was over a limit the minute before."""
 
-    __slots__ = ("bot_until", "events", "lists", "minute")
+    __slots__ = ("events", "lists", "minute", "was_over")
 
-    def __init__(self) -> None:
-        self.minute = -math.inf
+    def __init__(self, minute: float) -> None:
+        self.minute = minute
         self.lists = self.events = 0
-        self.bot_until = -math.inf
+        self.was_over = False
 
 
 class Bots:
@@ -62,14 +62,23 @@ class Bots:
 
     def suspects(self, visitor: str, now: float, *, lists: int = 0, events: int = 0) -> bool:
         """Add to what a visitor has done, and return whether it is a bot now."""
+        minute = now // MINUTE
         known = self._visitors.get(visitor)
         if known is None:
-            known = self._visitors[visitor] = _Visitor()
-        minute = now // MINUTE
+            known = self._visitors[visitor] = _Visitor(minute)
         if minute != known.minute:
+            known.was_over = minute == known.minute + 1 and self._over(known)
             known.minute, known.lists, known.events = minute, 0, 0
         known.lists += lists
         known.events += events
-        if known.lists > self._most_lists or known.events > self._most_events:
-            known.bot_until = (minute + 2) * MINUTE
-        return now < known.bot_until
+        return known.was_over or self._over(known)
+
+    def take_back(self, visitor: str, now: float, *, lists: int = 0, events: int = 0) -> None:
+        """Subtract what a visitor has not done after all, such as an event sent twice."""
+        known = self._visitors.get(visitor)
+        if known is not None and known.minute == now // MINUTE:
+            known.lists -= lists
+            known.events -= events
+
+    def _over(self, known: _Visitor) -> bool:
+        return known.lists > self._most_lists or known.events > self._most_events

@@ -25,7 +25,7 @@ from ebrank.service.core.queries.live import LiveQuery
 from ebrank.service.insight.activity import Activity
 from ebrank.service.settings import Settings
 from ebrank.service.store import counting
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
 from ebrank.typing import SmallInts
@@ -165,7 +165,7 @@ class Cited(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """An event that may count, its query, and the row of its item.
+    """An event that may count, its query, the row of its item, and whose event it is if known.
 
     The store decides whether it does: it may be a duplicate, or its item may already be shown.
     """
@@ -173,6 +173,7 @@ class Counted(NamedTuple):
     entry: EventEntry
     live: LiveQuery
     row: int
+    visitor: str | None
 
 
 class FeedbackRules:
@@ -250,7 +251,7 @@ class FeedbackRules:
             epoch=0 if self._half_life is None else self._half_life.epoch(now),
             hint=Hint((row,), (unseen,), cited.served.life),
         )
-        return Counted(logged, cited.live, row)
+        return Counted(logged, cited.live, row, cited.served.visitor)
 
     def _misshapen(self, event: api.EventIn) -> str | None:
         lengths = len(event.event_id), len(event.ranking_id), len(event.item), len(event.type)
@@ -309,11 +310,19 @@ class Feedback:
         now = self._clock()  # after all that may take time: the log's times never go back
         verdicts = [self._rules.judge(event, lists, now, self._suspects) for event in events]
         batch = [one for one in verdicts if not isinstance(one, str)]
-        written = iter(await self._written(batch, epoch))
+        try:
+            written = await self._written(batch, epoch)
+        except StoreError:  # none counts, and they may be sent again
+            self._not_done(batch)
+            raise
+        if self._bots.on:
+            pairs = zip(batch, written, strict=True)
+            self._not_done([one for one, told in pairs if told.status == "duplicate"])
+        outcomes = iter(written)
         results = [
             api.EventResult(index, "rejected", verdict)
             if isinstance(verdict, str)
-            else _result(index, next(written))
+            else _result(index, next(outcomes))
             for index, verdict in enumerate(verdicts)
         ]
         for result in results:
@@ -326,6 +335,12 @@ class Feedback:
         if served.visitor is None:
             return served.bot
         return self._bots.suspects(served.visitor, self._timer(), events=1) or served.bot
+
+    def _not_done(self, events: Sequence[Counted]) -> None:
+        """Forget for the recognition of bots that visitors sent events which did not count."""
+        for one in events:
+            if one.visitor is not None:
+                self._bots.take_back(one.visitor, self._timer(), events=1)
 
     async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
         """Return the lists that events cite, if they still exist."""
@@ -354,7 +369,7 @@ class Feedback:
             query: self._queries.wrote(query, version, commit.news.get(query))
             for query, version in commit.versions.items()
         }
-        for (event, known, row), written in zip(batch, commit.written, strict=True):
+        for (event, known, row, _), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":
                 continue
             self._activity.event(known, row, event, written)

@@ -21,7 +21,7 @@ from ebrank.service.insight.activity import Activity
 from ebrank.service.learning.models import Model
 from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import Store, UnknownQuery
 from ebrank.service.store.records import RankingEntry
 
 
@@ -125,8 +125,15 @@ class Serving:
         )
         # As it was known when the list was made, not as this list changes it.
         items = lists.ranked_items(names, served, explain=explain)
-        with self._queries.following([entry.query]):
-            commit = await self._store.log.write([entry], epoch=epoch, known=self._queries.version)
+        try:
+            with self._queries.following([entry.query]):
+                commit = await self._store.log.write(
+                    [entry], epoch=epoch, known=self._queries.version
+                )
+        except UnknownQuery:  # the same request is served again
+            if visitor is not None:
+                self._bots.take_back(visitor, self._timer(), lists=1)
+            raise
         self._versions.found(commit.model)
         self._catalog.found = commit.catalog
         self._activity.ranking(live, served, entry)
