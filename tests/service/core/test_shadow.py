@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from ebrank.service.api import ItemIn, RankRequest
@@ -58,3 +61,53 @@ def test_without_an_order_there_is_nothing_to_serve() -> None:
             await engine.rank(RankRequest("q"))
 
     play(scene, SHADOW)
+
+
+async def compared(engine: Engine, **request: Any) -> tuple[int, float]:  # noqa: ANN401 (any field)
+    """Return how many more lists are compared after a request, and the gain of them together."""
+    before = (await engine.insights()).shadow
+    await engine.rank(RankRequest("q", **request))
+    after = (await engine.insights()).shadow
+    assert before is not None
+    assert after is not None
+    gain = after.gain * after.rankings - before.gain * before.rankings
+    return after.rankings - before.rankings, gain
+
+
+def test_clicks_gained_on_a_page_are_expected_at_its_ranks() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        order: list[str | ItemIn] = ["i0", "i1", "i2", "i3"]
+        for number in range(30):
+            answer = await engine.rank(RankRequest("q", items=order, k=4))
+            events = [click(f"{number} {name}", answer.ranking_id, name) for name in ids(answer)]
+            await engine.feedback(events[: 1 + number % 3])  # each more often than the next
+        known = (await engine.query("q")).items
+        *top, third, last = sorted(known, key=lambda item: item.relevance, reverse=True)
+        own = [item.id for item in (*top, last, third)]
+        lists, gain = await compared(engine, items=own, offset=2)
+        p = 1 / np.log2([4, 5])
+        assert lists == 1
+        assert gain == pytest.approx((p[0] - p[1]) * (third.relevance - last.relevance))
+        assert gain > 0.01
+
+    play(scene, settings(ranking={"mode": "shadow", "k": 2, "policy": "ebrank:epsilon=0"}))
+
+
+def test_lists_that_show_nothing_are_not_compared() -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(4))
+        own: list[str | ItemIn] = ["i0", "i1", "i2", "i3"]
+        first = await compared(engine, items=own, user="u")
+        again = await compared(engine, items=own, user="u")
+        beyond = await compared(engine, items=own, user="u", offset=4)
+        assert [lists for lists, _ in (first, again, beyond)] == [1, 0, 0]
+        longer = await compared(engine, items=own, user="u", k=3)
+        assert longer[0] == 1, "it shows an item more"
+        bots = await compared(engine, items=own, user="u", offset=3)
+        assert bots == (0, 0.0)
+        told = await engine.insights()
+        assert (told.totals.rankings, told.bots.lists) == (4, 1)
+
+    chosen = settings(ranking={"mode": "shadow", "k": 2}, bots={"lists_per_minute": 4})
+    play(scene, chosen)

@@ -160,7 +160,7 @@ class InsightsRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Totals(Struct, frozen=True):
-    """Since the store was made; `found` are items as in `ExplorationOut`."""
+    """Since the store was made, without bots; `found` are items as in `ExplorationOut`."""
 
     rankings: int
     events: int
@@ -372,7 +372,7 @@ class ShadowOut(Struct, frozen=True):
     """What EBRank would have done instead of the caller's order.
 
     Attributes:
-        rankings: lists that were compared.
+        rankings: lists that were compared: neither those of bots nor refreshes within the window.
         different: share of them with another order.
         overlap: mean share of the served list that EBRank would have served too.
         gain: expected clicks per list of EBRank's order minus those of the caller's.

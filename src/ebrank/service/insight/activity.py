@@ -89,10 +89,10 @@ class Activity:
 
     def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
         """Count a list; call it before its steps are added to the counters."""
-        self._count(rankings=1)
         if entry.bot:
             self._book.add(entry.time, bot_lists=1)
             return
+        self._count(rankings=1)
         rows, new = served.rows, self._new(live, served.rows, entry.time)
         p = self._examination[entry.offset : entry.offset + len(rows)] * entry.counted
         explored, cost = np.count_nonzero(served.explored), served.cost
@@ -166,9 +166,12 @@ class Activity:
         self._book.add(time, starts=1)
 
     def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
-        """Compare a served list with the one EBRank would have served."""
-        p = self._examination[: len(served.places)]
-        slots = max(len(served.places), 1)
+        """Compare a served list with the one EBRank would have served, unless it shows nothing."""
+        slots = len(served.places)
+        fresh = np.array(entry.seen or (0,) * slots) == 0
+        if entry.bot or not fresh.any():
+            return
+        p = self._examination[entry.offset : entry.offset + slots] * fresh
         self._book.add(
             entry.time,
             shadow_rankings=1,
