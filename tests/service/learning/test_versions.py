@@ -235,6 +235,38 @@ def test_a_prior_that_stays_off_says_why_and_since_when() -> None:
     play(later, chosen, store=store, clock=clock)
 
 
+def test_a_prior_replaced_by_hand_says_so_until_the_newest_is_live() -> None:
+    store, clock = MemoryStore(), Clock()
+
+    async def scene(engine: Engine) -> None:
+        await adopted(engine, better(), better(), better())
+        assert (await engine.models()).prior.state == "live"
+        clock.now += 10.0
+        for older in (1, 0):
+            prior = (await engine.activate(older)).prior
+            reason = f"version {older} was made active by hand instead"
+            assert (prior.state, prior.reason, prior.since) == ("refused", reason, START + 10.0)
+            clock.now += 10.0
+        prior = (await engine.activate(3)).prior
+        assert (prior.state, prior.reason, prior.since) == ("live", "it is better", clock.now)
+        await engine.activate(2)
+
+    async def later(engine: Engine) -> None:
+        prior = (await engine.models()).prior
+        reason = "version 2 was made active by hand instead"
+        assert (prior.state, prior.reason, prior.since) == ("refused", reason, START + 30.0)
+        await adopted(engine, worse())
+        prior = (await engine.models()).prior
+        assert (prior.state, prior.reason, prior.since) == ("refused", "it is worse", START + 30.0)
+        await adopted(engine, better())
+        assert (await engine.models()).prior.state == "live"
+
+    chosen = settings(ranking={"policy": "ebrank"})
+    play(scene, chosen, store=store, clock=clock)
+    clock.now += 10.0
+    play(later, chosen, store=store, clock=clock)
+
+
 @pytest.mark.slow
 def test_a_trainer_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store")

@@ -97,7 +97,7 @@ class PriorOut(Struct, frozen=True):
     """Whether lists use what was learned last, and if not, why.
 
     Attributes:
-        state: `live` if so; `untrained` before the first version; `refused` if newer versions stay
+        state: `live` if so; `untrained` before the first version; `refused` if newer versions are
             off; `unused` if the active version does not fit the settings; `failing` if the last run
             failed.
         reason: why, in a sentence.

@@ -17,7 +17,7 @@ from ebrank.service.store.records import ModelRecord
 PINNED, YES, NO = "pinned", "yes", "no"
 """The setting of the store that says whether the active version is pinned."""
 REFUSED = "refused_since"
-"""The setting that says since when new versions stay off; empty if the last one went live."""
+"""The setting that says since when the newest version is off; empty if it is live."""
 
 
 class ModelVersions:
@@ -99,13 +99,16 @@ class ModelVersions:
             return api.PriorOut("unused", self.model.unused, self._since)
         if failing_since is not None:
             return api.PriorOut("failing", training.outcome, failing_since)
-        records = await self._store.models.all()
+        newest = (await self._store.models.all())[-1:]
+        reason = newest[0].reason if newest else ""
         refused = await self._store.meta.get(REFUSED)
         if refused:
-            return api.PriorOut("refused", records[-1].reason if records else "", float(refused))
+            if newest and newest[0].activated:  # it was live
+                reason = f"version {self.model.version} was made active by hand instead"
+            return api.PriorOut("refused", reason, float(refused))
         if self.model.version == 0:
             return api.PriorOut("untrained", training.outcome or "no run yet", training.finished)
-        return api.PriorOut("live", records[-1].reason if records else "", self._since)
+        return api.PriorOut("live", reason, self._since)
 
     async def activate(self, version: int) -> None:
         """Activate a version; on disk after the next flush.
@@ -116,7 +119,8 @@ class ModelVersions:
             raise NotFound(f"there is no model {version}", "version")
         model = await models.load(self._store, version, self._settings)
         pinned = version < await self._newest()
-        meta = {PINNED: YES if pinned else NO, REFUSED: ""}
+        refused = await self._refused_since(self._now()) if pinned else ""
+        meta = {PINNED: YES if pinned else NO, REFUSED: refused}
         await self._store.models.activate(version, meta=meta)
         self._use(model, pinned)
 
@@ -164,12 +168,15 @@ class ModelVersions:
         live = await self._store.models.add(
             record, fitted.document.encode(), instead_of=against, unless={PINNED: YES}
         )
-        refused = "" if live else await self._store.meta.get(REFUSED) or repr(record.created)
+        refused = "" if live else await self._refused_since(record.created)
         await self._store.meta.set({REFUSED: refused})
         if live:
             self._use(await models.load(self._store, version, self._settings), pinned=False)
         await self._prune()
         return f"version {version} {'went live' if live else 'stays off'}: {reason}"
+
+    async def _refused_since(self, now: float) -> str:
+        return await self._store.meta.get(REFUSED) or repr(now)
 
     def _use(self, model: Model, pinned: bool) -> None:
         self.model, self.pinned, self._found = model, pinned, model.version
