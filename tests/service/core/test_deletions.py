@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -246,3 +247,51 @@ def test_queries_are_listed_and_found() -> None:
 
     play(scene)
     assert settings().store.normalize_queries
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("item", ITEM), ("query", QUERY), ("user", "somebody else")]
+)
+def test_a_deletion_makes_nobody_see_a_list_for_the_first_time_again(kind: str, name: str) -> None:
+    async def scene(engine: Engine) -> None:
+        for query in ("tea", QUERY):
+            await engine.put_items(query, [*items(3), ItemIn(ITEM, [0.5, 0.25])])
+        first = ids(await engine.rank(RankRequest("tea", user=USER)))
+        await engine.delete(msgspec.convert({"kind": kind, "name": name}, DeletionRequest))
+        again = ids(await engine.rank(RankRequest("tea", user=USER)))
+        assert again == [item for item in first if (kind, item) != ("item", ITEM)]
+        assert {item.shown for item in (await engine.query("tea")).items} == {1}
+
+    play(scene)
+
+
+def test_what_a_user_has_seen_is_forgotten_with_the_user() -> None:
+    async def scene(engine: Engine) -> None:
+        for query in ("tea", "coffee"):
+            await engine.put_items(query, items(3))
+            for user in (USER, "other"):
+                await engine.rank(RankRequest(query, user=user))
+        windows = engine._chooser.windows.cache
+        assert len(windows) == 4
+        await engine.delete(DeletionRequest("user", USER))
+        assert len(windows) == 2
+        await engine.rank(RankRequest("tea", user=USER))
+        assert {item.shown for item in (await engine.query("tea")).items} == {3}
+
+    play(scene)
+
+
+def test_a_query_added_again_has_been_seen_by_nobody() -> None:
+    """Wherever it was deleted: what users saw names items that it no longer has."""
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("tea", items(4))
+        await engine.rank(RankRequest("tea", user=USER))
+        await store.deletions.query("tea", "digest", 0.0)  # by another server
+        engine._queries.forget("tea")
+        await engine.put_items("tea", items(4)[::-1])
+        await engine.rank(RankRequest("tea", user=USER))
+        assert {item.shown for item in (await engine.query("tea")).items} == {1}
+
+    play(scene, store=store)

@@ -90,7 +90,7 @@ class Chooser:
         page = None
         if user is not None and self._settings.window:
             among = None if only is None else _hash(only)
-            page = ListKey(live.state.query, user, among, request.explore)
+            page = ListKey(live.state.query, user, among, request.explore, live.life)
         kept = None if page is None else self.windows.get(page, now)
         would = None
         if self._settings.mode == "shadow":

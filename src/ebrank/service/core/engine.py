@@ -31,7 +31,7 @@ from ebrank.service.core import bulk, fixed_settings
 from ebrank.service.core.background import TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import UNKNOWN, Catalog
-from ebrank.service.core.chooser import Chooser
+from ebrank.service.core.chooser import Chooser, hashed
 from ebrank.service.core.deletions import delete, proof_out
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, FeedbackRules, RecentLists
@@ -386,9 +386,9 @@ class Engine:
         deleted = await delete(self._store, request, self._salt, self._named, self._now())
         for query in deleted.queries:
             await self._queries.dropped(query)
-        # What is remembered of lists names rows of queries, and users.
-        self._recent.cache.clear()
-        self._chooser.windows.cache.clear()
+        self._recent.cache.clear()  # they name queries and users; what feedback cites is read again
+        if request.kind == "user":  # what others have seen stays, or a refresh would count again
+            await self._chooser.windows.forget(hashed(request.name, self._salt))
         await self._flushed(epoch)
         return proof_out(deleted.proof)
 

@@ -107,17 +107,21 @@ def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
 
 
 class ListKey(NamedTuple):
-    """Whose list it is: a user's of a query, among all candidates (None) or some (their hash)."""
+    """Whose list it is: a user's of a query, among all candidates (None) or some (their hash).
+
+    In another life of the query, rows have other items.
+    """
 
     query: str
     user: str
     among: int | None = None
     explore: bool = True
+    life: int = 0
 
     def packed(self) -> bytes:
-        """Return its key in memory."""
-        text = f"{len(self.query)}:{self.query}{self.user}:{self.among}:{self.explore}"
-        return hashlib.blake2b(encode(text), digest_size=16).digest()
+        """Return its key in memory, which begins with the user's hash."""
+        text = f"{self.life}:{self.among}:{self.explore}:{self.query}"
+        return encode(self.user) + hashlib.blake2b(encode(text), digest_size=16).digest()
 
 
 class Kept(NamedTuple):
@@ -170,6 +174,11 @@ class Windows:
         data = self.cache.get(page.packed())
         kept = None if data is None else Kept.unpacked(data)
         return None if kept is None or now >= kept.until else kept
+
+    async def forget(self, user: str) -> None:
+        """Forget what a user has seen."""
+        begins = encode(user)
+        await self.cache.drop(lambda key: key.startswith(begins))
 
     def keep(
         self, page: ListKey, order: Ints, offset: int, k: int, ranking_id: str | None, now: float

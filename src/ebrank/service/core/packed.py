@@ -6,10 +6,11 @@ meanwhile, visits each of its parts. It does not look into bytes or arrays.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from array import array
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
@@ -207,6 +208,13 @@ class PackedCache(Generic[_Key]):
                 self._forget(table, _cost(key, value))
                 return value
         return None
+
+    async def drop(self, concerns: Callable[[_Key], bool]) -> None:
+        """Drop the values with some keys, with other requests in between."""
+        for table in list(self._tables):  # the newest last: what is used moves there
+            for key in [key for key in table if concerns(key)]:
+                self.pop(key)
+            await asyncio.sleep(0)
 
     def clear(self) -> None:
         """Drop everything."""
