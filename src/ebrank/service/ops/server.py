@@ -197,20 +197,26 @@ def _settle() -> None:
 def _signals(reloading: Reloading | None) -> asyncio.Event:
     """Return an event that a signal sets; a second one ends the process as usual.
 
-    SIGHUP never does: it asks for the tokens, now or once the server has started.
+    SIGHUP asks for the tokens in the settings file, now or once the server has started. Without a
+    file it changes nothing, unless it comes from a terminal that is closed.
     """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    names = (signal.SIGINT, signal.SIGTERM)
+    names = [signal.SIGINT, signal.SIGTERM]
 
     def stop() -> None:
         for name in names:
             loop.remove_signal_handler(name)
         stopped.set()
 
+    if reloading is not None:
+        loop.add_signal_handler(signal.SIGHUP, reloading.ask)
+    elif sys.stdin is not None and sys.stdin.isatty():
+        names.append(signal.SIGHUP)
+    else:
+        loop.add_signal_handler(signal.SIGHUP, _say_no_file)
     for name in names:
         loop.add_signal_handler(name, stop)
-    loop.add_signal_handler(signal.SIGHUP, _say_no_file if reloading is None else reloading.ask)
     return stopped
 
 
