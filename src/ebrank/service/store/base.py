@@ -63,13 +63,17 @@ SALT = "salt"
 """The setting that users' names are hashed with. It leaves a store only in a backup."""
 
 ANOTHER_EPOCH = (
-    "the connection to the store was lost, and with it what was not on disk yet. Nothing of this "
-    "was stored; send the request again."
+    "the connection to the store was lost, perhaps with what was not on disk yet; send the request "
+    "again."
 )
 
 
 class StoreError(EBRankError):
-    """The store cannot do what was asked: names the file and the remedy. Nothing was changed."""
+    """The store cannot do what was asked: names the file and the remedy. Nothing was changed.
+
+    Only if the connection to another server is lost, or a call is cancelled, a write may have
+    happened all the same.
+    """
 
 
 class UnknownQuery(StoreError):
@@ -447,9 +451,10 @@ class Store(Protocol):
 
     @property
     def epoch(self) -> int:
-        """How often writes that were not flushed may have been lost since it was opened.
+        """How often it became unknown which writes have happened, since it was opened.
 
-        A database that restarts loses them: what was read before may be wrong.
+        A database that restarts loses those that were not flushed; one that does not respond may
+        carry out a write later. What was read before may be wrong.
         """
         ...
 

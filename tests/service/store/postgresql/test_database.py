@@ -1,11 +1,14 @@
-"""What only a store in PostgreSQL does: crashes, elections, privileges, addresses."""
+"""What only a store in PostgreSQL does: crashes, stalls, elections, privileges, addresses."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -14,7 +17,7 @@ import pytest
 from ebrank.service.api import ItemIn
 from ebrank.service.core.engine import Engine
 from ebrank.service.settings import Settings
-from ebrank.service.store import StoreError, open
+from ebrank.service.store import StoreError, open, postgresql
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import RolledUp
 from ebrank.testing.histories import contents, event, fill, new_items, ranking
@@ -184,6 +187,164 @@ def test_a_flush_after_a_crash_does_not_claim_what_was_lost(own: Postgres) -> No
             await store.log.write([ranking("r1", "ab")])  # as a client sends it again
             await store.flush()
             assert await store.log.length() == 1
+
+    run(scene())
+
+
+@asynccontextmanager
+async def stalled(database: Postgres) -> AsyncIterator[None]:
+    """Keep the database from responding to those that are connected to it."""
+    connection = await asyncpg.connect(Address(database.url()).dsn)
+    rows = await connection.fetch(
+        "SELECT pid FROM pg_stat_activity "
+        "WHERE pid != pg_backend_pid() AND backend_type = 'client backend'"
+    )
+    await connection.close()
+    for (pid,) in rows:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for (pid,) in rows:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def give_up(call: Awaitable[object]) -> None:
+    """Cancel a call that takes long, as a check of readiness does."""
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await call
+
+
+async def seen_by_others(url: str) -> tuple[int, list[str]]:
+    """Return the length of the log and the queries, as other connections see them."""
+    async with open(url, "browse") as store:
+        return await store.log.length(), await store.items.queries()
+
+
+def test_writes_after_one_that_was_cancelled_are_committed(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("cancelled write")
+        async with open(url) as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            async with stalled(database):
+                await give_up(store.meta.set({"given": "up"}))
+            await store.log.write([ranking("r", "ab")])
+            await store.flush()
+            assert await seen_by_others(url) == (1, ["q"])
+            assert store.epoch == 1
+
+    run(scene())
+
+
+def test_a_commit_that_was_cancelled_begins_an_epoch(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("slow")
+        async with open(url) as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await execute(
+                database,
+                "CREATE FUNCTION slow.wait() RETURNS trigger LANGUAGE plpgsql "
+                "AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'",
+                "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON slow.meta "
+                "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow.wait()",
+            )
+            await give_up(store.meta.set({"given": "up"}))
+            with pytest.raises(StoreError, match="Send the request again"):
+                await store.flush()
+            await store.log.write([ranking("r", "ab")])
+            await store.flush()
+            assert store.epoch == 1
+            assert await seen_by_others(url) == (1, ["q"])
+
+    run(scene())
+
+
+def test_deletions_after_a_read_that_was_cancelled_are_committed(database: Postgres) -> None:
+    async def scene() -> None:
+        url = database.url("cancelled read")
+        async with open(url) as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.items.queries()
+            async with stalled(database):
+                await give_up(store.items.tally())
+            assert await store.deletions.query("q", "digest", 2.0) is not None
+            assert await seen_by_others(url) == (0, [])
+
+    run(scene())
+
+
+def test_a_database_that_stalls_is_told_and_used_again_when_it_responds(
+    database: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        url = database.url("stalled")
+        async with open(url) as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+        monkeypatch.setattr(postgresql.database, "COMMAND_SECONDS", 1.0)
+        async with open(url) as store:
+            await asyncio.gather(store.items.queries(), store.flush(), store.elected("train"))
+            async with stalled(database):
+                told = await asyncio.gather(
+                    store.meta.set({"given": "up"}),
+                    store.items.tally(),
+                    store.flush(),
+                    store.elected("train"),
+                    return_exceptions=True,
+                )
+            for problem in told:
+                assert isinstance(problem, StoreError)
+                assert "cannot be reached (TimeoutError)" in str(problem)
+            await store.log.write([ranking("r", "ab")])
+            await store.flush()
+            assert await store.elected("train")
+            assert await seen_by_others(url) == (1, ["q"])
+
+    run(scene())
+
+
+def test_a_new_store_whose_connection_is_lost_does_not_claim_to_be_complete(
+    database: Postgres,
+) -> None:
+    async def scene() -> None:
+        url = database.url("lost")
+
+        async def lost() -> None:
+            async with open(url, "new") as store:
+                await store.items.put("q", new_items(*"ab"), 1.0)
+                async with stalled(database):
+                    await give_up(store.meta.set({"given": "up"}))
+
+        with pytest.raises(StoreError, match="connection is closed"):
+            await lost()
+        with pytest.raises(StoreError, match="there is no store"):
+            async with open(url, "read"):
+                pass
+
+    run(scene())
+
+
+@pytest.mark.slow
+def test_flushed_writes_survive_a_crash_whatever_the_database_is_set_to(own: Postgres) -> None:
+    async def scene() -> None:
+        url = own.url()
+        await execute(
+            own,
+            "ALTER DATABASE postgres SET synchronous_commit = off",
+            "ALTER SYSTEM SET wal_writer_delay = '10s'",
+            "ALTER SYSTEM SET wal_writer_flush_after = '100MB'",
+            "SELECT pg_reload_conf()",
+        )
+        async with open(url, "new") as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+        async with open(url) as store:
+            for number in range(20):
+                await store.log.write([ranking(f"r{number}", "ab")])
+                await store.flush()
+            own.stop("immediate")
+            own.start()
+            await asyncio.sleep(0.1)  # connections notice that they are lost
+        assert await seen_by_others(url) == (20, ["q"])
 
     run(scene())
 

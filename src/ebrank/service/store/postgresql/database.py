@@ -6,6 +6,9 @@ waiting requests. Some others read. A server keeps at most `MOST_CONNECTIONS` op
 
 A database that crashes loses writes that were not flushed, and every connection. So each time the
 writing connection is opened again, an *epoch* begins: what was read before may be wrong.
+
+A statement that was given up, because it took too long or its caller was cancelled, may happen all
+the same. Its connection is closed: a later statement must not become part of its transaction.
 """
 
 from __future__ import annotations
@@ -41,8 +44,12 @@ MOST_SKEW_SECONDS = 60.0
 # Plans are made once, and must still fit when the tables have grown: never scan a whole table.
 _PLANS = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
 _WRITER = f"{_PLANS}; SET synchronous_commit = off"
-# A commit in WAL, which is on disk when it returns; so is all WAL before it.
-_FLUSH = "SELECT pg_logical_emit_message(true, 'ebrank', '')"
+# Whatever the database's own setting is: `local` and the levels of replicas wait for the disk too.
+_LASTING = """SELECT set_config('synchronous_commit', 'on', true)
+    WHERE current_setting('synchronous_commit') = 'off'"""
+# A commit, which is on disk when it returns. The database has one WAL, which it writes in order: so
+# all commits before this one are on disk too, those of other connections included.
+_FLUSH = f"{_LASTING}; SELECT pg_logical_emit_message(true, 'ebrank', '')"
 
 _ELECT = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
 # A machine that is gone is noticed within seconds.
@@ -82,9 +89,10 @@ class Address:
         except asyncpg.PostgresError as problem:
             raise StoreError(f"{self.name}: {_in_words(problem)}") from problem
         except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
+            cause = str(problem) or type(problem).__name__
             raise StoreError(
-                f"{self.name}: cannot be reached ({problem or type(problem).__name__}). Is the "
-                "database up, and the address right?"
+                f"{self.name}: cannot be reached ({cause}). Is the database up, and the address "
+                "right?"
             ) from problem
         except UnicodeEncodeError as problem:
             raise StoreError(
@@ -108,6 +116,20 @@ class Address:
     async def set_up(self, connection: asyncpg.Connection) -> None:
         """Make a new connection find the schema."""
         await connection.execute(f"SET search_path = {schema.quoted(self.schema)}")
+
+
+@contextmanager
+def _ended_if_unsure(connection: asyncpg.Connection) -> Iterator[None]:
+    """Close a connection if one of its statements was given up: nobody knows what it still does.
+
+    The connection does not know either, before the database responds: `is_in_transaction` is false
+    while a `BEGIN` is on its way.
+    """
+    try:
+        yield
+    except (asyncio.CancelledError, TimeoutError):
+        connection.terminate()
+        raise
 
 
 def _in_words(problem: asyncpg.PostgresError) -> str:
@@ -149,7 +171,9 @@ class Session:
         self._connection = connection
         self._whole: asyncpg.transaction.Transaction | None = None
         self._mode = mode
+        self._writes = mode in ("new", "copy")
         self._turn = asyncio.Lock()
+        self._closed = False
 
     @classmethod
     async def open(cls, address: Address, mode: Mode) -> Session:
@@ -202,12 +226,14 @@ class Session:
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
         """Lend the connection; a failure leaves it as it was."""
         with self.address.explained():
-            async with self._turn, self._transaction(reads=self._mode == "browse"):
-                yield self._connection
+            async with self._turn:
+                with _ended_if_unsure(self._connection):
+                    async with self._transaction(reads=self._mode == "browse"):
+                        yield self._connection
 
     def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
         """Lend the connection, unless it was opened to be read."""
-        if self._mode not in ("new", "copy"):
+        if not self._writes:
             raise StoreError(f"{self.address.name}: opened to be read, not to be written")
         return self.reader()
 
@@ -216,19 +242,26 @@ class Session:
 
     async def elected(self, job: str) -> bool:
         """Return whether this one does a job: nobody else sees what it writes."""
-        return self._mode in ("new", "copy")
+        return self._writes
 
     async def close(self, *, discard: bool) -> None:
         """Commit or roll back; closing twice is harmless."""
-        if self._connection.is_closed():
+        lost = self._connection.is_closed()
+        if self._closed or (lost and (discard or not self._writes)):
             return
-        with self.address.explained():
-            if self._whole is not None:
-                await (self._whole.rollback() if discard else self._whole.commit())
-            elif self._mode == "copy" and not discard:
-                await self._connection.execute("SET synchronous_commit = on")
-                await self._connection.execute("UPDATE state SET schema_version = $1", VERSION)
+        self._closed = True
+        with self.address.explained(), _ended_if_unsure(self._connection):
+            if not discard:
+                await self._finish()
             await self._connection.close()
+
+    async def _finish(self) -> None:
+        if self._mode == "copy":
+            await self._connection.execute("SET synchronous_commit = on")
+            await self._connection.execute("UPDATE state SET schema_version = $1", VERSION)
+        elif self._whole is not None:
+            await self._connection.execute(_LASTING)
+            await self._whole.commit()
 
 
 class Database:
@@ -253,14 +286,14 @@ class Database:
     async def open(cls, address: Address) -> Database:
         """Connect, and make the tables if there are none."""
         with address.explained():
-            writer = await address.connected(_WRITER)
+            writer, started = await _connected(address, _WRITER)
             try:
                 await made(writer, address)
                 await _check_clock(writer, address)
             except BaseException:
                 writer.terminate()
                 raise
-            return cls(address, writer, await _started(writer))
+            return cls(address, writer, started)
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
@@ -272,9 +305,10 @@ class Database:
                     self._idle.pop()
                 lent = self._idle.pop() if self._idle else await self.address.connected(_PLANS)
                 try:
-                    yield lent
+                    with _ended_if_unsure(lent):
+                        yield lent
                 finally:
-                    if self._closed or lent.is_in_transaction():
+                    if self._closed or lent.is_closed() or lent.is_in_transaction():
                         lent.terminate()
                     else:
                         self._idle.append(lent)
@@ -286,11 +320,10 @@ class Database:
             async with self._turn:
                 self._check_open()
                 if self._writer.is_closed():
-                    writer = await self.address.connected(_WRITER)
-                    self._started = await _started(writer)
-                    self._writer = writer
+                    self._writer, self._started = await _connected(self.address, _WRITER)
                     self.epoch += 1
-                yield self._writer
+                with _ended_if_unsure(self._writer):
+                    yield self._writer
 
     async def flush(self) -> None:
         """Return when all earlier writes are on disk."""
@@ -299,11 +332,12 @@ class Database:
                 self._check_open()
                 epoch = self.epoch
                 if self._flusher is None or self._flusher.is_closed():
-                    self._flusher = await self.address.connected()
+                    self._flusher, started = await _connected(self.address)
                     # A lost machine does not say so: another one may have replaced it.
-                    if await _started(self._flusher) != self._started:
+                    if started != self._started:
                         self._writer.terminate()
-                await self._flusher.execute(_FLUSH)
+                with _ended_if_unsure(self._flusher):
+                    await self._flusher.execute(_FLUSH)
         if self._writer.is_closed() or self.epoch != epoch:
             raise StoreError(
                 f"{self.address.name}: the connection was lost before all was on disk. Send the "
@@ -317,13 +351,15 @@ class Database:
                 self._check_open()
                 if self._delegate is None or self._delegate.is_closed():
                     self._delegate, self._jobs = await self.address.connected(_KEEP_ALIVE), set()
-                elif job in self._jobs:
-                    await self._delegate.execute("SELECT 1")  # or it is somebody else's by now
-                if job not in self._jobs:
-                    key = f"{self.address.schema} {job}"
-                    if await self._delegate.fetchval(_ELECT, key):
-                        self._jobs.add(job)
-                return job in self._jobs
+                with _ended_if_unsure(self._delegate):
+                    return await self._is_elected(self._delegate, job)
+
+    async def _is_elected(self, delegate: asyncpg.Connection, job: str) -> bool:
+        if job in self._jobs:
+            await delegate.execute("SELECT 1")  # or it is somebody else's by now
+        elif await delegate.fetchval(_ELECT, f"{self.address.schema} {job}"):
+            self._jobs.add(job)
+        return job in self._jobs
 
     def _check_open(self) -> None:
         if self._closed:
@@ -339,9 +375,10 @@ class Database:
         finally:
             async with self._turn:
                 self._closed = True
-            for one in (self._writer, self._flusher, self._delegate, *self._idle):
-                if one is not None and not one.is_closed():
-                    one.terminate() if discard else await one.close()
+            with self.address.explained():
+                for one in (self._writer, self._flusher, self._delegate, *self._idle):
+                    if one is not None and not one.is_closed():
+                        one.terminate() if discard else await one.close()
             self._idle = []
 
 
@@ -361,10 +398,14 @@ async def made(connection: asyncpg.Connection, address: Address) -> bool:
     return True
 
 
-async def _started(connection: asyncpg.Connection) -> datetime:
-    """Return when the server of a connection started."""
-    started: datetime = await connection.fetchval("SELECT pg_postmaster_start_time()")
-    return started
+async def _connected(address: Address, settings: str = "") -> tuple[asyncpg.Connection, datetime]:
+    """Return a connection, and when the server started that it leads to."""
+    connection = await address.connected(settings)
+    try:
+        return connection, await connection.fetchval("SELECT pg_postmaster_start_time()")
+    except BaseException:
+        connection.terminate()
+        raise
 
 
 async def _check_clock(connection: asyncpg.Connection, address: Address) -> None:
