@@ -10,9 +10,10 @@ import pytest
 
 from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
+from ebrank.service.core.items import LISTED_AT_ONCE
 from ebrank.service.core.problems import Problem
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import ids, play, settings
+from tests.service.scenes import ids, items, play, settings
 
 
 class Gate:
@@ -67,3 +68,53 @@ def test_an_item_that_goes_while_a_list_waits_is_rejected_as_if_it_had_gone_befo
         assert ids(await engine.rank(RankRequest("q")))
 
     play(scene, settings(features={"missing": "zero"}), store=store)
+
+
+@pytest.mark.parametrize("known", [0, 100])
+def test_many_new_items_of_a_list_are_added_a_portion_at_a_time(
+    known: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the server would stand still: they are written as if they had been put."""
+    store = MemoryStore()
+    put, portions = store.items.put, list[int]()
+
+    async def noted(query: str, new: Any, *given: Any, **named: Any) -> int:  # noqa: ANN401
+        portions.append(len(new))
+        return await put(query, new, *given, **named)
+
+    async def scene(engine: Engine) -> None:
+        many = items(600)
+        if known:
+            await engine.put_items("q", many[:known])
+        portions.clear()
+        monkeypatch.setattr(store.items, "put", noted)
+        answer = await engine.rank(RankRequest("q", k=600, items=[*many]))
+        assert len(answer.items) == 600
+        assert max(portions) <= LISTED_AT_ONCE
+        assert sum(portions) == 600 - known
+        portions.clear()
+        await engine.rank(RankRequest("q", items=[*many]))
+        wrong = [ItemIn(f"n{at}", [1.0, 2.0]) for at in range(400)]
+        with pytest.raises(Problem, match="3 features, not 2"):
+            await engine.rank(RankRequest("q", items=[*wrong, ItemIn("wrong", [1.0, 2.0, 3.0])]))
+        assert not portions
+
+    play(scene, store=store)
+
+
+def test_a_list_does_not_bring_back_what_is_withdrawn_while_it_adds_others() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        many = items(300)
+        await engine.put_items("q", many[-1:])
+        gate = Gate(store.items, "put")
+        changed = ItemIn(many[-1].id, [0.0, 0.0])
+        ranking = asyncio.create_task(engine.rank(RankRequest("q", items=[*many[:-1], changed])))
+        await asyncio.wait_for(gate.reached.wait(), 5.0)
+        await engine.withdraw("q", changed.id)
+        with pytest.raises(Problem, match=f"withdrawn from this query.*{changed.id}"):
+            await gate.passed(ranking)
+        assert [item.id for item in (await engine.query("q")).withdrawn] == [changed.id]
+
+    play(scene, store=store)

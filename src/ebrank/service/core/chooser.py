@@ -145,11 +145,11 @@ def unknown_names(live: LiveQuery | None, items: Sequence[str | api.ItemIn]) -> 
     names = ids_of(items)
     rows = [None] * len(names) if live is None else live.rows_of(names)
     if live is not None:
-        _reject_withdrawn(live, names, rows)
+        reject_withdrawn(live, names, rows)
     return [name for name, row in zip(names, rows, strict=True) if row is None and name not in new]
 
 
-def _reject_withdrawn(live: LiveQuery, names: Sequence[str], rows: Sequence[int | None]) -> None:
+def reject_withdrawn(live: LiveQuery, names: Sequence[str], rows: Sequence[int | None]) -> None:
     """Raise if items are withdrawn: a caller who may only rank must not bring them back."""
     active = live.state.active
     withdrawn = [
@@ -179,5 +179,5 @@ def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Ints:
         raise not_candidates([name for name, row in zip(names, rows, strict=True) if row is None])
     known = np.array(rows, np.int64)
     if not live.state.active[known].all():
-        _reject_withdrawn(live, names, rows)
+        reject_withdrawn(live, names, rows)
     return known
