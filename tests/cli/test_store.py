@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ import ebrank
 from ebrank.cli import root
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.engine import Engine
-from ebrank.service.ops.transfer import importing
+from ebrank.service.ops.transfer import copying, importing
 from ebrank.service.ops.transfer.copying import copy_store
 from ebrank.service.settings import Settings
-from ebrank.service.store import StoreError, open
+from ebrank.service.store import Store, StoreError, StoreView, open
+from ebrank.service.store.base import Progress
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
-from ebrank.testing.histories import contents, fill
+from ebrank.testing.histories import contents, fill, new_items
 from tests.postgres import Postgres
 
 
@@ -123,6 +125,57 @@ def test_a_copy_goes_on_where_it_was_interrupted(
     assert not (tmp_path / ".there.copying").exists()
     with pytest.raises(StoreError, match="already"):
         asyncio.run(copy_store(here, there))
+
+
+async def interrupted_at_the_end(
+    store: Store, exported: StoreView, progress: Progress | None = None
+) -> None:
+    await importing.fill(store, exported, progress)
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", ["folder", "database"])
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("names of the queries", lambda store: store.deletions.query("p", "digest", 90.0)),
+        ("items of the catalog", lambda store: store.deletions.item("z", "gone", "digest", 90.0)),
+        ("models", lambda store: store.models.remove([1])),
+        ("proofs of deletions", lambda store: store.deletions.user("you", "digest", 90.0)),
+    ],
+)
+def test_a_copy_that_goes_on_is_refused_if_it_holds_what_was_deleted_meanwhile(
+    kind: str,
+    what: str,
+    change: Callable[[Store], Awaitable[object]],
+    database: Postgres,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, there = str(tmp_path / "store"), str(tmp_path / "there")
+    if kind == "database":
+        there = database.url(what)
+
+    async def begin() -> None:
+        async with open(here) as store:
+            for query in "pq":
+                await store.items.put(query, new_items("a"), 1.0)
+            await store.catalog.put(new_items("y", "z"), 2.0)
+            for version in (1, 2):
+                await store.models.add(ModelRecord(version, 5.0, 10, None, None, True), b"model")
+            await store.deletions.user("me", "digest", 3.0)
+        with monkeypatch.context() as patched:
+            patched.setattr(copying, "fill", interrupted_at_the_end)
+            with pytest.raises(KeyboardInterrupt):
+                await copy_store(here, there)
+        async with open(here) as store:
+            await change(store)
+
+    asyncio.run(begin())
+    code, told = run("store", "copy", here, there)
+    assert code == 2
+    assert f"the {what} are not the same in the copy" in told
+    assert "remove the unfinished copy and begin again" in told
 
 
 def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: Path) -> None:

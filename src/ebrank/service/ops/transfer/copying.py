@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from ebrank.service.store.records import QueryState
 
 _REMEDY = (
     "If the store has changed since the copy was begun, remove the unfinished copy and begin "
-    "again; else run `ebrank check` on it"
+    "again; else run `ebrank check` on the store."
 )
 
 
@@ -36,10 +37,37 @@ async def copy_store(source: str, target: str, progress: Progress | None = None)
     """
     async with open(source, "read") as view, open(target, "copy") as store:
         await fill(store, view, progress)
+        await _compare(view, store)
         items, queries = 0, await view.items.queries()
         for query in queries:
             items += await _compared(view, store, query)
         return Copied(len(queries), items, await _compared_logs(view, store))
+
+
+async def _compare(view: StoreView, store: StoreView) -> None:
+    """Raise unless all but the queries' items and the log is the same in both stores.
+
+    A copy that was continued may hold what was deleted meanwhile.
+    """
+    copied = _parts(store)
+    async for what, part in _parts(view):
+        if await anext(copied, None) != (what, part):
+            raise StoreError(f"the {what} are not the same in the copy. {_REMEDY}")
+
+
+async def _parts(store: StoreView) -> AsyncIterator[tuple[str, object]]:
+    """Yield small parts of a store with their names; the last one with a name ends them."""
+    yield "names of the queries", await store.items.queries()
+    async for name, row in store.catalog.entries():
+        yield "items of the catalog", (name, row.tobytes())
+    yield "items of the catalog", None
+    for record in await store.models.all():
+        yield "models", (record, await store.models.document(record.version))
+    yield "models", await store.models.active()
+    yield "settings", await store.meta.all()
+    minutes = await store.meta.minutes(0.0)
+    yield "sums of minutes", [(minute.start, minute.values) for minute in minutes]
+    yield "proofs of deletions", await store.deletions.all()
 
 
 async def _compared(view: StoreView, store: StoreView, query: str) -> int:
@@ -76,5 +104,5 @@ async def _compared_logs(view: StoreView, store: StoreView) -> int:
             raise StoreError(f"entry {count + 1} of the log is not the same in the copy. {_REMEDY}")
         count += 1
     if await anext(copied, None) is not None:
-        raise StoreError(f"the copy has more than the {count} entries of the log")
+        raise StoreError(f"the copy has more than the {count} entries of the log. {_REMEDY}")
     return count
