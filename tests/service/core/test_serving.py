@@ -13,6 +13,7 @@ from ebrank.service.core.engine import Engine
 from ebrank.service.core.items import LISTED_AT_ONCE
 from ebrank.service.core.problems import Problem
 from ebrank.service.store.memory import MemoryStore
+from tests.service.faulty import FaultyStore
 from tests.service.scenes import ids, items, play, settings
 
 
@@ -31,10 +32,9 @@ class Gate:
 
         setattr(owner, method, held)
 
-    async def passed(self, task: asyncio.Task[Any]) -> Any:  # noqa: ANN401 (as the task's)
-        """Return what a task returns once it may pass."""
+    def open(self) -> None:
+        """Let the call pass."""
         self._open.set()
-        return await task
 
 
 @pytest.mark.parametrize("waits_for", ["items", "catalog"])
@@ -61,8 +61,9 @@ def test_an_item_that_goes_while_a_list_waits_is_rejected_as_if_it_had_gone_befo
             await engine.withdraw("q", "x")
         else:
             await engine.delete(DeletionRequest("item", "x"))
+        gate.open()
         reason = "withdrawn from this query" if gone == "withdrawn" else "not candidates"
-        for answer in (gate.passed(ranking), engine.rank(RankRequest("q", items=["x"]))):
+        for answer in (ranking, engine.rank(RankRequest("q", items=["x"]))):
             with pytest.raises(Problem, match=f"{reason}.*'x'"):
                 await answer
         assert ids(await engine.rank(RankRequest("q")))
@@ -113,8 +114,62 @@ def test_a_list_does_not_bring_back_what_is_withdrawn_while_it_adds_others() -> 
         ranking = asyncio.create_task(engine.rank(RankRequest("q", items=[*many[:-1], changed])))
         await asyncio.wait_for(gate.reached.wait(), 5.0)
         await engine.withdraw("q", changed.id)
+        gate.open()
         with pytest.raises(Problem, match=f"withdrawn from this query.*{changed.id}"):
-            await gate.passed(ranking)
+            await ranking
         assert [item.id for item in (await engine.query("q")).withdrawn] == [changed.id]
+
+    play(scene, store=store)
+
+
+async def shown(engine: Engine) -> list[int]:
+    return [item.shown for item in (await engine.query("q")).items]
+
+
+def test_requests_of_a_user_at_the_same_time_are_one_impression() -> None:
+    store = MemoryStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(6))
+        gate = Gate(store.log, "write")
+        offsets = (0, 0, 3, 0, 3)  # refreshes of both pages
+        asked = [
+            asyncio.create_task(engine.rank(RankRequest("q", k=3, user="u", offset=offset)))
+            for offset in offsets
+        ]
+        await asyncio.wait_for(gate.reached.wait(), 5.0)
+        other = await engine.rank(RankRequest("q", k=3, user="v"))  # who need not wait
+        gate.open()
+        first, again, second, *_ = lists = [ids(await one) for one in asked]
+        assert (again, lists[3], lists[4]) == (first, first, second)
+        assert len({*first, *second}) == 6
+        times = {item.id: item.shown for item in (await engine.query("q")).items}
+        assert times == {item: 1 + (item in ids(other)) for item in times}
+        assert not engine._serving._making
+
+    play(scene, store=store)
+
+
+@pytest.mark.parametrize("ends", ["fails", "is cancelled"])
+def test_a_list_that_is_not_logged_does_not_hold_up_the_next_one_of_its_user(ends: str) -> None:
+    store = FaultyStore()
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        gate = Gate(store.log, "write")
+        first = asyncio.create_task(engine.rank(RankRequest("q", user="u")))
+        await asyncio.wait_for(gate.reached.wait(), 5.0)
+        later = [asyncio.create_task(engine.rank(RankRequest("q", user="u"))) for _ in range(2)]
+        await asyncio.sleep(0)
+        later.pop().cancel()  # one that waits leaves
+        if ends == "fails":
+            store.full = True
+            gate.open()
+            assert (await first).degraded
+            store.full = False
+        else:
+            first.cancel()
+        assert not (await asyncio.wait_for(later[0], 5.0)).degraded
+        assert await shown(engine) == [1, 1]
 
     play(scene, store=store)

@@ -49,6 +49,11 @@ class Choice:
     continues: str | None = None
     seen: tuple[int, ...] = ()
 
+    @property
+    def first_of(self) -> ListKey | None:
+        """Whose list it is, if it shows something for the first time within the window."""
+        return None if self.seen and all(self.seen) else self.page
+
 
 class Chooser:
     """Makes lists as the settings say.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from msgspec import UNSET, structs
@@ -11,6 +12,7 @@ from ebrank.service.core import lists
 from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.chooser import Choice, Chooser, ids_of, unknown_names
+from ebrank.service.core.exploration import ListKey
 from ebrank.service.core.feedback import RecentLists, Served
 from ebrank.service.core.items import Items
 from ebrank.service.core.queries.cache import Queries
@@ -59,6 +61,7 @@ class Serving:
         self._ids = ids
         self._clock = clock
         self._timer = timer
+        self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
     async def logged_list(
         self, name: str, request: api.RankRequest, now: float, epoch: int
@@ -67,12 +70,24 @@ class Serving:
 
         The epoch is that in which memory read its queries.
         """
-        model = await self._versions.current()
-        live = await self._live(name, request, now)  # last: from here to the log nothing waits
-        expected = self._pace.planned(live, model, now)
-        choice = self._chooser.choose(request, live, model, self._timer(), expected)
+        while True:
+            model = await self._versions.current()
+            live = await self._live(name, request, now)  # last: from here to the log nothing waits
+            expected = self._pace.planned(live, model, now)
+            choice = self._chooser.choose(request, live, model, self._timer(), expected)
+            page = choice.first_of
+            making = None if page is None else self._making.get(page)
+            if making is None:
+                break
+            await asyncio.wait([making])  # then this one is a refresh, or the next page
         visitor = self._bots.visitor(request, choice.user) if self._bots.on else None
-        return await self._served(live, model, choice, visitor, epoch, explain=request.explain)
+        if page is not None:
+            self._making[page] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._served(live, model, choice, visitor, epoch, explain=request.explain)
+        finally:
+            if page is not None:
+                self._making.pop(page).set_result(None)
 
     async def _live(self, name: str, request: api.RankRequest, now: float) -> LiveQuery:
         """Return the query of a request, with its new items added if the others are known."""
