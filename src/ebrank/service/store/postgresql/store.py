@@ -16,11 +16,14 @@ from ebrank.service.store.postgresql.meta import PostgresMeta
 from ebrank.service.store.postgresql.models import PostgresModels
 from ebrank.service.store.records import Fault, StoreSize
 
-# As the database last estimated them: counting takes as long as reading.
-_ENTRIES = (
-    "SELECT sum(greatest(reltuples, 0)) FROM pg_class "
-    "WHERE oid IN ('rankings'::regclass, 'events'::regclass)"
-)
+MOST_COUNTED = 10_000
+"""Entries of a kind that are counted: to count more takes too long."""
+
+# If there are more, as the database last estimated them; it has not yet if they are new.
+_ENTRIES = """SELECT sum(CASE WHEN counted < $1 THEN counted ELSE greatest(counted, reltuples) END)
+    FROM (SELECT 'rankings'::regclass, count(*) FROM (SELECT FROM rankings LIMIT $1) AS few
+        UNION ALL SELECT 'events'::regclass, count(*) FROM (SELECT FROM events LIMIT $1) AS few
+    ) AS kinds (kind, counted) JOIN pg_class ON oid = kind"""
 
 _ANNOUNCE = """INSERT INTO servers VALUES ($1, clock_timestamp(), $2)
     ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, about = excluded.about"""
@@ -71,7 +74,7 @@ class PostgresStore:
         """Return the bytes of the database; its server's disk is not visible from here."""
         async with self._database.reader() as connection:
             used = await connection.fetchval("SELECT pg_database_size(current_database())")
-            entries = await connection.fetchval(_ENTRIES)
+            entries = await connection.fetchval(_ENTRIES, MOST_COUNTED)
         return StoreSize(int(used), None, int(entries))
 
     async def announce(self, server: str, about: str | None) -> None:

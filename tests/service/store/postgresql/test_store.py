@@ -1,0 +1,34 @@
+"""What a store in PostgreSQL tells about itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ebrank.service.store import Store, open
+from ebrank.service.store.postgresql import store as module
+from ebrank.testing.histories import event, new_items, ranking
+from tests.postgres import Postgres
+
+
+async def entries(store: Store) -> int:
+    size = await store.size()
+    assert size is not None
+    return size.entries
+
+
+def test_the_entries_of_a_log_are_known_before_the_database_has_estimated_them(
+    database: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with open(database.url("size")) as store:
+            assert await entries(store) == 0
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            lists = [ranking(f"r{number}", "ab") for number in range(7)]
+            await store.log.write([*lists, event("e", lists[0], "a")])
+            assert await entries(store) == 8
+            monkeypatch.setattr(module, "MOST_COUNTED", 3)  # more are estimated
+            assert await entries(store) >= 4
+
+    asyncio.run(scene())
