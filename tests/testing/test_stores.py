@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank.service.store import Store, open
+from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.memory.kept import Kept
 from ebrank.service.store.records import (
     Commit,
     EventEntry,
+    ModelRecord,
     NewItem,
     Operation,
     QueryState,
@@ -28,6 +32,8 @@ from ebrank.testing.histories import counts
 from ebrank.testing.stores import CHECKS, GROUPS, check_one
 from ebrank.typing import Features
 from tests.postgres import Postgres
+
+Call: TypeAlias = Callable[..., Awaitable[object]]
 
 
 @pytest.mark.slow
@@ -149,6 +155,86 @@ def test_a_fault_is_found_and_named(
     faulty = Faulty(group, method, fault)
     with pytest.raises(AssertionError, match=message):
         check_store(faulty.open, keeps=False)
+
+
+class Careless:
+    """The store in memory, with one method that does something before or after."""
+
+    def __init__(self, group: str, method: str, other: Call) -> None:
+        self._change = group, method, other
+
+    @asynccontextmanager
+    async def open(self, name: str) -> AsyncIterator[Store]:
+        store = MemoryStore()
+        group, method, other = self._change
+        part = getattr(store, group)
+        setattr(part, method, partial(other, store.items._kept, getattr(part, method)))
+        yield store
+
+
+async def store_and_refuse(kept: Kept, put: Call, *given: object, **named: object) -> object:
+    try:
+        return await put(*given, **named)
+    except StoreError:
+        await put(*given)
+        raise
+
+
+async def overwrite_and_refuse(
+    kept: Kept, add: Call, record: ModelRecord, document: bytes, **named: object
+) -> object:
+    if record.version in kept.models:
+        kept.models[record.version] = kept.models[record.version][0], document
+    return await add(record, document, **named)
+
+
+async def keep_the_time(kept: Kept, delete: Call, *given: object) -> object:
+    before = kept.last_time
+    found = await delete(*given)
+    kept.last_time = before
+    return found
+
+
+async def keep_the_version(kept: Kept, delete: Call, *given: object) -> object:
+    before = kept.catalog_version
+    found = await delete(*given)
+    kept.catalog_version = before
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("group", "method", "other", "message"),
+    [
+        ("items", "put", store_and_refuse, "settings: .* after a call that it refused"),
+        ("catalog", "put", store_and_refuse, "settings: .* after a call that it refused"),
+        ("models", "add", overwrite_and_refuse, "models: .* after a call that it refused"),
+        ("deletions", "item", keep_the_time, r"deleted_items: .* log\.last_time\(\) is 81"),
+        ("deletions", "user", keep_the_time, r"deleted_users: .* log\.last_time\(\) is 75"),
+        ("deletions", "item", keep_the_version, "deleted_items: .* version is 2, not 3"),
+    ],
+)
+def test_a_store_that_changes_too_much_or_too_little_is_found(
+    group: str, method: str, other: Call, message: str
+) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_store(Careless(group, method, other).open, keeps=False)
+
+
+async def refuse_in_other_words(kept: Kept, right: Call, *given: object, **named: object) -> object:
+    try:
+        return await right(*given, **named)
+    except StoreError as problem:
+        raise type(problem)("no") from None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("group", "method"),
+    [("items", "restore"), ("items", "put"), ("log", "write"), ("models", "add")],
+)
+def test_the_words_of_an_error_are_free(group: str, method: str) -> None:
+    check_store(Careless(group, method, refuse_in_other_words).open, keeps=False)
 
 
 @pytest.mark.slow

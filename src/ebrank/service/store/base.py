@@ -4,9 +4,9 @@ State is additive. A store keeps the items, the log of rankings and events, the 
 to, and the snapshot of what was removed from the log; counters = snapshot + log at any time, to the
 bit, because both are added up in the order of the log.
 
-Methods are awaitable and grouped by topic: `items`, `catalog`, `log`, `models`, `meta`. Each write
-is a transaction: it happens as a whole or raises `StoreError`. It survives the end of the process
-when it returns, and a power cut when the next `flush` returns.
+Methods are awaitable and grouped by topic: `items`, `catalog`, `log`, `models`, `meta`,
+`deletions`. Each write is a transaction: it happens as a whole or raises `StoreError`. It survives
+the end of the process when it returns, and a power cut when the next `flush` returns.
 
 Every query has a version, which each write to it advances by one. If a write returns the version
 that a server has in memory plus one, nobody else has written. The catalog, which holds what all
@@ -252,8 +252,8 @@ class StoredItems(ItemsView, Protocol):
         """Add candidates or change their features; return the query's version.
 
         Withdrawn ones come back, and existing items keep their counters. Settings in `meta` are
-        kept in the same transaction, and make a new version of the catalog: they are rejected if
-        its version is not the one `known`. Without items, nothing changes.
+        kept in the same transaction, and make a new version of the catalog: they are rejected with
+        `CatalogChanged` if its version is not the one `known`. Without items, nothing changes.
         """
         ...
 
@@ -290,7 +290,7 @@ class StoredCatalog(CatalogView, Protocol):
         """Add items or change their rows, and keep settings in the same transaction.
 
         The version grows by one if a row is new or changed, or if settings are given, which are
-        rejected if the version is not the one `known`.
+        rejected with `CatalogChanged` if the version is not the one `known`.
         """
         ...
 
@@ -320,7 +320,8 @@ class StoredLog(LogView, Protocol):
         """Log operations and add them to the counters, in order, in one transaction.
 
         An event is a duplicate if its id was seen before for its query, or if an event of its type
-        was counted for the same item of the same ranking. It `shows` its item only if no earlier
+        was counted for the same item of the same ranking; callers see the reason, `ID_SEEN` or else
+        `ALREADY_COUNTED` of `ebrank.service.store.rows`. It `shows` its item only if no earlier
         event did, in these operations or before. It has an outcome only if it is better than those
         before it for the same item of the same ranking, whose best it `replaces`, and none of them
         was negative; a negative one, -1, replaces the best of them. An event that already says what
@@ -328,7 +329,8 @@ class StoredLog(LogView, Protocol):
         up. The version of each query named advances by one.
 
         Operations may rely on what was read in an `epoch` of the store: in another one they are
-        rejected. Their hints belong to one life of their query: in another one it is unknown.
+        rejected. Their hints belong to one life of their query: in another one they are rejected
+        with `UnknownQuery`.
 
         `known` is called when it is this write's turn. If others have written to a query since that
         version, a store may return their changes, but need not.

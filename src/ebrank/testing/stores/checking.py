@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from itertools import count
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import Operation, QueryState
-from ebrank.testing.histories import counts
+from ebrank.testing.histories import contents, counts
 
 Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Store]]
 """Opens the store with a name, which is a plain word; an empty one the first time."""
@@ -42,16 +42,24 @@ def equal(what: str, found: object, expected: object) -> None:
     assert found == expected, f"{what} is {found!r}, not {expected!r}"
 
 
-async def refused(call: Awaitable[object], *words: str) -> None:
-    """Raise unless the store refuses a call, in an error with these words."""
+async def refused(
+    store: Store, call: Callable[[], Awaitable[object]], kind: type[StoreError] = StoreError
+) -> None:
+    """Raise unless the store refuses a call with an error of a kind, and nothing has changed."""
+    before = await _whole(store)
     try:
-        await call
-    except StoreError as problem:
-        text = str(problem)
+        await call()
+    except kind:
+        equal("the store after a call that it refused", await _whole(store), before)
     else:
-        raise AssertionError(f"no StoreError was raised ({', '.join(words)})")
-    for word in words:
-        assert word in text, f"the error {text!r} does not say {word!r}"
+        raise AssertionError(f"no {kind.__name__} was raised")
+
+
+async def _whole(store: Store) -> dict[str, Any]:
+    """Return everything in a store, versions included."""
+    queries = await store.items.queries()
+    versions = [(await state_of(store, query)).version for query in queries]
+    return await contents(store) | {"versions": (await store.catalog.version(), *versions)}
 
 
 async def log_of(store: Store) -> list[Operation]:

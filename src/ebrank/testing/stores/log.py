@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
@@ -134,7 +135,7 @@ async def restored(stores: Stores) -> None:
             state = await origin.items.snapshot(query)
             assert state is not None
             await store.items.restore(state, await origin.log.last_time())
-            await refused(store.items.restore(state, 1.0), "there already")
+            await refused(store, partial(store.items.restore, state, 99.0))
             loaded = await store.items.load(query)
             assert loaded is not None, "the query is unknown"
             equal("the version", loaded.version, 1)
