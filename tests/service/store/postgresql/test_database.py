@@ -274,6 +274,29 @@ def test_deletions_after_a_read_that_was_cancelled_are_committed(database: Postg
     run(scene())
 
 
+def test_a_write_that_waited_too_long_does_not_happen_later(
+    database: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        url = database.url("waited")
+        async with open(url) as store:
+            await store.items.put("q", new_items("a"), 1.0)
+        monkeypatch.setattr(postgresql.database, "COMMAND_SECONDS", 1.0)
+        holder = await asyncpg.connect(Address(url).dsn)
+        async with open(url) as store:
+            async with holder.transaction():
+                await holder.execute("SELECT 1 FROM waited.queries FOR UPDATE")
+                with pytest.raises(StoreError, match="TimeoutError"):
+                    await store.items.put("q", new_items("b"), 2.0)
+            await store.items.put("q", new_items("c"), 3.0)
+            state = await store.items.load("q")
+            assert state is not None
+            assert list(state.ids) == ["a", "c"]
+        await holder.close()
+
+    run(scene())
+
+
 def test_a_database_that_stalls_is_told_and_used_again_when_it_responds(
     database: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,9 @@ waiting requests. Some others read. A server keeps at most `MOST_CONNECTIONS` op
 A database that crashes loses writes that were not flushed, and every connection. So each time the
 writing connection is opened again, an *epoch* begins: what was read before may be wrong.
 
-A statement that was given up, because it took too long or its caller was cancelled, may happen all
-the same. Its connection is closed: a later statement must not become part of its transaction.
+A statement that was given up, because it took too long or its caller was cancelled, is cancelled,
+but if the database does not respond it may happen all the same. Its connection is closed: a later
+statement must not become part of its transaction.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -37,7 +38,7 @@ SCHEMA = "ebrank"
 READERS = 4
 MOST_CONNECTIONS = READERS + 3
 """Those that read, and one each to write, to flush and for elections."""
-CONNECT_SECONDS, COMMAND_SECONDS = 10.0, 60.0
+CONNECT_SECONDS, COMMAND_SECONDS, CANCEL_SECONDS = 10.0, 60.0, 1.0
 MOST_SKEW_SECONDS = 60.0
 """How far the clocks of a server and the database may be apart."""
 
@@ -118,8 +119,8 @@ class Address:
         await connection.execute(f"SET search_path = {schema.quoted(self.schema)}")
 
 
-@contextmanager
-def _ended_if_unsure(connection: asyncpg.Connection) -> Iterator[None]:
+@asynccontextmanager
+async def _ended_if_unsure(connection: asyncpg.Connection) -> AsyncIterator[None]:
     """Close a connection if one of its statements was given up: nobody knows what it still does.
 
     The connection does not know either, before the database responds: `is_in_transaction` is false
@@ -128,7 +129,8 @@ def _ended_if_unsure(connection: asyncpg.Connection) -> Iterator[None]:
     try:
         yield
     except (asyncio.CancelledError, TimeoutError):
-        connection.terminate()
+        with suppress(Exception):
+            await connection.close(timeout=CANCEL_SECONDS)  # which cancels the statement first
         raise
 
 
@@ -226,10 +228,9 @@ class Session:
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
         """Lend the connection; a failure leaves it as it was."""
         with self.address.explained():
-            async with self._turn:
-                with _ended_if_unsure(self._connection):
-                    async with self._transaction(reads=self._mode == "browse"):
-                        yield self._connection
+            one = self._transaction(reads=self._mode == "browse")
+            async with self._turn, _ended_if_unsure(self._connection), one:
+                yield self._connection
 
     def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
         """Lend the connection, unless it was opened to be read."""
@@ -250,10 +251,11 @@ class Session:
         if self._closed or (lost and (discard or not self._writes)):
             return
         self._closed = True
-        with self.address.explained(), _ended_if_unsure(self._connection):
-            if not discard:
-                await self._finish()
-            await self._connection.close()
+        with self.address.explained():
+            async with _ended_if_unsure(self._connection):
+                if not discard:
+                    await self._finish()
+                await self._connection.close()
 
     async def _finish(self) -> None:
         if self._mode == "copy":
@@ -305,7 +307,7 @@ class Database:
                     self._idle.pop()
                 lent = self._idle.pop() if self._idle else await self.address.connected(_PLANS)
                 try:
-                    with _ended_if_unsure(lent):
+                    async with _ended_if_unsure(lent):
                         yield lent
                 finally:
                     if self._closed or lent.is_closed() or lent.is_in_transaction():
@@ -322,7 +324,7 @@ class Database:
                 if self._writer.is_closed():
                     self._writer, self._started = await _connected(self.address, _WRITER)
                     self.epoch += 1
-                with _ended_if_unsure(self._writer):
+                async with _ended_if_unsure(self._writer):
                     yield self._writer
 
     async def flush(self) -> None:
@@ -336,7 +338,7 @@ class Database:
                     # A lost machine does not say so: another one may have replaced it.
                     if started != self._started:
                         self._writer.terminate()
-                with _ended_if_unsure(self._flusher):
+                async with _ended_if_unsure(self._flusher):
                     await self._flusher.execute(_FLUSH)
         if self._writer.is_closed() or self.epoch != epoch:
             raise StoreError(
@@ -351,7 +353,7 @@ class Database:
                 self._check_open()
                 if self._delegate is None or self._delegate.is_closed():
                     self._delegate, self._jobs = await self.address.connected(_KEEP_ALIVE), set()
-                with _ended_if_unsure(self._delegate):
+                async with _ended_if_unsure(self._delegate):
                     return await self._is_elected(self._delegate, job)
 
     async def _is_elected(self, delegate: asyncpg.Connection, job: str) -> bool:
