@@ -101,7 +101,9 @@ def reachable(draw: st.DrawFn) -> tuple[BehaviorStats, Examination]:
             st.builds(Examination, severity=st.floats(0, 2), cutoff=st.integers(1, 12)),
             st.builds(
                 Examination,
-                curve=st.lists(st.just(0.0) | st.floats(0.01, 1.0), min_size=1, max_size=10),
+                curve=st.lists(st.just(0.0) | st.floats(0.01, 1.0), min_size=1, max_size=10).filter(
+                    any
+                ),
             ),
         )
     )

@@ -174,7 +174,9 @@ def tiny_logs(draw: st.DrawFn) -> tuple[Features, BehaviorStats, Examination]:
             st.builds(Examination, cutoff=st.integers(1, 12)),
             st.builds(
                 Examination,
-                curve=st.lists(st.sampled_from([0.0, 0.01, 0.5, 1.0]), min_size=1, max_size=16),
+                curve=st.lists(
+                    st.sampled_from([0.0, 0.01, 0.5, 1.0]), min_size=1, max_size=16
+                ).filter(any),
             ),
         )
     )
