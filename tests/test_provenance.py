@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -471,6 +472,39 @@ def test_the_package_stamp_is_of_what_decides_a_trial(
         assert len(seen | {first}) == 5
     finally:
         package_stamp.cache_clear()
+
+
+@pytest.mark.parametrize("library", ["numpy", "scipy", "numba"])
+def test_another_version_of_a_library_that_computes_is_another_package(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = metadata.version
+    before = provenance.versions()
+    monkeypatch.setattr(
+        metadata,
+        "version",
+        lambda name: "0.0.1" if name == library else installed(name),
+    )
+    package_stamp.cache_clear()
+    try:
+        after = provenance.versions()
+    finally:
+        package_stamp.cache_clear()
+    assert {name for name in after if after[name] != before[name]} == {library, "source"}
+
+
+def test_a_new_python_is_another_package_and_a_bug_fix_of_it_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stamps = []
+    try:
+        for version in (("3", "12", "1"), ("3", "12", "9"), ("3", "13", "1")):
+            monkeypatch.setattr("platform.python_version_tuple", lambda found=version: found)
+            package_stamp.cache_clear()
+            stamps.append(package_stamp())
+    finally:
+        package_stamp.cache_clear()
+    assert stamps[0] == stamps[1] != stamps[2]
 
 
 # --- data ----------------------------------------------------------------------------------------

@@ -96,8 +96,8 @@ def stamp(*things: object) -> str:
 
 @cache
 def package_stamp() -> str:
-    """Return a hash of the parts of ebrank that decide a trial, and of the libraries they use."""
-    parts = [np.__version__, metadata.version("numba")]
+    """Return a hash of what decides a trial: parts of ebrank, libraries, and Python's version."""
+    parts = [".".join(platform.python_version_tuple()[:2]), *libraries().values()]
     for path in sorted(ROOT.rglob("*.py")):
         place = path.relative_to(ROOT)
         if place.parts[0] not in UNRELATED:
@@ -110,10 +110,14 @@ def versions() -> dict[str, str]:
     return {
         "ebrank": ebrank.__version__,
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": metadata.version("numba"),
+        **libraries(),
         "source": package_stamp(),
     }
+
+
+def libraries() -> dict[str, str]:
+    """Return the versions of the libraries that decide a trial, without importing them."""
+    return {name: metadata.version(name) for name in ("numpy", "scipy", "numba")}
 
 
 def fingerprint(dataset: Dataset) -> str:

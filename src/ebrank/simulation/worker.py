@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from typing import Any
 
 from ebrank.data.catalog import find
@@ -122,7 +121,7 @@ def facts() -> dict[str, str]:
     from llvmlite.binding import get_host_cpu_name
 
     processor = f"{platform.machine()} {get_host_cpu_name()}"
-    return versions() | {"scipy": metadata.version("scipy"), PROCESSOR: processor}
+    return versions() | {PROCESSOR: processor}
 
 
 def differences(here: dict[str, str], there: dict[str, str]) -> Iterator[str]:
