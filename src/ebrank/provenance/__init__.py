@@ -116,8 +116,9 @@ def versions() -> dict[str, str]:
 
 
 def libraries() -> dict[str, str]:
-    """Return the versions of the libraries that decide a trial, without importing them."""
-    return {name: metadata.version(name) for name in ("numpy", "scipy", "numba")}
+    """Return the versions of the libraries that decide a trial; SciPy and Numba load slowly."""
+    slow = {name: metadata.version(name) for name in ("scipy", "numba")}
+    return {"numpy": np.__version__, **slow}
 
 
 def fingerprint(dataset: Dataset) -> str:
