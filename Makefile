@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# One more than there are cores: some tests wait for servers and browsers.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
-PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+CORES = $(shell $(PYTHON) -c 'import os; print(os.cpu_count())')
+QUICK = HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q --dist worksteal -n $(CORES) -m 'not slow'
+# One process more than there are cores: some tests wait for servers and browsers.
+PYTEST = $(BIN)/pytest -q --dist worksteal -n $$(($(CORES) + 1))
 
 # Tests start many processes, which start sooner with compiled bytecode.
 unexport PYTHONDONTWRITEBYTECODE
@@ -45,7 +46,7 @@ docs: $(INSTALLED) ## the documentation as a site, in site/; every link is check
 	@echo 'Open site/index.html'
 
 check: $(INSTALLED) lint ## in a minute: lint, types and the quick tests
-	HYPOTHESIS_PROFILE=quick $(PYTEST) -m 'not slow'
+	$(QUICK)
 
 test: $(INSTALLED) browser lint ## everything CI checks: lint, format, types, imports, tests, doctests
 	$(PYTEST)
