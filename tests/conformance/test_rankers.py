@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,14 @@ def run(text: str, data: Dataset, seed: int = 1, threads: int | None = 1) -> Tri
 @pytest.mark.slow
 @every_variant
 def test_rankers_conform(text: str) -> None:
-    check_ranker(registry.parse(text), learns_from_test="learn_from=all" in text)
+    with knowing_labels_if_an_oracle(text):
+        check_ranker(registry.parse(text), learns_from_test="learn_from=all" in text)
+
+
+def knowing_labels_if_an_oracle(text: str) -> AbstractContextManager[object]:
+    """The one exception: the ceiling is what a ranker could do that knows the labels."""
+    told = "^oracle knows the labels of test queries"
+    return pytest.raises(AssertionError, match=told) if text == "oracle" else nullcontext()
 
 
 # --- a run is a pure function of dataset, ranker, config and seed --------------------------------
@@ -244,6 +252,31 @@ def by_overwriting(trial: Trial) -> Any:  # noqa: ANN401
     return trial.dataset.baseline
 
 
+def by_label(trial: Trial) -> Any:  # noqa: ANN401
+    return trial.dataset.labels
+
+
+def by_label_of_test_queries(trial: Trial) -> Any:  # noqa: ANN401
+    data = trial.dataset
+    scores, test = data.baseline.copy(), data.rows_in("test")
+    scores[test] = data.labels[test]
+    return scores
+
+
+def by_relevance_later(trial: Trial) -> Any:  # noqa: ANN401
+    return trial.relevance if trial.stats.clicks.sum() > 650 else trial.dataset.baseline
+
+
+def by_forgetting(trial: Trial) -> Any:  # noqa: ANN401
+    trial.stats.counts[:] = 0
+    return trial.dataset.baseline
+
+
+def by_wishing(trial: Trial) -> Any:  # noqa: ANN401
+    trial.relevance[:] = 1.0
+    return trial.dataset.baseline
+
+
 def by_mean_of_all_clicks(trial: Trial) -> Any:  # noqa: ANN401
     return trial.dataset.baseline + rates(trial.sums()).mean()
 
@@ -255,10 +288,23 @@ def by_mean_of_all_clicks(trial: Trial) -> Any:  # noqa: ANN401
         (checks.check_threads, by_cores, "on 2 threads: other bits in"),
         (checks.check_trials_are_apart, by_dice, "the second trial alone: other bits in"),
         (checks.check_dataset_is_only_read, by_overwriting, "changed baseline"),
+        (checks.check_statistics_are_only_read, by_forgetting, "changed stats of the trial"),
+        (checks.check_statistics_are_only_read, by_wishing, "changed relevance of the trial"),
+        (checks.check_labels_are_secret, by_label, "labels of test queries: a at update 0 differs"),
         (
-            checks.check_test_labels_are_secret,
-            by_mean_of_all_clicks,
+            checks.check_labels_are_secret,
+            by_label_of_test_queries,
             "knows the labels of test queries: a at update 0 differs",
+        ),
+        (
+            checks.check_labels_are_secret,
+            by_relevance_later,
+            "knows the labels of test queries: a at update 1 differs",
+        ),
+        (
+            checks.check_test_clicks_do_not_teach,
+            by_mean_of_all_clicks,
+            "learns from clicks on test queries: a at update 0 differs",
         ),
     ],
 )
@@ -271,9 +317,12 @@ def test_a_ranker_that_breaks_a_rule_is_found_out(
 
 def test_what_is_learned_from_clicks_is_no_leak() -> None:
     train = tiny().rows_in("train")
-    checks.check_test_labels_are_secret(
-        Odd(lambda trial: trial.dataset.baseline + rates(trial.sums().rows(train)).mean()), tiny()
-    )
+    by_training = Odd(lambda trial: trial.dataset.baseline + rates(trial.sums().rows(train)).mean())
+    by_itself = Odd(lambda trial: rates(trial.sums()))
+    checks.check_labels_are_secret(Odd(by_mean_of_all_clicks), tiny())
+    for ranker in (by_training, by_itself):
+        checks.check_labels_are_secret(ranker, tiny())
+        checks.check_test_clicks_do_not_teach(ranker, tiny())
     checks.check_repeats(Odd(by_seed_of_its_own), tiny())
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
-from dataclasses import fields, replace
-from typing import cast
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from ebrank.compiled import FirstClass
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import Examination
 from ebrank.rankers import registry
@@ -17,9 +20,9 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.users import PositionBased
+from ebrank.simulation.users import BROWSE, PositionBased
 from ebrank.testing.datasets import tiny
-from ebrank.typing import Bools, Floats
+from ebrank.typing import Bools
 
 CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
 
@@ -31,7 +34,8 @@ def check_ranker(
 
     Its text and its pickle restore it; its figures are finite and in range; they are a pure
     function of dataset, config and seed, for any number of threads; trials do not depend on each
-    other; it learns nothing from test labels and changes nothing in the dataset.
+    other; it uses no label of a test query, learns nothing from clicks there, and changes neither
+    the dataset nor the trial's statistics. Only `oracle` knows labels, and fails for that alone.
 
     Args:
         ranker: the ranker, with its parameters.
@@ -45,13 +49,15 @@ def check_ranker(
         check_repeats,
         check_trials_are_apart,
         check_dataset_is_only_read,
+        check_statistics_are_only_read,
         check_odd_experiments,
     ]
     for check in checks:
         check(ranker, data)
     check_threads(ranker, tiny(sizes=[3 + i % 8 for i in range(150)]) if dataset is None else data)
+    check_labels_are_secret(ranker, data)
     if not learns_from_test:
-        check_test_labels_are_secret(ranker, data)
+        check_test_clicks_do_not_teach(ranker, data)
 
 
 def check_declaration(ranker: Ranker, data: Dataset) -> None:
@@ -89,35 +95,82 @@ def check_trials_are_apart(ranker: Ranker, data: Dataset) -> None:
     _same(f"{ranker}, the second trial alone", trials[1], alone)
 
 
-def check_test_labels_are_secret(ranker: Ranker, data: Dataset) -> None:
-    """Other labels of test queries, hence other clicks there, do not change what it learned.
+def check_labels_are_secret(ranker: Ranker, data: Dataset) -> None:
+    """Where clicks tell nothing about relevance, other labels of test queries change nothing."""
+    everywhere = np.ones(data.n_rows, np.bool_)
+    differing = _differing(ranker, data, replace(CONFIG, users=Indifferent()), everywhere)
+    assert not differing, f"{ranker} knows the labels of test queries: {differing} differs"
 
-    At every update, this compares its weights, the parameters of its formulas, and the two numbers
-    of each item of the other queries.
-    """
-    on_test = np.repeat(data.query_splits == 2, data.candidates)
-    flipped = np.where(on_test, data.max_label - data.labels, data.labels).astype(np.int8)
+
+def check_test_clicks_do_not_teach(ranker: Ranker, data: Dataset) -> None:
+    """Other labels of test queries, hence other clicks there, change nothing about the others."""
+    differing = _differing(ranker, data, CONFIG, ~_on_test(data))
+    assert not differing, f"{ranker} learns from clicks on test queries: {differing} differs"
+
+
+def _differing(ranker: Ranker, data: Dataset, config: SimulationConfig, rows: Bools) -> str:
+    """Return what differs about some rows if labels of test queries are others, "" if nothing."""
+    flipped = np.where(_on_test(data), data.max_label - data.labels, data.labels).astype(np.int8)
     learned = []
     for labels in (data.labels, flipped):
         candidate, watch = watched(ranker)
-        run_trial(replace(data, labels=labels), candidate, CONFIG, seed=3, trial=0, threads=1)
-        learned.append([_learned(model, ~on_test) for model in watch.models])
-    for update, (known, unknown) in enumerate(zip(*learned, strict=True)):
-        for name, values in known.items():
-            assert np.array_equal(values, unknown[name]), (
-                f"{ranker} knows the labels of test queries: {name} at update {update} differs"
-            )
+        run_trial(replace(data, labels=labels), candidate, config, seed=3, trial=0, threads=1)
+        learned.append(_learned(watch, rows))
+    same, other = learned
+    return next((name for name in same if not np.array_equal(same[name], other[name])), "")
 
 
-def _learned(model: ScoreModel, rows: Bools) -> dict[str, Floats]:
-    """Return what a model learned, that of some rows where it is by row."""
-    parts = {
-        "a": model.a[rows].copy(),
-        "b": np.broadcast_to(model.b, model.a.shape)[rows].copy(),
-        "serve": model.serve.parameters,
-        "offline": model.offline.parameters,
-    }
-    return parts if model.weights is None else parts | {"weights": model.weights.copy()}
+def _on_test(data: Dataset) -> Bools:
+    on_test: Bools = np.repeat(data.query_splits == 2, data.candidates)
+    return on_test
+
+
+def _learned(watch: Watched, rows: Bools) -> dict[str, npt.NDArray[Any]]:
+    """Return what a ranker learned at each update, and what its users were shown and did.
+
+    That is its weights, the parameters of its formulas, and the two numbers of each of the rows.
+    """
+    found: dict[str, npt.NDArray[Any]] = {}
+    for update, model in enumerate(watch.models):
+        parts = {
+            "a": model.a[rows],
+            "b": np.broadcast_to(model.b, model.a.shape)[rows],
+            "serve": model.serve.parameters,
+            "offline": model.offline.parameters,
+            "weights": np.zeros(0) if model.weights is None else model.weights,
+        }
+        found |= {f"{name} at update {update}": values for name, values in parts.items()}
+    assert watch.trial is not None
+    return found | {"what users were shown": watch.trial.stats.counts[rows]}
+
+
+def click_anything(
+    relevance: Sequence[float],
+    stopping: Sequence[float],
+    examination: Sequence[float],
+    minds: Sequence[float],
+    length: int,
+    key: np.uint64,
+    outcomes: MutableSequence[int],
+) -> None:
+    """Click every other item that is examined, relevant or not."""
+    for rank in range(length):
+        outcomes[rank] = minds[rank] < 0.5 * examination[rank]
+
+
+CLICK_ANYTHING = FirstClass(click_anything, BROWSE)
+
+
+@dataclass(frozen=True)
+class Indifferent:
+    """Users whose clicks tell nothing about relevance."""
+
+    examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
+
+    @property
+    def browse(self) -> FirstClass:
+        """How they go through a list."""
+        return CLICK_ANYTHING
 
 
 def check_dataset_is_only_read(ranker: Ranker, data: Dataset) -> None:
@@ -127,6 +180,13 @@ def check_dataset_is_only_read(ranker: Ranker, data: Dataset) -> None:
     _run(ranker, data)
     for name in names:
         assert np.array_equal(getattr(data, name), before[name]), f"{ranker} changed {name}"
+
+
+def check_statistics_are_only_read(ranker: Ranker, data: Dataset) -> None:
+    """What users did stays as it is, and so does what they want."""
+    candidate, watch = watched(ranker)
+    run_trial(data, candidate, CONFIG, seed=1, trial=0, threads=1)
+    assert not watch.changed, f"{ranker} changed {', '.join(sorted(watch.changed))} of the trial"
 
 
 def check_odd_experiments(ranker: Ranker, data: Dataset) -> None:
@@ -142,9 +202,9 @@ def check_odd_experiments(ranker: Ranker, data: Dataset) -> None:
 
 def check_ranges(result: TrialResult, config: SimulationConfig) -> None:
     """Every figure is finite and in its range."""
-    for field in fields(TrialResult):
-        value = getattr(result, field.name)
-        assert value is None or np.all(np.isfinite(value)), f"{field.name} is not finite"
+    for one in fields(TrialResult):
+        value = getattr(result, one.name)
+        assert value is None or np.all(np.isfinite(value)), f"{one.name} is not finite"
     for name in ("cold_ndcg", "warm_ndcg", "cold_by_query", "warm_by_query", "test_ndcg"):
         values = getattr(result, name)
         assert np.all((values >= 0.0) & (values <= 1.0 + 1e-12)), f"{name} is outside [0, 1]"
@@ -155,7 +215,7 @@ def check_ranges(result: TrialResult, config: SimulationConfig) -> None:
 
 def differences(first: TrialResult, second: TrialResult) -> list[str]:
     """Return the names of the measures that are not the same to the bit, except run times."""
-    names = [field.name for field in fields(TrialResult) if "seconds" not in field.name]
+    names = [one.name for one in fields(TrialResult) if "seconds" not in one.name]
     return [name for name in names if not _equal(getattr(first, name), getattr(second, name))]
 
 
@@ -175,24 +235,45 @@ def _run(ranker: Ranker, data: Dataset, seed: int = 1, threads: int | None = 1) 
 
 
 class Watched:
-    """A ranker that can be watched; `trial` and `models` are those of the last run."""
+    """A ranker that can be watched; what it tells is about the last run.
+
+    Attributes:
+        trial: what the ranker knows.
+        models: what it learned, one at each update.
+        changed: names of what it changed in the trial, and may only read.
+    """
 
     def __init__(self, ranker: Ranker) -> None:
         self.ranker = ranker
         self.trial: Trial | None = None
         self.models: list[ScoreModel] = []
+        self.changed: set[str] = set()
         self._learner: TrialLearner | None = None
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return what learns in a trial, and remembers what it learned."""
-        self.trial, self.models, self._learner = trial, [], self.ranker.learner(trial)
+        self.trial, self.models, self.changed = trial, [], set()
+        with self._noticing_changes():
+            self._learner = self.ranker.learner(trial)
         return self
 
     def update(self) -> ScoreModel:
         """Learn."""
         assert self._learner is not None
-        self.models.append(self._learner.update())
+        with self._noticing_changes():
+            self.models.append(self._learner.update())
         return self.models[-1]
+
+    @contextmanager
+    def _noticing_changes(self) -> Iterator[None]:
+        assert self.trial is not None
+        stats, relevance = self.trial.stats.counts, self.trial.relevance
+        before = stats.copy(), relevance.copy()
+        yield
+        if not np.array_equal(stats, before[0]):
+            self.changed.add("stats")
+        if not np.array_equal(relevance, before[1]):
+            self.changed.add("relevance")
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.ranker, name)
