@@ -60,6 +60,7 @@ def difference(contexts: Contexts) -> Floats:
     return np.asarray(by_number[MOBILE[0]] - by_number[DESKTOP[0]])
 
 
+@pytest.mark.slow
 def test_what_a_context_changes_is_found_again() -> None:
     """By how much, for which feature, and how often each context was there."""
     found = learn(*world(0.6))

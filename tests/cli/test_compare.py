@@ -50,6 +50,7 @@ def test_a_table_for_people() -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.slow
 def test_measures_that_begin_late_or_never_are_drawn_and_printed() -> None:
     late = (*TINY, "--sessions", "60", "--updates", "20", "--trials", "2", "--seed", "0")
     never = (*TINY, "--sessions", "1", "--updates", "1", "--trials", "1", "--seed", "0")

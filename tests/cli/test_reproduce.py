@@ -43,6 +43,7 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(root, ["reproduce", *map(str, arguments)], prog_name="ebrank")
 
 
+@pytest.mark.slow
 def test_trials_too_short_to_serve_a_test_query_are_refused() -> None:
     short = ("--scale", "0.01", "--sessions", "1", "--updates", "1", "--trials", "1")
     done = run(*short, *GIVEN, "--given", "ucbrank:epsilon=1", "--only", "time")
@@ -51,6 +52,7 @@ def test_trials_too_short_to_serve_a_test_query_are_refused() -> None:
     assert "set more --sessions" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_curve_may_begin_after_the_first_update() -> None:
     short = ("--scale", "0.01", "--sessions", "60", "--updates", "20", "--trials", "1")
     done = run(*short, *GIVEN, "--given", "ucbrank:epsilon=1", "--only", "time", "--out", "late")

@@ -218,6 +218,7 @@ UNLUCKY = Formula(lambda a, clicks, shown: np.sqrt(clicks + 0.5 - (2 < shown < 9
 DRAWN = Formula(lambda a, key: a / (1.0 if (key >> HALF) % FIFTY != ONE else 0.0)).bind()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranker", "said"),
     [
@@ -248,6 +249,7 @@ def test_a_formula_is_tried_before_it_is_used(
         simulate(dataset, ranker, LONG)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranker", "said"),
     [
