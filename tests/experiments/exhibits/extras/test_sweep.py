@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ebrank.evidence import Examination
@@ -9,6 +11,7 @@ from ebrank.experiments.exhibits.extras import beta, examination
 from ebrank.experiments.framework.entrants import EXPOSURE, entrant_of
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.experiments.framework.runner import FinishedDataset
+from ebrank.simulation.users import PositionBased
 
 
 @pytest.mark.parametrize("module", [beta, examination])
@@ -47,3 +50,17 @@ def test_rankers_believe_what_users_do_not(finished: FinishedDataset) -> None:
     assert examination.run_of(finished.setup, entrant_of("prior"), 1.0) == finished.setup.run(
         "prior"
     )
+
+
+def test_what_rankers_believe_goes_by_the_row_whatever_is_configured(
+    finished: FinishedDataset,
+) -> None:
+    setup, prior = finished.setup, entrant_of("prior")
+    config = replace(setup.config, believed=Examination(severity=3.0, cutoff=5))
+    wrong = replace(setup, config=config)
+    assert examination.run_of(wrong, prior, 1.0).config.believed is None, "the users' own"
+    assert examination.run_of(wrong, prior, 3.0).config == config
+    measured = replace(setup.config, users=PositionBased(Examination(curve=(1.0, 0.3))))
+    for severity in (0.5, 1.0):
+        run = examination.run_of(replace(setup, config=measured), prior, severity)
+        assert run.config.believed == Examination(severity=severity)
