@@ -9,7 +9,7 @@ import pytest
 from ebrank.experiments.exhibits.table2 import HINGES
 from ebrank.report.page.sentences import concatenation, leaders, result, sentences, waits
 from ebrank.report.page.standings import standings
-from tests.report.results import FINDINGS, SCORES, results, table2, waiting
+from tests.report.results import FINDINGS, MARKS, SCORES, results, table2, waiting
 
 
 def test_who_leads_by_how_much_and_whether_significantly() -> None:
@@ -62,11 +62,25 @@ def test_the_title_says_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
         "EBRank leads on data; clicks as a feature cost new items up to 40 % of their NDCG"
     )
     both = result([(data, found), (replace(data, name="b"), found)])
-    assert both.startswith("EBRank leads on 2 of 2 datasets;")
+    assert both.startswith("EBRank leads significantly on 2 of 2 datasets;")
     monkeypatch.setitem(SCORES, "ucbrank", (0.5, 0.8, 165.0))
     behind = standings(table2(), data)
     assert result([(data, behind)]).startswith("UCBRank leads on data, not significantly;")
     assert result([(data, {})]) == ""
+
+
+def test_the_title_claims_no_more_than_the_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MARKS, ("ebrank", 2), "*")
+    unsure = tuple(replace(finding, verdict="undecided") for finding in FINDINGS)
+    data, found = results(findings=unsure), standings(table2(), results())
+    assert result([(data, found)]) == "EBRank leads on data, not significantly"
+    both = [(data, found), (replace(data, name="b"), found)]
+    assert result(both) == "EBRank leads significantly on 0 of 2 datasets"
+    _, other = FINDINGS  # of PDGD, which loses .02 of .55
+    sure = results(findings=(unsure[0], replace(other, verdict="confirmed")))
+    assert result([(sure, found)]).endswith(
+        "; clicks as a feature cost new items up to 4 % of their NDCG"
+    )
 
 
 def test_of_what_was_not_run_nothing_is_said() -> None:

@@ -42,24 +42,35 @@ def sentences(data: DatasetRecord, standings: Mapping[str, Standing]) -> list[st
 def result(datasets: Sequence[tuple[DatasetRecord, Mapping[str, Standing]]]) -> str:
     """Return the result in one sentence, for the title; "" if rankers were not compared.
 
-    The measure is Cum-NDCG, what users saw; the loss is the largest from clicks as a feature.
+    The measure is Cum-NDCG, what users saw; the loss is the largest from clicks as a feature that
+    the test confirms.
     """
-    known = [(data.name, own) for data, own in datasets if len(_paper(own)) > 1]
+    known = [(data, own) for data, own in datasets if len(_paper(own)) > 1]
     if not known:
         return ""
-    first = {name: max(_paper(own), key=_cum) for name, own in known}
-    leads = [name for name, standing in first.items() if standing.entrant.key == EBRANK]
+    first = [max(_paper(own), key=_cum) for _, own in known]
+    sure = [standing for standing in first if "†" in standing.cells[CUM].marks]
     if len(known) > 1:
-        text = f"EBRank leads on {len(leads)} of {len(known)} datasets"
+        leads = [standing for standing in sure if standing.entrant.key == EBRANK]
+        text = f"EBRank leads significantly on {len(leads)} of {len(known)} datasets"
     else:
-        ((name, standing),) = first.items()
-        sure = "" if "†" in standing.cells[CUM].marks else ", not significantly"
-        text = f"{standing.name} leads on {name}{sure}"
-    losses = [1 - a.value(COLD) / b.value(COLD) for _, own in known for a, b in _twins(own)]
+        ((data, _),) = known
+        text = f"{first[0].name} leads on {data.name}{'' if sure else ', not significantly'}"
+    losses = [loss for data, own in known for loss in _confirmed_losses(data.findings, own)]
     if losses and max(losses) > 0:
         text += f"; clicks as a feature cost new items up to {max(losses):.0%}".replace("%", " %")
         text += " of their NDCG"
     return text
+
+
+def _confirmed_losses(
+    findings: Sequence[Finding], standings: Mapping[str, Standing]
+) -> Iterator[float]:
+    """Yield the shares of Cold-NDCG that clicks as a feature cost for sure."""
+    sure = {finding.name for finding in findings if finding.verdict == "confirmed"}
+    for concate, none in _twins(standings):
+        if f"exploitation-bias-{concate.entrant.style}" in sure:
+            yield 1 - concate.value(COLD) / none.value(COLD)
 
 
 def _cum(standing: Standing) -> float:
