@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.experiments.document import Document, read_document
+from ebrank.experiments.framework.outcome import Cell
 from ebrank.report.findings import tally, themes
 
 PATIENCE = 240  # seconds, should everything have to be compiled first
@@ -213,7 +214,7 @@ def test_rankers_of_ones_own_have_rows_and_are_tuned(monkeypatch: pytest.MonkeyP
     assert max(record.grid, key=lambda point: sum(point.trials)).value == record.value
     [table] = [table for table in reproduced.tables if table.name == "table2"]
     rows = [row.cells[0] for row in table.rows]
-    assert rows[-3:] == ["own_ranker:Mine", "auto", record.ranker]  # BM25 has a row anyway
+    assert rows[-3:] == ["own_ranker:Mine", "auto", "smoothedctr, tuned"]  # BM25 has a row anyway
     by_name = {row.cells[0]: row.cells[1:] for row in table.rows}
     assert by_name["own_ranker:Mine"] == by_name["Random"]
 
@@ -221,6 +222,41 @@ def test_rankers_of_ones_own_have_rows_and_are_tuned(monkeypatch: pytest.MonkeyP
 def test_a_ranker_with_nothing_to_tune_is_refused() -> None:
     done = run(*TINY, "--tune", "bm25", "--out", "b")
     assert (done.exit_code, "bm25 has nothing to tune" in done.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_what_is_tuned_on_several_datasets_has_one_row_beside_what_is_added() -> None:
+    two = ("--dataset", "mq2007-like", "--dataset", "mslr10k-like", "--scale", "0.004")
+    own = ("--tune", "smoothedctr", "--also", "smoothedctr:strength=1")
+    done = run(*TABLE, *two, "--trials", "1", "--jobs", "1", *own, "--out", "two")
+    assert done.exit_code == 0, done.output
+    reproduced = read_document(Path("two"))
+    chosen = [
+        next(each.ranker for each in data.tuning if each.key == "smoothedctr")
+        for data in reproduced.datasets
+    ]
+    assert len(set(chosen)) == 2, "the datasets of this test disagree"
+    (table,) = (table for table in reproduced.tables if table.name == "table2")
+    cells = {row.cells[0]: row.cells for row in table.rows}
+    assert list(cells)[-2:] == ["smoothedctr:strength=1", "smoothedctr, tuned"]
+    warm = [cells["smoothedctr, tuned"][place] for place in (2, 6)]
+    for data, ranker, cell in zip(reproduced.datasets, chosen, warm, strict=True):
+        (record,) = (each for each in data.runs if each.ranker == ranker)
+        assert isinstance(cell, Cell)
+        assert cell.value == record.warm[0]
+
+
+def test_what_was_not_run_has_the_command_with_all_that_was_typed() -> None:
+    typed = ("--gamma", "0.9", "--also", "ebrank:epsilon=3", "--given", "ebrank:epsilon=30")
+    done = run(*TINY, "--trials", "1", *typed, "--only", "table1", "--out", "a")
+    assert done.exit_code == 0, done.output
+    words = (
+        "--trials 1 --seed 5 --given ebrank:epsilon=30 --also ebrank:epsilon=3 --sessions 120 "
+        "--updates 4 --gamma 0.9 --scale 0.01"
+    )
+    ledger = Path("a", "LEDGER.md").read_text()
+    for only in ("table2", "table3"):
+        assert f"Not run; `ebrank reproduce {words} --only {only}` fills this." in ledger
 
 
 @pytest.mark.slow

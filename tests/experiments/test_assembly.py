@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ebrank.evidence import Examination
 from ebrank.experiments import assembly
 from ebrank.experiments.framework.entrants import ENTRANTS, UNTUNED
@@ -24,10 +26,17 @@ def test_tables_of_several_datasets_stand_side_by_side() -> None:
     assert assembly.side_by_side([half("A", 0.1)]) == half("A", 0.1)
 
 
+def test_rows_of_different_rankers_do_not_stand_side_by_side() -> None:
+    other = half("B", 0.3)
+    renamed = replace(other, rows=(Row(("another", Cell(0.3)), "g"),))
+    with pytest.raises(ValueError, match="rows differ: ranker 0, another"):
+        assembly.side_by_side([half("A", 0.1), renamed])
+
+
 def test_several_datasets_share_two_tables_and_name_their_own(
     plan: ReproductionPlan, finished: FinishedDataset
 ) -> None:
-    part = assembly.dataset_part(plan, finished, several=True)
+    part = assembly.dataset_part("x", plan, finished, several=True)
     document = assembly.document("x", plan, [part, part])
     first, second = document.tables
     assert (first.name, len(first.rows)) == ("table1", 2)
@@ -39,7 +48,7 @@ def test_several_datasets_share_two_tables_and_name_their_own(
 
 
 def test_one_dataset_needs_no_name(plan: ReproductionPlan, finished: FinishedDataset) -> None:
-    record = assembly.dataset_part(plan, finished, several=False).record
+    record = assembly.dataset_part("x", plan, finished, several=False).record
     names = [table.name for table in record.tables]
     assert names[0] == "table3"
     assert names[-1] == "tuning"
@@ -82,7 +91,7 @@ def test_a_run_is_of_the_entrant_that_was_tuned_for_its_world(finished: Finished
 def test_times_are_of_the_runs_each_experiment_rests_on(
     plan: ReproductionPlan, finished: FinishedDataset
 ) -> None:
-    times = assembly.times([assembly.dataset_part(plan, finished, several=False)], jobs=3)
+    times = assembly.times([assembly.dataset_part("x", plan, finished, several=False)], jobs=3)
     (data,) = times["datasets"]
     table3 = next(one for one in data["experiments"] if one["name"] == "table3")
     runs = next(one for one in plan.experiments if one.name == "table3").runs(finished.setup)

@@ -20,7 +20,7 @@ from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPla
 
 @pytest.fixture(scope="session")
 def document(plan: ReproductionPlan, finished: FinishedDataset) -> Document:
-    part = assembly.dataset_part(plan, finished, several=False)
+    part = assembly.dataset_part("x", plan, finished, several=False)
     return assembly.document("ebrank reproduce", plan, [part])
 
 

@@ -346,7 +346,9 @@ def run(
             else:
                 data, pool = opened(0)
                 finished = run_plan(plan, data, trials, jobs=jobs, pool=pool, watch=watch)
-            parts.append(assembly.dataset_part(plan, finished, several=len(loaded) > 1))
+            command = as_typed(but="only")
+            part = assembly.dataset_part(command, plan, finished, several=len(loaded) > 1)
+            parts.append(part)
             del finished  # the trials of a large dataset are large
     document = assembly.document(as_typed(), plan, parts)
     times = assembly.times(parts, jobs)
@@ -356,13 +358,13 @@ def run(
     return document
 
 
-def as_typed() -> str:
-    """Return the command with the options that its results depend on."""
+def as_typed(*, but: str = "") -> str:
+    """Return the command with the options that its results depend on, but for one of them."""
     context = click.get_current_context()
     words = ["ebrank", "reproduce"]
     for option in context.command.params:
         name = option.name or ""
-        if is_given(context, name) and name not in NOT_IN_RESULTS:
+        if is_given(context, name) and name not in {*NOT_IN_RESULTS, but}:
             value = context.params[name] if name != "data_dir" else ANY_FOLDER
             several = option.multiple if isinstance(option, click.Option) else False
             for each in value if several else (value,):

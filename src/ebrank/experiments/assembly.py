@@ -52,9 +52,12 @@ class DatasetPart:
 
 
 def dataset_part(
-    plan: ReproductionPlan, finished: FinishedDataset, *, several: bool
+    command: str, plan: ReproductionPlan, finished: FinishedDataset, *, several: bool
 ) -> DatasetPart:
-    """Return one dataset's part; with several datasets, each has its own files."""
+    """Return one dataset's part; with several datasets, each has its own files.
+
+    `command` is what was typed but for `--only`.
+    """
     setup, whole = finished.setup, _merged(finished)
     data, parts = setup.dataset, setup.parts
     published = reference_for(data.origin)
@@ -72,7 +75,7 @@ def dataset_part(
         tables=tuple(_named(table, setup.name, several) for table in own),
         figures=tuple(_named(figure, setup.name, several) for figure in whole.figures),
         findings=whole.findings,
-        ledger=build.ledger(setup, finished.results, whole.findings),
+        ledger=build.ledger(command, setup, finished.results, whole.findings),
         reference="" if published is None else published.whose,
         test_queries=setup.test_queries,
         folds=tuple(fold.number for fold in setup.folds if fold.number is not None),
@@ -133,6 +136,9 @@ def side_by_side(tables: Sequence[Table]) -> Table:
     columns = first.columns + tuple(column for table in tables[1:] for column in table.columns[1:])
     rows: list[Row] = []
     for beside in zip(*(table.rows for table in tables), strict=True):
+        names = dict.fromkeys((row.cells[0], row.group) for row in beside)
+        if len(names) > 1:
+            raise ValueError(f"rows differ: {', '.join(str(name) for name, _ in names)}")
         cells = beside[0].cells + tuple(cell for row in beside[1:] for cell in row.cells[1:])
         rows.append(replace(beside[0], cells=cells))
     return replace(first, columns=columns, rows=tuple(rows))

@@ -17,14 +17,13 @@ from ebrank.experiments.framework.entrants import EBRANK
 from ebrank.experiments.framework.folds import Fold, pooled
 from ebrank.experiments.framework.measures import MEASURES, behavior_ratios
 from ebrank.experiments.framework.outcome import Table
-from ebrank.experiments.framework.ranker_by_fold import RankerByFold, by_fold
+from ebrank.experiments.framework.ranker_by_fold import RankerByFold, in_fold
 from ebrank.experiments.framework.runner import (
     FinishedDataset,
     ReproductionPlan,
     run_folds,
     run_plan,
 )
-from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 
 GIVEN = tuning.read_given(["ucbrank:epsilon=0.01", "ebrank:estimator=exposure,epsilon=20"])
@@ -82,9 +81,10 @@ def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[Finish
     assert [replace(record, fold=None) for record in records] == [
         next(record for record in one.setup.tuning if record.key == EBRANK) for one in single
     ]
-    assert both.setup.also == (
-        str(by_fold([registry.parse(one.setup.also[0]) for one in single])),
-    ), "what was tuned for the user, too"
+    assert both.setup.also == ("ebrank:beta=2, tuned",)
+    own = [one.setup.run("ebrank:beta=2, tuned").ranker for one in single]
+    tuned = both.setup.run("ebrank:beta=2, tuned").ranker
+    assert [in_fold(tuned, place) for place in (0, 1)] == own, "what was tuned for the user, too"
     given = [record for record in both.setup.tuning if record.seed is None]
     assert [record.fold for record in given] == [None] * len(given)
     assert len(given) == len(GIVEN)
@@ -118,8 +118,8 @@ def test_tables_are_of_all_folds(both: FinishedDataset, datasets: list[Dataset])
 
 
 def test_the_record_says_which_folds(both: FinishedDataset, single: list[FinishedDataset]) -> None:
-    record = assembly.dataset_part(PLAN, both, several=False).record
-    own = [assembly.dataset_part(PLAN, one, several=False).record for one in single]
+    record = assembly.dataset_part("x", PLAN, both, several=False).record
+    own = [assembly.dataset_part("x", PLAN, one, several=False).record for one in single]
     assert (record.name, record.folds) == ("MQ2007, 2 folds", (1, 2))
     assert record.fingerprint == "+".join(one.fingerprint for one in own)
     assert (record.sessions, record.queries) == (240, max(one.queries for one in own))
@@ -130,6 +130,6 @@ def test_the_record_says_which_folds(both: FinishedDataset, single: list[Finishe
 
 
 def shown(finished: FinishedDataset, name: str) -> Table:
-    record = assembly.dataset_part(PLAN, finished, several=False)
+    record = assembly.dataset_part("x", PLAN, finished, several=False)
     tables = [*record.record.tables, *record.shared.values()]
     return next(table for table in tables if table.name == name)

@@ -157,3 +157,16 @@ def test_a_choice_at_the_end_of_its_grid_is_marked_and_explained() -> None:
     without = tuning.table([FAST, SLOW])
     assert without is not None
     assert "‡" not in without.caption
+
+
+def test_every_parameter_of_a_ranker_is_shown_with_its_own_mark() -> None:
+    edge = replace(FAST, at_the_edge=True)
+    beta = replace(FAST, parameter="beta", value=5.0, grid=GRID)
+    table = tuning.table([edge, beta])
+    assert table is not None
+    assert [(row.group, row.cells[0]) for row in table.rows] == [
+        *(("EBRank", "0"), ("EBRank, beta", "0"), ("EBRank, beta", "5")),
+    ]
+    cell = table.rows[0].cells[1]
+    assert isinstance(cell, Cell)
+    assert (cell.best, cell.marks) == (True, "‡")

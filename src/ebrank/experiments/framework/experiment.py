@@ -39,7 +39,7 @@ class Run:
 
 Results: TypeAlias = Mapping[Run, Result]
 Need: TypeAlias = tuple[str, SimulationConfig]
-"""An entrant's key, and the config it needs tuning for."""
+"""An entrant's key, or what the user's own ranker is called, and the config it is tuned for."""
 Chosen: TypeAlias = Mapping[Need, AnyRanker]
 """Tuned rankers."""
 
@@ -91,7 +91,8 @@ class Setup:
         config: the experiment; single experiments may change it.
         seed: of all trials.
         trials: of each run.
-        also: texts of the user's own rankers, each with a row in Table 2.
+        also: texts of the user's own rankers, each with a row in Table 2; `chosen` has those that
+            were tuned.
         chosen: the tuned rankers.
         tuning: how they were chosen.
         folds: the folds that are pooled; () for a single dataset.
@@ -132,7 +133,8 @@ class Setup:
         A tuned entrant has the ε that was chosen for it under the same config.
         """
         config = config or self.config
-        ranker = self.chosen[key, config] if key in TUNING else self._parsed(key)
+        tuned = key in TUNING or (key, config) in self.chosen
+        ranker = self.chosen[key, config] if tuned else self._parsed(key)
         return Run(ranker.with_parameters(**changes), config)
 
     def _parsed(self, text: str) -> AnyRanker:
@@ -150,7 +152,6 @@ def pooled_setup(setups: Sequence[Setup], folds: Sequence[Fold]) -> Setup:
     ]
     return replace(
         first,
-        also=tuple(map(_one_text, zip(*(setup.also for setup in setups), strict=True))),
         chosen={
             need: by_fold([ranker_by_fold.in_fold(setup.chosen[need], 0) for setup in setups])
             for need in first.chosen
@@ -158,12 +159,6 @@ def pooled_setup(setups: Sequence[Setup], folds: Sequence[Fold]) -> Setup:
         tuning=(*(record for record in first.tuning if record.seed is None), *records),
         folds=tuple(folds),
     )
-
-
-def _one_text(texts: Sequence[str]) -> str:
-    """Return one text for what a ranker is called in each fold."""
-    same = len(set(texts)) == 1
-    return texts[0] if same else str(by_fold(list(map(registry.parse, texts))))
 
 
 @dataclass(frozen=True)

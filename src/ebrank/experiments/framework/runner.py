@@ -248,8 +248,9 @@ class _Work:
             records.append(record)
         also = list(plan.also)
         for text in plan.tune:
-            best, own = self._tune_own(text)
-            also.append(best)
+            name = f"{text}, tuned"  # what was chosen may differ between datasets
+            chosen[name, plan.config], own = self._tune_own(text)
+            also.append(name)
             records += own
         return replace(self.setup, chosen=chosen, tuning=tuple(records), also=tuple(also))
 
@@ -298,7 +299,7 @@ class _Work:
         self._finish(config, len(tuning.grid_of(key)) * tuning.tuning_trials(plan.trials))
         return tuned
 
-    def _tune_own(self, text: str) -> tuple[str, list[TuningRecord]]:
+    def _tune_own(self, text: str) -> tuple[Ranker, list[TuningRecord]]:
         plan = self.plan
         tuned = tuning.tune_own(
             text,

@@ -181,7 +181,7 @@ def tune_own(
     pool: TrialPool | None,
     folder: Path,
     progress: Progress | None = None,
-) -> tuple[str, list[TuningRecord]]:
+) -> tuple[Ranker, list[TuningRecord]]:
     """Return a user's ranker with all parameters tuned that have a grid.
 
     Each numeric parameter has a record: its grid, with the other parameters at their best.
@@ -212,11 +212,11 @@ def tune_own(
         )
         records.append(
             TuningRecord(
-                *(text, str(ranker), config.entering_probability, float(value), best.text),
+                *(text, text, config.entering_probability, float(value), best.text),
                 *(tuned.seed, name in tuned.at_the_edge, points, name),
             )
         )
-    return best.text, records
+    return best.ranker, records
 
 
 def points_of(text: str) -> int:
@@ -247,13 +247,9 @@ def table(records: Sequence[TuningRecord]) -> Table | None:
     places = list(dict.fromkeys(record.label for record in records))
     by_label = sorted(records, key=lambda record: places.index(record.label))
     rows = []
-    for label, fold in dict.fromkeys((record.label, record.fold) for record in by_label):
-        own = {
-            _world(record): record
-            for record in records
-            if (record.label, record.fold) == (label, fold)
-        }
-        rows += _rows(label, own, worlds)
+    for group in dict.fromkeys(map(_group, by_label)):
+        own = {_world(record): record for record in records if _group(record) == group}
+        rows += _rows(group, own, worlds)
     only_epsilon = all(record.parameter == EPSILON for record in records)
     columns = (Column("ε" if only_epsilon else "value"), *map(Column, worlds))
     folds = BY_FOLD if any(record.fold is not None for record in records) else ""
@@ -267,12 +263,16 @@ def _world(record: TuningRecord) -> str:
     return record.world or f"η = {record.entering_probability:g}"
 
 
-def _rows(label: str, own: dict[str, TuningRecord], worlds: Sequence[str]) -> list[Row]:
-    """Return a row for each value of an entrant."""
+def _group(record: TuningRecord) -> str:
+    """Return the heading of a parameter's rows."""
+    parameter = "" if record.parameter == EPSILON else f", {record.parameter}"
+    fold = "" if record.fold is None else f", fold {record.fold}"
+    return f"{record.label}{parameter}{fold}"
+
+
+def _rows(group: str, own: dict[str, TuningRecord], worlds: Sequence[str]) -> list[Row]:
+    """Return a row for each value of an entrant's parameter."""
     first = next(iter(own.values()))
-    group = label if first.parameter == EPSILON else f"{label}, {first.parameter}"
-    if first.fold is not None:
-        group += f", fold {first.fold}"
     tried = sorted({point.value for record in own.values() for point in record.grid})
     if not tried:
         return [Row((f"{typed(first.value)} (given)", *(Cell(None) for _ in worlds)), group)]

@@ -33,14 +33,14 @@ from ebrank.typing import Floats
 
 REFERENCE = "Reference"
 AND_ALL = f"what concerns every figure: see {REFERENCE}"
-TRIALS, SEED, UPDATES, FOLD = 5, 0, 20, 1
+TRIALS, SEED = 5, 0
 """The defaults of `ebrank reproduce`."""
 
 
 def ledger(
-    setup: Setup, results: Results, findings: Sequence[Finding]
+    command: str, setup: Setup, results: Results, findings: Sequence[Finding]
 ) -> tuple[LedgerSection, ...]:
-    """Return the sections for one dataset."""
+    """Return the sections for one dataset; `command` with `--only` fills what was not run."""
     sections = list(_findings(setup, findings))
     theirs = reference_for(setup.dataset.origin)
     sections.append(LedgerSection(REFERENCE, _about(setup, theirs)))
@@ -48,7 +48,7 @@ def ledger(
         return tuple(sections)
     if theirs.statistics is not None:
         sections.append(_statistics(setup, theirs))
-    lookup = _Lookup(setup, results, theirs)
+    lookup = _Lookup(command, setup, results, theirs)
     return (*sections, lookup.performance(), lookup.ratios(), lookup.variants())
 
 
@@ -67,46 +67,18 @@ def missing(
     return tuple(_not_at_hand(name, known, trials, seed) for name in absent)
 
 
-def command_for(
-    origin: Origin, *, trials: int = TRIALS, seed: int = SEED, all_folds: bool = False
-) -> str:
-    """Return the command that reproduces a dataset, with the options that are not defaults.
+def command_for(name: str, *, trials: int = TRIALS, seed: int = SEED) -> str:
+    """Return the command that reproduces a published dataset; defaults are left out.
 
-    >>> command_for(Origin("mq2007-like", preset=True, scale=0.1), seed=3)
-    'ebrank reproduce --dataset mq2007-like --scale 0.1 --seed 3'
-    >>> command_for(Origin("MQ2008", fold=2), trials=2)
-    'ebrank reproduce --dataset MQ2008 --data-dir FOLDER --fold 2 --trials 2'
+    >>> command_for("MQ2008", trials=2)
+    'ebrank reproduce --dataset MQ2008 --data-dir FOLDER --trials 2'
     """
-    words = [f"--dataset {origin.name}"]
-    if not origin.preset:
-        words.append("--data-dir FOLDER")
-    if origin.scale != 1:
-        words.append(f"--scale {origin.scale:g}")
-    if all_folds:
-        words.append("--fold all")
-    elif origin.fold not in (None, FOLD):
-        words.append(f"--fold {origin.fold}")
-    words += [f"--{name.replace('_', '-')} {value}" for name, value in origin.options]
+    words = [f"--dataset {name} --data-dir FOLDER"]
     if trials != TRIALS:
         words.append(f"--trials {trials}")
     if seed != SEED:
         words.append(f"--seed {seed}")
     return " ".join(["ebrank reproduce", *words])
-
-
-def command_of(setup: Setup) -> str:
-    """Return the command that made a setup; a given ε is given again."""
-    origin, config = setup.dataset.origin, setup.config
-    assert origin is not None  # without one there is no reference, and nothing to fill
-    all_folds = bool(setup.folds)
-    words = [command_for(origin, trials=setup.trials, seed=setup.seed, all_folds=all_folds)]
-    given = dict.fromkeys(record.ranker for record in setup.tuning if record.seed is None)
-    words += [f"--given {ranker}" for ranker in given]
-    if config.sessions is not None:
-        words.append(f"--sessions {config.sessions}")
-    if config.updates != UPDATES:
-        words.append(f"--updates {config.updates}")
-    return " ".join(words)
 
 
 def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -> LedgerSection:
@@ -115,7 +87,7 @@ def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -
     stand_ins = (origin.name for origin in origins if stands_in_for(origin) == name)
     stand_in = next(stand_ins, None)
     instead = "" if stand_in is None else f", for which {stand_in} stands in"
-    command = command_for(Origin(entry.name, fold=1), trials=trials, seed=seed)
+    command = command_for(entry.name, trials=trials, seed=seed)
     return LedgerSection(
         f"{name}: not at hand",
         f"No figure here is of {name} itself{instead}. Download it from {entry.page}; then "
@@ -187,6 +159,7 @@ def _statistics(setup: Setup, theirs: Reference) -> LedgerSection:
 class _Lookup:
     """Finds published figures and ours, section by section."""
 
+    command: str
     setup: Setup
     results: Results
     theirs: Reference
@@ -271,7 +244,7 @@ class _Lookup:
         self, title: str, experiment: str, entries: Sequence[LedgerEntry]
     ) -> LedgerSection:
         """Return a section, or how to fill it."""
-        command = f"`{command_of(self.setup)} --only {experiment}`"
+        command = f"`{self.command} --only {experiment}`"
         if all(entry.ours is None for entry in entries):
             return LedgerSection(title, f"Not run; {command} fills this.")
         absent = any(entry.ours is None for entry in entries)
