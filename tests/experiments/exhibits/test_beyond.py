@@ -25,13 +25,15 @@ from ebrank.experiments.framework.entrants import (
     UCBRANK,
     UNTUNED,
 )
+from ebrank.experiments.framework.measures import CUM
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.experiments.framework.runner import ReproductionPlan, run_plan
+from ebrank.experiments.framework.significance import contrast, shares
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 from ebrank.simulation.users import PositionBased, parse
-from tests.experiments.made import result
+from tests.experiments.made import QUERIES, result
 
 CONFIG = SimulationConfig()
 LABELS = [world.label for world in worlds(CONFIG)]
@@ -141,7 +143,22 @@ def test_a_finding_says_by_how_much_against_whom() -> None:
     assert level.effect.value == pytest.approx(0.3633, abs=1e-3)
     assert level.effect.border == -0.5
     loss = found["auto-loses-less-cum-believed-curve-too-steep"]
-    assert loss.detail == "auto loses .0, EBRank (exposure) 3.3; p < .0001"
+    assert loss.detail == "auto loses .0, EBRank (exposure) 3.3; adjusted p < .0001"
+
+
+def test_two_ways_to_lose_less_are_two_chances() -> None:
+    """A p-value below .05 by one of the two ways is above it if both are counted."""
+    results = made({(FLAT, EXPOSURE): 0.89})  # it loses nothing, so the margin alone can decide
+    results[FLAT][AUTO] = result(AUTO, [(0.5, 0.9, 0.9)] * 2, noise=0.09, seed=3)
+    margin = beyond.LEVEL_WITH[CUM] / QUERIES
+    spared = margin - shares(results[USUAL][AUTO], results[FLAT][AUTO], CUM)
+    assert 0.025 < contrast(spared).p_value < 0.05
+    found = {finding.name: finding for finding in beyond.findings(results)}
+    loss = found["auto-loses-less-cum-believed-curve-too-flat"]
+    assert loss.verdict == "undecided"
+    assert loss.effect is not None
+    assert loss.effect.low is not None
+    assert loss.effect.low < 0 < loss.effect.value
 
 
 def test_level_may_be_luck() -> None:
@@ -155,7 +172,8 @@ def test_level_may_be_luck() -> None:
 
 
 def test_the_table_marks_the_best_and_what_is_significant_of_auto() -> None:
-    table = beyond.table(made({("dcm users", UNTUNED): 0.95, ("dbn users", EBRANK): 0.9}))
+    worlds = made({("dcm users", UNTUNED): 0.95, ("dbn users", EBRANK): 0.9})
+    table = beyond.table(CONFIG, worlds)
     cum = {(row.group, row.cells[0]): row.cells[3] for row in table.rows}
     assert all(isinstance(cell, Cell) for cell in cum.values())
 
@@ -199,3 +217,9 @@ def test_everyone_is_run_in_every_world(dataset: Dataset, tmp_path: Path) -> Non
     )
     assert by_eta.panels[1].series[0].style == "auto"
     assert by_eta.panels[1].series[0].y[-1] == auto.run_ndcg.mean()
+
+
+def test_the_caption_names_the_ranks_measured() -> None:
+    assert " NDCG@5 on test queries" in beyond.table(CONFIG, made()).caption
+    deeper = beyond.table(replace(CONFIG, cutoffs=(10,)), made())
+    assert "Cold- and Warm-NDCG@10, Cum- and Run-NDCG@5 on test queries" in deeper.caption

@@ -7,7 +7,9 @@ import pytest
 from ebrank.experiments.exhibits import entering
 from ebrank.experiments.framework.entrants import EBRANK, EXPOSURE, FIGURES, UCBRANK, entrant_of
 from ebrank.experiments.framework.experiment import Run, Setup
+from ebrank.experiments.framework.measures import WARM
 from ebrank.experiments.framework.runner import FinishedDataset
+from ebrank.experiments.framework.significance import lead
 from ebrank.simulation.result import Result
 from tests.experiments.made import result
 
@@ -65,3 +67,23 @@ def test_a_finding_shows_the_hardest_eta_and_names_the_rival(finished: FinishedD
     )
     assert finding.effect is not None
     assert finding.effect.value == pytest.approx(0.1)
+
+
+def test_bad_luck_under_one_eta_of_five_contradicts_nothing(finished: FinishedDataset) -> None:
+    """Of five ties, one is lost by a p-value that would do if it were the only one."""
+    setup, bm25 = finished.setup, entrant_of("bm25")
+    results = made(setup, {})
+    for eta in entering.ETAS:
+        warm = 0.915 if eta == 0.4 else 0.9
+        tie = result("bm25", [(0.5, warm, 0.9)] * 2, noise=0.1, seed=1)
+        results[entering.run_of(setup, bm25, eta)] = tie
+    ours, theirs = (
+        results[entering.run_of(setup, each, 0.4)] for each in (entrant_of(EBRANK), bm25)
+    )
+    assert lead(ours, {"BM25": theirs}, WARM).verdict == "contradicted"
+    finding = next(entering.findings(setup, results))
+    assert finding.verdict == "undecided"
+    assert "at η = 0.4, the hardest, against BM25, adjusted p = .0915" in finding.detail
+    assert finding.effect is not None
+    assert finding.effect.high is not None
+    assert finding.effect.value < 0 < finding.effect.high

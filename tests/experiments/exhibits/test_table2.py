@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ebrank.experiments.exhibits import table2
@@ -10,6 +12,7 @@ from ebrank.experiments.framework.measures import COLD, CUM, WARM
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.experiments.framework.runner import FinishedDataset
 from ebrank.experiments.ledger.variants import variants
+from ebrank.rankers import registry
 from ebrank.simulation.result import Result
 from tests.experiments.made import result
 
@@ -157,3 +160,27 @@ def test_findings_of_a_theme_differ_in_their_subjects() -> None:
     subjects = [(finding.theme, finding.subject) for finding in table2.findings(made())]
     assert len(set(subjects)) == len(subjects)
     assert all(theme and subject for theme, subject in subjects)
+
+
+def test_the_caption_names_the_ranks_measured_and_claims_no_result(
+    finished: FinishedDataset,
+) -> None:
+    setup = finished.setup
+    (usual,) = finished.outcomes["table2"].tables
+    assert usual.caption.startswith("NDCG@5 on test queries")
+    assert "Concate) costs" not in usual.caption
+    deeper = replace(setup, config=replace(setup.config, cutoffs=(10, 5)))
+    caption = table2.table(deeper, made()).caption
+    assert caption.startswith("Cold- and Warm-NDCG@10, Cum- and Run-NDCG@5 on test queries")
+
+
+def test_a_tuned_ranker_of_the_users_has_the_row_of_what_was_typed(
+    finished: FinishedDataset,
+) -> None:
+    """Whatever was chosen, and even if the same ranker was also added as it is."""
+    setup = finished.setup
+    chosen = {**setup.chosen, ("ebrank, tuned", setup.config): registry.parse("ebrank:epsilon=7")}
+    own = replace(setup, also=("ebrank:epsilon=7", "ebrank, tuned"), chosen=chosen)
+    added, tuned = table2.entrants_of(own)[len(ENTRANTS) :]
+    assert (added.label, tuned.label) == ("ebrank:epsilon=7", "ebrank, tuned")
+    assert own.run(added.key) == own.run(tuned.key)

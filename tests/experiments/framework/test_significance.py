@@ -7,6 +7,7 @@ import scipy
 from ebrank.evaluation.significance import compare, holm
 from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, Measure
 from ebrank.experiments.framework.significance import (
+    Contrast,
     caution,
     contrast,
     lead,
@@ -123,6 +124,11 @@ def test_one_query_or_one_trial_decides_nothing() -> None:
     found = over_trials(np.array([0.3]))
     assert (found.low, found.verdict) == (None, "undecided")
     assert over_trials(np.array([0.3, 0.3])).verdict == "confirmed"
+
+
+def test_a_p_value_that_is_not_a_number_decides_nothing() -> None:
+    assert Contrast(-0.1, None, None, float("nan")).verdict == "undecided"
+    assert over_trials(np.array([0.3, np.nan])).verdict == "undecided"
 
 
 @pytest.mark.parametrize(

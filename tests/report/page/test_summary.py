@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ebrank.report.page.summary import simulated, summaries, title
+from ebrank.report.page.summary import measures, simulated, summaries, title
 from tests.report.results import reproduction, results, table2
 from tests.report.sample import document
 
@@ -72,3 +72,11 @@ def test_what_was_simulated_in_words() -> None:
     assert summary.startswith("In one trial, every ranker")
     assert " and 59,000 sessions on real (1,643 queries, 67,000 items)." in summary
     assert simulated(document(datasets=())) == ""
+
+
+def test_the_ranks_measured_are_those_of_the_run() -> None:
+    assert measures(document(config={})).endswith("The tables show NDCG on test queries.")
+    deeper = document(config={"cutoffs": [10, 5], "list_length": 5})
+    assert measures(deeper).endswith(
+        "The tables show Cold- and Warm-NDCG@10, Cum- and Run-NDCG@5 on test queries."
+    )

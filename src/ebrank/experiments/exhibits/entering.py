@@ -30,7 +30,7 @@ from ebrank.experiments.framework.outcome import (
     Series,
     Verdict,
 )
-from ebrank.experiments.framework.significance import Lead, lead
+from ebrank.experiments.framework.significance import Lead, lead, pairwise
 
 FIRST = "EBRank leads under every entering probability"
 RIVALS = tuple(entrant for entrant in FIGURES if entrant.key not in (EBRANK, EXPOSURE))
@@ -72,7 +72,7 @@ def findings(setup: Setup, results: Results) -> Iterator[Finding]:
     """Yield whether EBRank leads all drawn rankers under every η; the hardest η decides."""
     for entrant in map(entrant_of, (EBRANK, EXPOSURE)):
         for measure in (WARM, CUM):
-            leads = {eta: _lead(setup, results, entrant, eta, measure) for eta in ETAS}
+            leads = _leads(setup, results, entrant, measure)
             verdict, eta = _decided(leads)
             yield Finding(
                 f"{entrant.style}-first-{measure.name}-every-eta",
@@ -84,6 +84,29 @@ def findings(setup: Setup, results: Results) -> Iterator[Finding]:
                 f"{entrant.label}, {measure.title}",
                 effect=leads[eta].effect,
             )
+
+
+def _leads(setup: Setup, results: Results, entrant: Entrant, measure: Measure) -> dict[float, Lead]:
+    """Return the lead under each η.
+
+    To confirm the claim takes every η, so each is tested alone. To contradict it takes one, which
+    luck may provide; so where it does not lead, p-values are adjusted over all η and rivals.
+    """
+    ours = {eta: results[run_of(setup, entrant, eta)] for eta in ETAS}
+    theirs = {
+        eta: {other.label: results[run_of(setup, other, eta)] for other in RIVALS} for eta in ETAS
+    }
+    alone = {eta: lead(ours[eta], theirs[eta], measure) for eta in ETAS}
+    if all(each.significant for each in alone.values()):
+        return alone
+    pairs = {(eta, label): (ours[eta], theirs[eta][label]) for eta in ETAS for label in theirs[eta]}
+    over_all = pairwise(pairs, measure)
+    return {
+        eta: each
+        if each.significant
+        else replace(each, rivals={label: over_all[eta, label] for label in each.rivals})
+        for eta, each in alone.items()
+    }
 
 
 def _decided(leads: dict[float, Lead]) -> tuple[Verdict, float]:
@@ -105,11 +128,6 @@ def _by_eta(leads: dict[float, Lead]) -> str:
     return "by η: " + ", ".join(
         f"{eta:g} {distance}" for eta, distance in zip(leads, distances, strict=True)
     )
-
-
-def _lead(setup: Setup, results: Results, entrant: Entrant, eta: float, measure: Measure) -> Lead:
-    rivals = {other.label: results[run_of(setup, other, eta)] for other in RIVALS}
-    return lead(results[run_of(setup, entrant, eta)], rivals, measure)
 
 
 EXPERIMENT = Experiment("entering", "Figure: entering probability", outcome, runs)

@@ -24,7 +24,15 @@ from ebrank.experiments.framework.entrants import (
     twin,
 )
 from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
-from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, Measure, cells
+from ebrank.experiments.framework.measures import (
+    COLD,
+    CUM,
+    MEASURES,
+    WARM,
+    Measure,
+    cells,
+    ndcg_at,
+)
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import lead, pairwise
@@ -40,17 +48,16 @@ FIRST = "EBRank leads"
 KEPT = 0.03
 """A Cold-NDCG no further than this below that of CFTopK without behavior counts as kept."""
 HINGES = (
-    "This hinges on x^b = c/E. With x^b = C/n, as the paper writes it, x^b is what the "
-    "counterfactual rankers are fitted to, and they lose next to none of their Cold-NDCG"
+    "What clicks as a feature do to Cold-NDCG hinges on x^b = c/E. With x^b = C/n, as the paper "
+    "writes it, x^b is what the counterfactual rankers are fitted to, and they lose next to none "
+    "of their Cold-NDCG"
 )
 """Belongs wherever the loss of Cold-NDCG is shown."""
-CAPTION = (
-    "NDCG@5 on test queries, mean of the trials. The best of a group is bold; W/-Behav (Concate) "
-    "and W/-Behav (non-Concate) are one group. * : significantly better than all others of its "
-    "group; † : than all others of the table (Fisher's randomization test over test queries, "
-    "Holm-adjusted p < .05). EBRank (exposure) and the last rows are not in the paper's table and "
-    "take part in no comparison. W/-Behav (Concate) costs Cold-NDCG. "
-    f"{HINGES} (variants in the ledger)."
+MARKS = (
+    "The best of a group is bold; W/-Behav (Concate) and W/-Behav (non-Concate) are one group. * : "
+    "significantly better than all others of its group; † : than all others of the table (Fisher's "
+    "randomization test over test queries, Holm-adjusted p < .05). EBRank (exposure) and the last "
+    "rows are not in the paper's table and take part in no comparison."
 )
 
 
@@ -88,8 +95,15 @@ def table(setup: Setup, results: ByKey) -> Table:
             mark = marked[index].get(entrant.key)
             row.append(own if mark is None else replace(own, best=True, marks=mark))
         rows.append(Row(tuple(row), entrant.heading, entrant.apart, entrant.key == EBRANK))
-    title = "Ranking performance"
-    return Table("table2", title, CAPTION, (Column("ranker"), *columns), tuple(rows))
+    measured = ndcg_at(setup.config.cutoffs[0], setup.config.list_length)
+    return Table(
+        "table2",
+        "Ranking performance",
+        f"{measured} on test queries, mean of the trials. {MARKS} {HINGES} (variants in the "
+        "ledger).",
+        (Column("ranker"), *columns),
+        tuple(rows),
+    )
 
 
 def marks(results: ByKey, measure: Measure) -> dict[str, str]:

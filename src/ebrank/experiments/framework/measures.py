@@ -86,6 +86,17 @@ def averaged(trials: int, at: str = "", spread: str = " and one standard deviati
     return f"One trial{at}" if trials == 1 else f"Mean of the trials{at}{spread}"
 
 
+def ndcg_at(cutoff: int, list_length: int) -> str:
+    """Return at which ranks NDCG is measured: Cold- and Warm- at the cutoff, the rest as shown.
+
+    >>> ndcg_at(5, 5), ndcg_at(10, 5)
+    ('NDCG@5', 'Cold- and Warm-NDCG@10, Cum- and Run-NDCG@5')
+    """
+    if cutoff == list_length:
+        return f"NDCG@{cutoff}"
+    return f"Cold- and Warm-NDCG@{cutoff}, Cum- and Run-NDCG@{list_length}"
+
+
 def cell(values: Floats, digits: int = 3) -> Cell:
     """Return the mean over trials and their standard deviation; nothing if one trial has none."""
     if not np.isfinite(values).all():

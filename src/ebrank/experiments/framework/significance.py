@@ -1,7 +1,7 @@
 """Is one ranker ahead of all others, or was it luck? And by how much?
 
 The test is Fisher's randomization test over test queries (`evaluation.significance`). Holm's method
-adjusts it over all comparisons of one ranker, by one measure, with its rivals. The test decides;
+adjusts it over all comparisons that may decide a claim by themselves. The test decides;
 the interval says how large a difference may be. A claim is
 
 - *confirmed* where the difference is on the claim's side and the test rejects the border,
@@ -10,13 +10,15 @@ the interval says how large a difference may be. A claim is
 
 The border is 0, or a margin: "no more than .03 below" is tested against −.03. The interval is
 Student's over test queries, at the level at which Holm's method tested this comparison: 95 % for a
-single one. So, but for a hair's breadth, it excludes the border where the test does.
+single one. So, but for a hair's breadth, it excludes the border where the test does, unless queries
+are so few that no p-value is below the level: n of them allow none below 2/2ⁿ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,6 +33,8 @@ from ebrank.experiments.framework.numbers import counted, p_text
 from ebrank.experiments.framework.outcome import Effect, Verdict
 from ebrank.simulation.result import Result
 from ebrank.typing import Floats
+
+K = TypeVar("K", bound=Hashable)
 
 LEVEL = 0.05
 ENOUGH_QUERIES = 100
@@ -59,7 +63,7 @@ class Contrast:
     @property
     def verdict(self) -> Verdict:
         """What the test says about the claim that the difference is above the border."""
-        if self.p_value >= LEVEL or self.difference == self.border:
+        if not self.p_value < LEVEL or self.difference == self.border:
             return "undecided"
         return "confirmed" if self.difference > self.border else "contradicted"
 
@@ -138,18 +142,21 @@ def lead(first: Result, rivals: Mapping[str, Result], measure: Measure) -> Lead:
 
 
 def pairwise(
-    pairs: Mapping[str, tuple[Result, Result]], measure: Measure, border: float = 0.0
-) -> dict[str, Contrast]:
+    pairs: Mapping[K, tuple[Result, Result]], measure: Measure, border: float = 0.0
+) -> dict[K, Contrast]:
     """Return by how much the first of each pair exceeds the second, adjusted over all pairs."""
-    by_pair = {name: shares(*pair, measure) for name, pair in pairs.items()}
-    p_values = [_p_value(own, border) for own in by_pair.values()]
+    found = contrasts({name: shares(*pair, measure) for name, pair in pairs.items()}, border)
+    return {name: replace(each, whole=measure.mean(pairs[name][1])) for name, each in found.items()}
+
+
+def contrasts(added: Mapping[K, Floats], border: float = 0.0) -> dict[K, Contrast]:
+    """Return differences that are sums over queries, adjusted over all of them."""
+    p_values = [_p_value(own, border) for own in added.values()]
     return {
         name: replace(
-            contrast(own, border, p_value=p, level=LEVEL * p / adjusted),
-            p_value=float(adjusted),
-            whole=measure.mean(pairs[name][1]),
+            contrast(own, border, p_value=p, level=LEVEL * p / adjusted), p_value=float(adjusted)
         )
-        for (name, own), p, adjusted in zip(by_pair.items(), p_values, holm(p_values), strict=True)
+        for (name, own), p, adjusted in zip(added.items(), p_values, holm(p_values), strict=True)
     }
 
 

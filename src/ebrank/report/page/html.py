@@ -23,7 +23,7 @@ from ebrank.report.ledger import ledger_table, remarks
 from ebrank.report.page import run_tables
 from ebrank.report.page.chapters import beyond_chapter, chapters, identifier, ledger_chapters, size
 from ebrank.report.page.forest import forest
-from ebrank.report.page.summary import BIAS, MEASURES, simulated, summaries, title
+from ebrank.report.page.summary import BIAS, measures, simulated, summaries, title
 from ebrank.report.tables import TABLE_FILES, layout
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def page(
         files=embedded,
         beyond=beyond_chapter(document),
         simulated=simulated(document),
-        measures=MEASURES,
+        measures=measures(document),
         summaries=summaries(document),
         light=variables(dark=False),
         dark=variables(dark=True),

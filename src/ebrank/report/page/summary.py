@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.entrants import EBRANK
+from ebrank.experiments.framework.measures import ndcg_at
 from ebrank.experiments.framework.outcome import Figure, Table
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.findings import tally
@@ -25,9 +26,8 @@ from ebrank.report.page.standings import (
 MEASURES = (
     "Cold-NDCG judges the last model as if nobody had clicked, Warm-NDCG with the clicks; Cum-NDCG "
     "sums up the lists that users saw, the later ones with more weight; Run-NDCG is their plain "
-    "mean. All are at rank 5 and on test queries."
+    "mean."
 )
-
 
 BIAS = (
     "Exploitation bias: a ranker that has clicks as a feature learns to trust them; new items have "
@@ -71,6 +71,13 @@ def title(document: Document) -> str:
     ours = [each for data in document.datasets for each in data.findings if each.ours]
     about_auto = f"auto, with nothing to tune, on {names}: {tally(ours)}" if ours else ""
     return result(_standings(document)) or about_auto or f"EBRank reproduced: {names}"
+
+
+def measures(document: Document) -> str:
+    """Return what is measured, in words."""
+    cutoffs, shown = (document.config.get(name) for name in ("cutoffs", "list_length"))
+    which = ndcg_at(cutoffs[0], shown) if cutoffs and shown else "NDCG"
+    return f"{MEASURES} The tables show {which} on test queries."
 
 
 def _standings(document: Document) -> list[tuple[DatasetRecord, dict[str, Standing]]]:
