@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ebrank.bonus import Bonus
 from ebrank.equations import posterior_spread, prior_alpha, prior_loss_and_gradient
+from ebrank.evidence import Sums
 from ebrank.priors import ItemPrior, Posterior
 from ebrank.priors.families.beta import DRAW, Beta
 from ebrank.special import log_gamma_and_digamma
@@ -106,3 +107,22 @@ class Steep(Beta):
     posteriors: ClassVar = {
         "ips": Posterior(USUAL.relevance, USUAL.spread, USUAL.draw, wrong_slope)
     }
+
+
+@dataclass(frozen=True)
+class Backwards(Beta):
+    name = "backwards"
+    help = "Confuses the ends of its interval."
+
+    def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
+        low, high = super().interval(prior, sums, level)
+        return high, low
+
+
+@dataclass(frozen=True)
+class Stubborn(Beta):
+    name = "stubborn"
+    help = "Has the prior's interval, whatever users do."
+
+    def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
+        return super().interval(prior, Sums(*(0.0 * column for column in sums)), level)

@@ -218,6 +218,8 @@ class TestBetaOfEach:
         ({"bonus": f"{PARTS}:Silent"}, "noisy if, and only if, its scores depend on the key"),
         ({"family": f"{PARTS}:Doubtful"}, "the relevance of an unseen item is not the prior's"),
         ({"family": f"{PARTS}:Steep"}, "slope .* of row"),
+        ({"family": f"{PARTS}:Backwards"}, r"an interval of relevance from 0\.\d+ to 0\.\d+"),
+        ({"family": f"{PARTS}:Stubborn"}, r"the relevance 0\.\d+, outside its interval"),
     ],
     ids=str,
 )

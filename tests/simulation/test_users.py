@@ -227,6 +227,13 @@ def beyond(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64
         out[rank] = minds[0] < 0.5
 
 
+def peeking(
+    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
+) -> None:
+    for rank in range(n):
+        out[rank] = minds[rank] < p[rank] * relevance[rank] * relevance[4]
+
+
 def meddling(
     relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
 ) -> None:
@@ -248,7 +255,7 @@ def moody(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64,
 
 ODD = {
     rule.__name__: FirstClass(rule, BROWSE)
-    for rule in (too_high, below_zero, forgetful, beyond, meddling, eager, moody)
+    for rule in (too_high, below_zero, forgetful, beyond, peeking, meddling, eager, moody)
 }
 
 
@@ -272,6 +279,7 @@ class Odd:
         ("below_zero", r"outcomes must be 0 to 1, not \[.*-1"),
         ("forgetful", r"outcomes must be 0 to 1, not \[.*-7"),
         ("beyond", "users wrote beyond the end of the list"),
+        ("peeking", "users read beyond the end of the list"),
         ("meddling", "users changed what they only read"),
         ("eager", r"rank 2 is examined with probability 0\.631, but"),
         ("moody", r"rank 1 is examined with probability 1\.000, but"),

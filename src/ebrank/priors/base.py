@@ -88,8 +88,9 @@ class Family(Configured):
         raise NotImplementedError
 
     def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of the central credible interval of each item's relevance.
+        """Return the ends of the central credible interval of each item's relevance, in [0, 1].
 
+        The relevance of an item that was seen often lies between them.
         Not needed for exact evidence, whose posterior has a reliable mean and spread.
         """
         raise NotImplementedError

@@ -34,14 +34,15 @@ def check_policy(policy: Policy) -> None:
     Its text and its pickle restore it. Scores are finite for every state an item may reach, and the
     simulator, `EBRanker` and a ranker read from a file give the same ones, to the bit; plain Python
     gives the same except for the last digits. Relevance is the prior's until users act, and then
-    moves as they do. Fitting explains behavior better than not fitting, and the slope of its loss
-    is right.
+    moves as they do; its interval is in order. Fitting explains behavior better than not fitting,
+    and the slope of its loss is right.
     """
     checks: list[Callable[[Policy], None]] = [
         check_text,
         check_scores_are_finite,
         check_plain_functions,
         check_relevance,
+        check_interval,
         check_simulator_agrees,
         check_loss_slope,
         check_fit,
@@ -159,6 +160,27 @@ def _random_state(policy: Policy) -> tuple[ItemPrior, BehaviorStats, Keys]:
     behavior = BehaviorStats.of(shown, rng.binomial(shown, rng.random((100, 1))))
     prior = policy.family.prior(rng.choice([-12.0, 0.0, 12.0, *rng.normal(size=9)], 100))
     return prior, behavior, keys(100)
+
+
+def check_interval(policy: Policy) -> None:
+    """Intervals are in order and in [0, 1]; those of items seen often contain the relevance."""
+    prior, behavior, _ = _random_state(policy)
+    ranker = EBRanker(policy, examination=CURVE)
+    low, high = ranker.rank_by_prior(prior, behavior).interval.T
+    wrong = ~((low >= 0.0) & (low <= high) & (high <= 1.0))
+    item = int(np.argmax(wrong))
+    assert not wrong.any(), f"{policy}: an interval of relevance from {low[item]} to {high[item]}"
+    if policy.choices.part != "both":
+        return
+    clicks = np.arange(100, 1000, 100)[:, None]  # of a thousand at rank 1, where estimators agree
+    often = ranker.rank_by_prior(
+        policy.family.prior(np.zeros(9)), BehaviorStats.of(np.full((9, 1), 1000), clicks)
+    )
+    for relevance, (lowest, highest) in zip(often.relevance, often.interval, strict=True):
+        assert lowest <= relevance <= highest, (
+            f"{policy}: an item seen a thousand times has the relevance {relevance}, outside its "
+            f"interval from {lowest} to {highest}"
+        )
 
 
 def check_simulator_agrees(policy: Policy) -> None:

@@ -28,9 +28,8 @@ def check_users(users: UserModel, behaviors: Behaviors = CLICKS, *, by_curve: bo
 
     Habits are probabilities on every scale of grades, and a text form reads back. Outcomes are
     those of declared behaviors. They are a pure function of the list, the users' minds
-    and the key. Users write what happened at the ranks of the list and nowhere else. Compiled, they
-    do what the plain function says. They click more when everything is relevant than when nothing
-    is.
+    and the key. Users read and write at the ranks of the list and nowhere else. Compiled, they do
+    what the plain function says. They click more when everything is relevant than when nothing is.
 
     Args:
         users: the model.
@@ -67,6 +66,13 @@ def check_users(users: UserModel, behaviors: Behaviors = CLICKS, *, by_curve: bo
         )
         again = shown(browse, *read, length, key)
         assert np.array_equal(outcomes, again), f"list {number}: the same user did something else"
+        columns = np.array(read)
+        columns[:, length:] = 1.0 - columns[:, length:]
+        relevance, stopping, examination, minds = columns
+        elsewhere = shown(browse, relevance, stopping, examination, minds, length, key)
+        assert np.array_equal(outcomes, elsewhere), (
+            f"list {number}: users read beyond the end of the list"
+        )
         total += int((outcomes[:length] > 0).sum())
     assert total > 0, "nobody ever clicks"
     rates = [_click_rate(browse, curve, relevance) for relevance in (0.0, 1.0)]

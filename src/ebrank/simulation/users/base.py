@@ -42,7 +42,8 @@ class UserModel(Protocol):
         """`f(relevance, stopping, examination, minds, length, key, outcomes)`, see `BROWSE`.
 
         `relevance` and `stopping` are the `Habits` for the item at each rank. The function writes
-        `outcomes[rank]` for each rank below `length`. `key` addresses further draws.
+        `outcomes[rank]` for each rank below `length`, and reads no others. `key` addresses further
+        draws.
         """
         ...
 
