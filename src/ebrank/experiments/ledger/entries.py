@@ -22,9 +22,10 @@ DEVIATIONS = 2.0
 WORTH_A_REMARK = {3: 0.005, 1: 1.0}
 """The least difference to remark on, by a figure's digits after the point."""
 RULE = (
-    "A remark stands where the difference is more than two standard deviations of our trials (of "
-    "one trial, which has none, any difference) and at least .005 (Cum-NDCG: 1.0). It lists known "
-    "differences between the experiments, which may or may not be the cause."
+    "A remark stands where the difference is at least .005 (Cum-NDCG: 1.0) and more than two "
+    "standard deviations of our trials; with one trial, whose spread is unknown, the size alone "
+    "decides. It lists known differences between the experiments, which may or may not be the "
+    "cause."
 )
 
 
