@@ -231,6 +231,36 @@ def test_other_users_are_refused_with_the_reason(options: tuple[str, ...], reaso
 
 
 @pytest.mark.parametrize(
+    ("runs", "idle"),
+    [
+        (("all", "--dataset", "mslr10k-like", "--trials", "3"), "--dataset, --trials"),
+        (("all", "--users", "cascade", "--gamma", "0.5"), "--users, --gamma"),
+        (("all", "--jobs", "2", "--out", "new"), "--jobs"),
+        (("all", "--config", "study.toml"), "--eta"),
+        (("all", "bm25", "--seed", "1"), "--seed"),
+    ],
+)
+def test_options_about_running_are_refused_if_nothing_runs(
+    runs: tuple[str, ...], idle: str
+) -> None:
+    simulated("all", "bm25", "random")
+    Path("study.toml").write_text("eta = 0.5\n")
+    done = ebrank("compare", *runs)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"so {idle} would have no effect. Leave such options out, or name" in done.stderr
+    assert not Path("new").exists()
+
+
+def test_a_ranker_that_a_folder_holds_must_have_met_the_users_that_options_describe() -> None:
+    simulated("all", "bm25", "random")
+    stored = printed_json(ebrank("compare", "all", "--json"))
+    assert printed_json(ebrank("compare", "all", "bm25", *SHORT, "--json")) == stored
+    done = ebrank("compare", "all", "bm25", *SHORT, "--seed", "2")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "they differ in seed (1, 2)" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("runs", "problem"),
     [
         (("bm25", "ebrank"), "to run bm25, ebrank, set --dataset; only folders bring their own"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._protocol import protocol_options
+from ebrank.cli._protocol import is_given, protocol_options
 from ebrank.cli._simulation import (
     OPTIONS,
     RANKER,
@@ -42,11 +42,14 @@ from ebrank.cli.options import ALL_FOLDS, json_option
 from ebrank.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
+    from ebrank.cli._simulation import SimulationPlan
     from ebrank.experiments.comparison import Comparison
     from ebrank.experiments.framework.ranker_by_fold import AnyRanker
     from ebrank.simulation.result import Result
 
 PICTURE = "compare"
+WITHOUT_RUNNING = {"runs", "out", "as_json"}
+"""What has an effect even if no ranker runs."""
 OTHER_COLUMNS = 52
 """Characters of the table that are not the ranker's."""
 
@@ -92,7 +95,7 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     Name folders that `ebrank simulate --out` wrote, with all the rankers they hold, and rankers to
     run now on --dataset. All must meet the same users. Rankers that share a letter do not differ
     significantly. If the code of a ranker changed between two runs, both versions are compared, by
-    folder.
+    folder. Options about running need a ranker to run.
 
     --fold all runs every fold and pools their test queries. Folders of different folds of one
     dataset are pooled, too.
@@ -152,7 +155,9 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     if len(entries) < 2:
         raise ParameterError("a comparison needs at least two rankers; name another one")
     new = [identity for identity, entry in entries.items() if entry.result is None]
-    if new:
+    if not new:
+        check_nothing_else_was_meant(bool(rankers), earlier.folds, options)
+    else:
         results = run_now([rankers[identity] for identity in new], earlier.folds, options)
         for identity, result in zip(new, results, strict=True):
             entries[identity] = replace(entries[identity], result=result)
@@ -212,12 +217,9 @@ def run_now(
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
-    check_folds_at_hand(earlier, options)
     finished = FinishedFolds(rankers, len(folds_to_run(options)))
     try:
-        for place, plan in enumerate(plan_pooled_folds(**options)):
-            if earlier:
-                check_same(earlier[place], conditions_of(plan))
+        for plan in plans_that_meet(earlier, options):
             finished.run(plan)
     except KeyboardInterrupt:
         if not finished.by_fold:
@@ -225,6 +227,38 @@ def run_now(
         say_stopped(*finished.progress(options["trials"]), options["out"])
         raise click.exceptions.Exit(130) from None
     return finished.results()
+
+
+def plans_that_meet(
+    earlier: Sequence[Conditions], options: dict[str, Any]
+) -> Iterator[SimulationPlan]:
+    """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
+    check_folds_at_hand(earlier, options)
+    for place, plan in enumerate(plan_pooled_folds(**options)):
+        if earlier:
+            check_same(earlier[place], conditions_of(plan))
+        yield plan
+
+
+def check_nothing_else_was_meant(
+    names_rankers: bool, earlier: Sequence[Conditions], options: dict[str, Any]
+) -> None:
+    """Raise if nothing runs, but options ask for a run that the folders do not hold."""
+    if names_rankers and options["dataset"] is not None:
+        for _ in plans_that_meet(earlier, options):
+            pass
+        return
+    context = click.get_current_context()
+    idle = [
+        option.opts[0]
+        for option in context.command.params
+        if is_given(context, option.name or "") and option.name not in WITHOUT_RUNNING
+    ]
+    if idle:
+        raise click.UsageError(
+            f"nothing runs, because the folders hold all the rankers, so {', '.join(idle)} would "
+            "have no effect. Leave such options out, or name a ranker to run on --dataset."
+        )
 
 
 def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any]) -> None:
