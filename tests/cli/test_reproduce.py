@@ -202,7 +202,8 @@ def test_rankers_of_ones_own_have_rows_and_are_tuned(monkeypatch: pytest.MonkeyP
         "class Mine(Random):\n    name, help = 'mine', 'As random as it gets.'\n"
     )
     monkeypatch.syspath_prepend(".")
-    own = ("--also", "own_ranker:Mine", "--also", "auto", "--also", "bm25", "--tune", "smoothedctr")
+    also = ("own_ranker:Mine", "auto", "bm25", "ebrank:epsilon=20")  # the default, but not tuned
+    own = (*(word for text in also for word in ("--also", text)), "--tune", "smoothedctr")
     done = run(*TABLE, "--trials", "1", *own, "--out", "a")
     assert done.exit_code == 0, done.output
     reproduced = read_document(Path("a"))
@@ -214,7 +215,8 @@ def test_rankers_of_ones_own_have_rows_and_are_tuned(monkeypatch: pytest.MonkeyP
     assert max(record.grid, key=lambda point: sum(point.trials)).value == record.value
     [table] = [table for table in reproduced.tables if table.name == "table2"]
     rows = [row.cells[0] for row in table.rows]
-    assert rows[-3:] == ["own_ranker:Mine", "auto", "smoothedctr, tuned"]  # BM25 has a row anyway
+    assert rows[-4:] == ["own_ranker:Mine", "auto", "ebrank:epsilon=20", "smoothedctr, tuned"]
+    assert rows.count("BM25") == 1, "it has a row anyway"
     by_name = {row.cells[0]: row.cells[1:] for row in table.rows}
     assert by_name["own_ranker:Mine"] == by_name["Random"]
 

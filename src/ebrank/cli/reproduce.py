@@ -176,6 +176,8 @@ def make_plan(
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.rankers import registry
 
+    for text in also:
+        registry.parse(text)  # raises if there is no such ranker
     for text in tune:
         tuning.points_of(text)  # raises if it has nothing to tune
     return ReproductionPlan(
@@ -184,7 +186,7 @@ def make_plan(
         options.pop("seed"),
         options.pop("trials"),
         tuning.read_given(given),
-        tuple(dict.fromkeys(str(registry.parse(text)) for text in also)),
+        tuple(dict.fromkeys(also)),
         tuple(dict.fromkeys(tune)),
     )
 

@@ -71,9 +71,7 @@ def entrants_of(setup: Setup) -> tuple[Entrant, ...]:
     """Return the rankers that have a row: the paper's, ours, and the user's."""
     known = {entrant.key for entrant in ENTRANTS}
     own = tuple(
-        Entrant(key, key, NON_CONCATE, key, apart=True)
-        for key in dict.fromkeys(setup.also)
-        if key not in known
+        Entrant(key, key, NON_CONCATE, key, apart=True) for key in setup.also if key not in known
     )
     return (*ENTRANTS, *own)
 

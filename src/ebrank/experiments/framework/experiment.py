@@ -134,11 +134,8 @@ class Setup:
         """
         config = config or self.config
         tuned = key in TUNING or (key, config) in self.chosen
-        ranker = self.chosen[key, config] if tuned else self._parsed(key)
+        ranker = self.chosen[key, config] if tuned else registry.parse(key)
         return Run(ranker.with_parameters(**changes), config)
-
-    def _parsed(self, text: str) -> AnyRanker:
-        return ranker_by_fold.parse(text, len(self.folds)) if self.folds else registry.parse(text)
 
 
 def pooled_setup(setups: Sequence[Setup], folds: Sequence[Fold]) -> Setup:
