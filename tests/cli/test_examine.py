@@ -20,13 +20,13 @@ SEVERITY = 0.3
 K = 4
 
 
-async def lived(folder: Path) -> None:
+async def lived(folder: Path, queries: int = 15) -> None:
     """Let users who look further down than the settings say click for a while."""
     rng = np.random.default_rng(2)
     p = np.log2(np.arange(2, K + 2)) ** -SEVERITY
     async with open(str(folder)) as store:
         engine = await Engine.open(store, Settings())
-        for query in range(15):
+        for query in range(queries):
             features = rng.random((10, 1))
             items = [ItemIn(f"i{at}", row.tolist()) for at, row in enumerate(features)]
             await engine.put_items(f"q{query}", items)
@@ -54,12 +54,37 @@ def test_the_curve_is_learned(folder: Path) -> None:
     done: Result = ebrank("examine", str(folder), "--json")
     assert done.exit_code == 0, done.output
     ranks = json.loads(done.stdout)["ranks"]
+    assert done.stderr == ""
     assert [rank["first"] for rank in ranks] == [1, 2, 3, 4]
     for rank in ranks[1:]:
         truth = np.log2(rank["first"] + 1) ** -SEVERITY
         assert rank["learned"]
         assert abs(rank["probability"] - truth) < 3.5 * rank["error"]
         assert rank["probability"] > rank["configured"] + rank["error"]
+
+
+def test_a_few_items_say_nothing_and_the_reason_is_told(tmp_path: Path) -> None:
+    asyncio.run(lived(tmp_path / "store", queries=3))
+    done = ebrank("examine", str(tmp_path / "store"), "--json")
+    found = json.loads(done.stdout)
+    assert 3 * K <= found["pairs"] <= 30
+    assert [rank["error"] for rank in found["ranks"]] == [0.0, None, None, None]
+    assert [rank["learned"] for rank in found["ranks"]] == [True, False, False, False]
+    table = ebrank("examine", str(tmp_path / "store"))
+    assert table.stdout.count(" configured ") == K
+    for told in (done.stderr, table.stderr):
+        assert "note: the configured curve applies: " in told
+        assert f"{found['pairs']} query-item pairs were shown, too few" in told
+
+
+def test_a_first_rank_that_nobody_looks_at_is_not_learned(tmp_path: Path) -> None:
+    asyncio.run(lived(tmp_path / "store", queries=3))
+    (tmp_path / "own.toml").write_text("[examination]\ncurve = [0.0, 0.6, 0.5, 0.4]\n")
+    words = ("examine", str(tmp_path / "store"), "--config", str(tmp_path / "own.toml"))
+    ranks = json.loads(ebrank(*words, "--json").stdout)["ranks"]
+    assert [rank["learned"] for rank in ranks] == [False, True, False, False]
+    assert [rank["error"] for rank in ranks] == [None, 0.0, None, None]
+    assert ebrank(*words, "--plot", str(tmp_path / "curve.svg")).exit_code == 0
 
 
 @pytest.mark.slow

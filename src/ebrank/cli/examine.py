@@ -17,7 +17,7 @@ from ebrank.cli.options import json_option
 from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.service.ops.examine import ExaminedRank
+    from ebrank.service.ops.examine import ExaminedCurve, ExaminedRank
 
 BAR = 24
 
@@ -42,24 +42,30 @@ def command(
     """Estimate how far down users look.
 
     Items shown at several ranks reveal how likely users are to look at each rank, relative to the
-    first. The support is the number of impressions of such items; where it is too small, or the
-    error too large, the configured curve applies. The store may be in use; a backup, an export or
-    the output of `ebrank aggregate` works too.
+    first. The support of a rank is its impressions, those of each item times the share of its
+    impressions at other ranks. Where the support is too small or the error too large, the
+    configured curve applies; everywhere, if fewer than 100 query-item pairs were shown. The store
+    may be in use; a backup, an export or the output of `ebrank aggregate` works too.
     """
+    from ebrank.priors.fitting import FEWEST_ROWS
+
     if plot is not None and Path(plot).suffix not in (".svg", ".png"):
         raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
-    ranks = asyncio.run(examined(path, config, features))
+    curve = asyncio.run(examined(path, config, features))
     if plot is not None:
-        draw(ranks, Path(plot))
+        draw(curve.ranks, Path(plot))
     if as_json:
-        console.print_json({"path": path, "ranks": [asdict(rank) for rank in ranks]})
+        console.print_json({"path": path} | asdict(curve))
     else:
-        print_ranks(ranks)
+        print_ranks(curve.ranks)
+    if curve.pairs < FEWEST_ROWS:
+        console.note(
+            f"the configured curve applies: {curve.pairs} query-item pairs were shown, too few to "
+            f"learn from; it takes {FEWEST_ROWS}"
+        )
 
 
-async def examined(
-    path: str, config: str | None, features: str | None = None
-) -> list[ExaminedRank]:
+async def examined(path: str, config: str | None, features: str | None = None) -> ExaminedCurve:
     """Return what a store, a backup, an export or evidence reveals."""
     from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration, examine
@@ -106,7 +112,7 @@ def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
         "ebrank",
         x,
         tuple(rank.probability for rank in ranks),
-        tuple(rank.error if rank.learned else 0.0 for rank in ranks),
+        tuple(rank.error or 0.0 if rank.learned else 0.0 for rank in ranks),
     )
     configured = Series("configured", "bm25", x, tuple(rank.configured for rank in ranks))
     panel = Panel("", "rank", "probability", (learned, configured), zero=True)

@@ -48,9 +48,9 @@ MOST_ROWS = 65_536
 WIDEST = 0.5
 """The log reveals a rank's probability if its standard error is below this part of it ..."""
 FEWEST = 50.0
-"""... and this many impressions there are of items that were also seen at other ranks."""
+"""... and its support is at least this."""
 FEWEST_ROWS = 100
-"""Fewer items than this say nothing about a curve: standard errors would be far too small."""
+"""Fewer query-item pairs say nothing about a curve: standard errors would be far too small."""
 
 
 def fit(
@@ -112,7 +112,8 @@ def examined(
 ) -> State:
     """Return the probability that each slot is examined, its standard error, and its support.
 
-    The support is how many impressions at the slot are of items that were also seen elsewhere.
+    The support is the impressions at the slot, those of each row times the share of its impressions
+    at other slots. If nothing is known, the error is 1.
     """
     from ebrank.priors.families import shape_fit  # Numba takes a while to import
 

@@ -28,22 +28,36 @@ class ExaminedRank:
     Attributes:
         first, last: the ranks.
         probability: that a user looks at them, given that users look at the first.
-        error: its standard error.
+        error: its standard error; None if the log says nothing about it.
         configured: what the settings say.
-        support: impressions there of items that were also shown elsewhere.
+        support: impressions there, those of each item times the share of its impressions at other
+            ranks.
         learned: whether the log reveals it; otherwise the configured value applies.
     """
 
     first: int
     last: int
     probability: float
-    error: float
+    error: float | None
     configured: float
     support: float
     learned: bool
 
 
-async def examined(store: StoreView, settings: Settings) -> list[ExaminedRank]:
+@dataclass(frozen=True)
+class ExaminedCurve:
+    """What the log says about each rank with impressions.
+
+    Attributes:
+        pairs: how many pairs of a query and an item were shown.
+        ranks: from the first on.
+    """
+
+    pairs: int
+    ranks: list[ExaminedRank]
+
+
+async def examined(store: StoreView, settings: Settings) -> ExaminedCurve:
     """Return what a store reveals about each rank with impressions."""
     task = job(settings, active=0)
     table = await gather(store, task)
@@ -56,23 +70,28 @@ async def examined(store: StoreView, settings: Settings) -> list[ExaminedRank]:
     state = ranker.state_ or {}
     configured = table.stats.valuation(curve).exposure * UNIT
     shown = table.stats.counts[:, 0].sum(axis=0)
-    return [
+    first = int(np.argmax(configured > 0.0))
+    ranks = [
         ExaminedRank(
             first=ranks_of(slot)[0],
             last=ranks_of(slot)[-1],
             probability=float(state["examination"][slot]),
-            error=float(state["examination_error"][slot]),
+            error=known(float(state["examination_error"][slot])),
             configured=float(configured[slot]),
             support=float(state["examination_support"][slot]),
-            learned=bool(slot == 0 or state["examination"][slot] != configured[slot]),
+            learned=bool(slot == first or state["examination"][slot] != configured[slot]),
         )
         for slot in np.flatnonzero(shown).tolist()
     ]
+    return ExaminedCurve(int(table.seen.sum()), ranks)
 
 
-async def examined_evidence(
-    path: str, features: str | None, settings: Settings
-) -> list[ExaminedRank]:
+def known(error: float) -> float | None:
+    """Return a standard error, None if it is as large as a probability can be wrong."""
+    return error if error < 1.0 else None
+
+
+async def examined_evidence(path: str, features: str | None, settings: Settings) -> ExaminedCurve:
     """Return what a file of evidence reveals; without features, all items of a query are alike.
 
     The behaviors are those that were counted.
