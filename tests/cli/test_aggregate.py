@@ -17,7 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rng, lines = random.Random(5), ["list,search,item,type,position"]
     for number in range(3000):
-        query = f"q{number % 12}"
+        query = f"q{number % 24}"
         items = rng.sample(range(6), 3)
         for rank, item in enumerate(items, start=1):
             lines.append(f"{number},{query},i{item},view,{rank}")
@@ -40,14 +40,15 @@ def test_a_log_starts_a_store_and_tells_how_far_down_users_look(folder: Path) ->
     assert done.stdout.startswith("evidence.parquet: 9,000 impressions (")
     assert "ignored event types: scroll (3,000)" in done.stderr
     done = ebrank("import", "evidence.parquet", "store", "--features", "items.csv", "--json")
-    assert json.loads(done.stdout) == {"store": "store", "rows": {"queries": 12, "items": 72}}
-    assert ebrank("replay", "store").stdout.startswith("equal: 72 items of 12 queries, 0 events")
+    assert json.loads(done.stdout) == {"store": "store", "rows": {"queries": 24, "items": 144}}
+    assert ebrank("replay", "store").stdout.startswith("equal: 144 items of 24 queries, 0 events")
     of_file = ebrank("examine", "evidence.parquet", "--features", "items.csv", "--json")
     of_store = ebrank("examine", "store", "--json")
     assert of_file.exit_code == of_store.exit_code == 0, of_file.output + of_store.output
     ranks = json.loads(of_file.stdout)["ranks"]
     assert ranks == json.loads(of_store.stdout)["ranks"]
     assert [rank["first"] for rank in ranks] == [1, 2, 3]
+    assert ranks[2]["learned"]
     assert abs(ranks[2]["probability"] - 0.5) < 3 * ranks[2]["error"]
     assert ebrank("examine", "evidence.parquet").exit_code == 0
 
@@ -64,7 +65,7 @@ def test_import_without_features_says_what_follows(folder: Path) -> None:
     assert (done.exit_code, "inactive until you put them" in done.stderr) == (0, True)
     (folder / "some.csv").write_text("item,x\ni0,1\n")
     done = ebrank("import", "evidence.parquet", "other", "--features", "some.csv")
-    assert "60 items have no features in some.csv and were left out" in done.stderr
+    assert "120 items have no features in some.csv and were left out" in done.stderr
     told = " ".join(ebrank("import", "--help").stdout.split())
     assert "With --features, items that the table lacks are left out" in told
     (folder / "none.csv").write_text("item,x\nI0,1\n")
