@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -78,6 +79,7 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Th
         *("clicks", "examination", "traffic", "latency", "feedback"),
     )
     for panel in charts:
+        page.wait(partial(page.count, f"#panel-{panel} svg"), f"the chart of {panel}")
         assert page.attributes(f"#panel-{panel} svg", "aria-label")[0], panel
         assert page.count(f"#panel-{panel} svg path.line, #panel-{panel} svg circle"), panel
     known = insights(server)
