@@ -85,22 +85,25 @@ def test_no_check_hides_another_of_its_name() -> None:
 class Faulty:
     """The store in memory, with one method that does something else."""
 
-    def __init__(self, group: str, method: str, fault: Callable[..., object]) -> None:
-        self._change = group, method, fault
+    def __init__(self, group: str, method: str, other: Call) -> None:
+        self._change = group, method, other
 
     @asynccontextmanager
     async def open(self, name: str) -> AsyncIterator[Store]:
         store = MemoryStore()
-        group, method, fault = self._change
+        group, method, other = self._change
         part = getattr(store, group)
-        right = getattr(part, method)
-
-        async def wrong(*given: object, **named: object) -> object:
-            result = fault(await right(*given, **named), *given)
-            return await result if asyncio.iscoroutine(result) else result
-
-        setattr(part, method, wrong)
+        setattr(part, method, partial(other, store.items._kept, getattr(part, method)))
         yield store
+
+
+def changed(fault: Callable[..., object]) -> Call:
+    """Return a method that does what is right, and then changes what it returns."""
+
+    async def wrong(kept: Kept, right: Call, *given: object, **named: object) -> object:
+        return fault(await right(*given, **named), *given)
+
+    return wrong
 
 
 def ignore_versions(commit: Commit, operations: Sequence[Operation]) -> Commit:
@@ -152,24 +155,9 @@ def nothing_rolled_up(rolled: RolledUp, before: float) -> RolledUp:
 def test_a_fault_is_found_and_named(
     group: str, method: str, fault: Callable[..., object], message: str
 ) -> None:
-    faulty = Faulty(group, method, fault)
+    faulty = Faulty(group, method, changed(fault))
     with pytest.raises(AssertionError, match=message):
         check_store(faulty.open, keeps=False)
-
-
-class Careless:
-    """The store in memory, with one method that does something before or after."""
-
-    def __init__(self, group: str, method: str, other: Call) -> None:
-        self._change = group, method, other
-
-    @asynccontextmanager
-    async def open(self, name: str) -> AsyncIterator[Store]:
-        store = MemoryStore()
-        group, method, other = self._change
-        part = getattr(store, group)
-        setattr(part, method, partial(other, store.items._kept, getattr(part, method)))
-        yield store
 
 
 async def store_and_refuse(kept: Kept, put: Call, *given: object, **named: object) -> object:
@@ -218,7 +206,7 @@ def test_a_store_that_changes_too_much_or_too_little_is_found(
     group: str, method: str, other: Call, message: str
 ) -> None:
     with pytest.raises(AssertionError, match=message):
-        check_store(Careless(group, method, other).open, keeps=False)
+        check_store(Faulty(group, method, other).open, keeps=False)
 
 
 async def refuse_in_other_words(kept: Kept, right: Call, *given: object, **named: object) -> object:
@@ -234,7 +222,7 @@ async def refuse_in_other_words(kept: Kept, right: Call, *given: object, **named
     [("items", "restore"), ("items", "put"), ("log", "write"), ("models", "add")],
 )
 def test_the_words_of_an_error_are_free(group: str, method: str) -> None:
-    check_store(Careless(group, method, refuse_in_other_words).open, keeps=False)
+    check_store(Faulty(group, method, refuse_in_other_words).open, keeps=False)
 
 
 @pytest.mark.slow
