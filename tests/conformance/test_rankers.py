@@ -264,7 +264,7 @@ def by_label_of_test_queries(trial: Trial) -> Any:  # noqa: ANN401
 
 
 def by_relevance_later(trial: Trial) -> Any:  # noqa: ANN401
-    return trial.relevance if trial.stats.clicks.sum() > 650 else trial.dataset.baseline
+    return trial.relevance if trial.stats.shown.sum() > 2200 else trial.dataset.baseline
 
 
 def by_forgetting(trial: Trial) -> Any:  # noqa: ANN401

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.compiled import FirstClass
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import Examination
 from ebrank.rankers import registry
@@ -20,11 +19,14 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.users import BROWSE, PositionBased
+from ebrank.simulation.users import PositionBased
+from ebrank.simulation.users.models import PBM
 from ebrank.testing.datasets import tiny
 from ebrank.typing import Bools
 
 CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
+INDIFFERENT = PBM(noise=1.0)
+"""Users who click whatever they look at, so that clicks tell nothing about relevance."""
 
 
 def check_ranker(
@@ -98,7 +100,7 @@ def check_trials_are_apart(ranker: Ranker, data: Dataset) -> None:
 def check_labels_are_secret(ranker: Ranker, data: Dataset) -> None:
     """Where clicks tell nothing about relevance, other labels of test queries change nothing."""
     everywhere = np.ones(data.n_rows, np.bool_)
-    differing = _differing(ranker, data, replace(CONFIG, users=Indifferent()), everywhere)
+    differing = _differing(ranker, data, replace(CONFIG, users=INDIFFERENT), everywhere)
     assert not differing, f"{ranker} knows the labels of test queries: {differing} differs"
 
 
@@ -142,35 +144,6 @@ def _learned(watch: Watched, rows: Bools) -> dict[str, npt.NDArray[Any]]:
         found |= {f"{name} at update {update}": values for name, values in parts.items()}
     assert watch.trial is not None
     return found | {"what users were shown": watch.trial.stats.counts[rows]}
-
-
-def click_anything(
-    relevance: Sequence[float],
-    stopping: Sequence[float],
-    examination: Sequence[float],
-    minds: Sequence[float],
-    length: int,
-    key: np.uint64,
-    outcomes: MutableSequence[int],
-) -> None:
-    """Click every other item that is examined, relevant or not."""
-    for rank in range(length):
-        outcomes[rank] = minds[rank] < 0.5 * examination[rank]
-
-
-CLICK_ANYTHING = FirstClass(click_anything, BROWSE)
-
-
-@dataclass(frozen=True)
-class Indifferent:
-    """Users whose clicks tell nothing about relevance."""
-
-    examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
-
-    @property
-    def browse(self) -> FirstClass:
-        """How they go through a list."""
-        return CLICK_ANYTHING
 
 
 def check_dataset_is_only_read(ranker: Ranker, data: Dataset) -> None:
